@@ -1,0 +1,38 @@
+# Every target sets up .venv by itself; nothing but Python 3.11+, git and make is assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+EXTRAS := torch,dev
+# Also binds pip's isolated build environments, so nothing can pull another torch.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help install check test bench clean
+
+help:
+	@echo "make test   set up .venv and run the tests"
+	@echo "make check  ruff, mypy and the import-direction test"
+	@echo "make bench  time the operators against copying their output"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt Makefile
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	touch $(STAMP)
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadscope
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/operators.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

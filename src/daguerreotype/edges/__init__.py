@@ -1,0 +1,1 @@
+"""Edge estimators: (node, allowed parents) -> parents, weights, loss. One file per estimator."""

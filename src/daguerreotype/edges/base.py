@@ -1,0 +1,76 @@
+"""What must an edge estimator offer? The plug-in contract between orderings and regressions."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.result import LocalFit, Moves
+
+
+@dataclass(frozen=True)
+class Table:
+    """Clean numeric data: checked, transformed and centred (and scaled, if asked) by the learner.
+
+    Attributes
+    ----------
+    values : array of shape (n, d)
+        Columns with mean zero.
+    names : tuple of str
+        Column names, for messages.
+    """
+
+    values: FloatArray
+    names: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of observations n."""
+        return self.values.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of variables d."""
+        return self.values.shape[1]
+
+    @cached_property
+    def moments(self) -> FloatArray:
+        """Second-moment matrix X'X / n of shape (d, d); all that a linear estimator needs of X."""
+        moments: FloatArray = self.values.T @ self.values / self.n_rows
+        return moments
+
+
+@runtime_checkable
+class LocalModels(Protocol):
+    """An estimator that has met its data and fits one node at a time."""
+
+    def fit(self, node: int, predecessors: IntArray) -> LocalFit:
+        """Choose parents of ``node`` among ``predecessors`` (ascending node indices, possibly empty)."""
+        ...
+
+
+@runtime_checkable
+class EdgeEstimator(Protocol):
+    """Chooses each node's parents among the nodes before it; the plug-in point of the library."""
+
+    def prepare(self, table: Table) -> LocalModels:
+        """Do once per data set what every local fit shares (second moments, bases, tensors)."""
+        ...
+
+
+@runtime_checkable
+class HasResiduals(Protocol):
+    """Local models that can say what a fit leaves unexplained; needed by non-Gaussian losses."""
+
+    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of ``fit`` on the training rows, shape (n,)."""
+        ...
+
+
+@runtime_checkable
+class HasMoves(Protocol):
+    """Local models with a fast way to score all positions of one node; refine uses it when there."""
+
+    def fit_moves(self, node: int, others: IntArray) -> Moves:
+        """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
+        ...

@@ -1,0 +1,17 @@
+"""How do numba kernels compile once, stay cached on disk, and keep their types for mypy?"""
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` on first call and cache it beside the source.
+
+    Where that folder is read-only numba falls back to the user's cache folder. The GIL is released,
+    so threads run kernels side by side.
+    """
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))

@@ -1,0 +1,49 @@
+"""What does a fit leave behind? Frozen records, without behaviour beyond reading them."""
+
+from dataclasses import dataclass
+
+from daguerreotype.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFit:
+    """One node regressed on the parents that were chosen among its predecessors.
+
+    Attributes
+    ----------
+    parents : array of shape (p,)
+        The chosen parents, ascending.
+    weights : array of shape (p,)
+        Strength of each parent: the coefficient of a linear fit, the norm of a component otherwise.
+    variance : float
+        Mean squared residual on the training rows.
+    dof : float
+        Effective number of free parameters spent on the parents.
+    """
+
+    parents: IntArray
+    weights: FloatArray
+    variance: float
+    dof: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Local fits of every way to move one node through an order of the others.
+
+    With ``others`` the m = d - 1 remaining nodes in order, position q of the moved node is before
+    ``others[q]``; q = m is the end.
+
+    Attributes
+    ----------
+    own : array of shape (m + 1, 2)
+        Variance and dof of the moved node when it stands at position q.
+    before : array of shape (m, 2)
+        Variance and dof of ``others[i]`` when the moved node is not among its predecessors.
+    after : array of shape (m, 2)
+        The same when it is.
+    """
+
+    own: FloatArray
+    before: FloatArray
+    after: FloatArray

@@ -1,0 +1,1 @@
+"""Training of the ordering: losses, stopping, bilevel and refine."""
