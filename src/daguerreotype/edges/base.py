@@ -26,12 +26,12 @@ class Table:
     @property
     def n_rows(self) -> int:
         """Number of observations n."""
-        return self.values.shape[0]
+        return int(self.values.shape[0])
 
     @property
     def n_columns(self) -> int:
         """Number of variables d."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @cached_property
     def moments(self) -> FloatArray:
