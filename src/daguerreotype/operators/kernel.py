@@ -15,3 +15,10 @@ def kernel(function: F) -> F:
     so threads run kernels side by side.
     """
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def algebra_kernel(function: F) -> F:
+    """:func:`kernel` for sums of products: their terms may be added in any order, which vectorises."""
+    return cast(
+        F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(function)
+    )

@@ -1,1 +1,6 @@
-"""To be filled."""
+"""Random DAGs, and data drawn from them."""
+
+from daguerreotype.simulate.data import Simulation, simulate_data
+from daguerreotype.simulate.graphs import simulate_dag
+
+__all__ = ["Simulation", "simulate_dag", "simulate_data"]

@@ -1,0 +1,27 @@
+"""From scores to sparse distributions over orderings. Pure numpy and numba; nothing else of the package."""
+
+from daguerreotype.operators.distribution import OrderDistribution
+from daguerreotype.operators.k_best import k_best_rankings
+from daguerreotype.operators.projection import project_permutahedron
+from daguerreotype.operators.rankings import (
+    complete_dag,
+    hyperplanes_crossed,
+    order_to_ranks,
+    ranks_to_order,
+    score_intervals,
+)
+from daguerreotype.operators.sparsemap import sparsemap
+from daguerreotype.operators.sparsemax import top_k_sparsemax
+
+__all__ = [
+    "OrderDistribution",
+    "complete_dag",
+    "hyperplanes_crossed",
+    "k_best_rankings",
+    "order_to_ranks",
+    "project_permutahedron",
+    "ranks_to_order",
+    "score_intervals",
+    "sparsemap",
+    "top_k_sparsemax",
+]

@@ -1,0 +1,305 @@
+r"""Which few rankings average to the projection? The active-set method, and the derivative on its support.
+
+The projection :math:`\mu` of :math:`\eta = \theta / \tau` on the permutahedron is known exactly (see
+``projection``), and with it the face that holds it: an ordered partition of the sorted nodes into blocks.
+What is left is to write :math:`\mu` as a convex combination of rankings of that face:
+
+.. math:: \min_{p \in \triangle} \tfrac12 \| \textstyle\sum_s p_s r_s - \mu \|^2
+
+Each iteration asks for the ranking of the face that is best aligned with the residual (a sort within blocks),
+adds it, moves to the minimiser over the affine hull of the active rankings and drops those whose weight would
+turn negative (Wolfe's method; Nocedal and Wright 1999, chapter 16). Over rankings of one face the minimiser
+for the target :math:`\mu` is that for the target :math:`\eta`, so the weights at any iteration are SparseMAP
+restricted to the active rankings, and its derivative follows from the KKT system on the support.
+"""
+
+import numpy as np
+
+from daguerreotype.operators.checks import FloatArray, IntArray
+from daguerreotype.operators.kernel import algebra_kernel, kernel
+
+TIE = 1e-9  # residuals that differ by less than this share of the largest are tied
+ROUNDING = 1e-14  # and those that differ by less than this
+INDEPENDENCE = 1e-10  # squared distance of a new unit vector from the span of the others, at least
+
+
+@kernel
+def _unit_scale(d: int) -> float:
+    """One over the length of a centred ranking of d nodes."""
+    return 1.0 / np.sqrt(d * (d * d - 1.0) / 12.0) if d > 1 else 1.0
+
+
+@kernel
+def _insertion_sort(keys: FloatArray, order: IntArray, first: int, end: int) -> None:
+    """Sort the slice ``order[first:end]`` of indices by their keys."""
+    for i in range(first + 1, end):
+        item = order[i]
+        key = keys[item]
+        j = i - 1
+        while j >= first and keys[order[j]] > key:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = item
+
+
+@kernel
+def sort_block(keys: FloatArray, order: IntArray, scratch: IntArray, first: int, end: int) -> None:
+    """Merge sort of ``order[first:end]`` by keys; stable."""
+    run = 12
+    for start in range(first, end, run):
+        _insertion_sort(keys, order, start, min(start + run, end))
+    while run < end - first:
+        for start in range(first, end, 2 * run):
+            middle, stop = min(start + run, end), min(start + 2 * run, end)
+            if middle == stop or keys[order[middle - 1]] <= keys[order[middle]]:
+                continue
+            for i in range(start, middle):
+                scratch[i] = order[i]
+            left, right, at = start, middle, start
+            while left < middle and right < stop:
+                if keys[order[right]] < keys[scratch[left]]:
+                    order[at] = order[right]
+                    right += 1
+                else:
+                    order[at] = scratch[left]
+                    left += 1
+                at += 1
+            while left < middle:
+                order[at] = scratch[left]
+                at += 1
+                left += 1
+        run *= 2
+
+
+@algebra_kernel
+def _append_to_factor(factor: FloatArray, units: FloatArray, m: int) -> bool:
+    """Extend the Cholesky factor of <u_i, u_j> + 1 by unit vector m; False if it depends on the others."""
+    row = factor[m]
+    for i in range(m):
+        entry = 1.0
+        for j in range(units.shape[1]):
+            entry += units[i, j] * units[m, j]
+        for j in range(i):
+            entry -= factor[i, j] * row[j]
+        row[i] = entry / factor[i, i]
+    pivot = 2.0
+    for j in range(m):
+        pivot -= row[j] * row[j]
+    if pivot < INDEPENDENCE:
+        return False
+    row[m] = np.sqrt(pivot)
+    return True
+
+
+@kernel
+def _drop_from_factor(factor: FloatArray, m: int, gone: int) -> None:
+    """Remove row ``gone`` of m from the Cholesky factor by Givens rotations."""
+    for i in range(gone, m - 1):
+        for j in range(i + 2):
+            factor[i, j] = factor[i + 1, j]
+        a, b = factor[i, i], factor[i, i + 1]
+        length = np.sqrt(a * a + b * b)
+        cosine, sine = a / length, b / length
+        factor[i, i] = length
+        for k in range(i + 1, m - 1):
+            a, b = factor[k + 1, i], factor[k + 1, i + 1]
+            factor[k + 1, i] = cosine * a + sine * b
+            factor[k + 1, i + 1] = cosine * b - sine * a
+
+
+@algebra_kernel
+def _solve_lower(factor: FloatArray, m: int, first: int, solution: FloatArray) -> None:
+    """Forward substitution in place, for entries from ``first`` on."""
+    for i in range(first, m):
+        value = solution[i]
+        for j in range(i):
+            value -= factor[i, j] * solution[j]
+        solution[i] = value / factor[i, i]
+
+
+@algebra_kernel
+def _solve_upper(factor: FloatArray, m: int, solution: FloatArray) -> None:
+    """Back substitution in place with the transposed factor."""
+    for i in range(m - 1, -1, -1):
+        solution[i] /= factor[i, i]
+        value = solution[i]
+        for j in range(i):
+            solution[j] -= factor[i, j] * value
+
+
+@algebra_kernel
+def _residual(target: FloatArray, units: FloatArray, weights: FloatArray, m: int, out: FloatArray) -> float:
+    """Write target - weights @ units into ``out``; its largest entry."""
+    d = target.size
+    for j in range(d):
+        out[j] = target[j]
+    for i in range(m):
+        weight = weights[i]
+        for j in range(d):
+            out[j] -= weight * units[i, j]
+    largest = 0.0
+    for j in range(d):
+        largest = max(largest, abs(out[j]))
+    return largest
+
+
+@algebra_kernel
+def _products(units: FloatArray, target: FloatArray, m: int) -> float:
+    """<u_m, target>."""
+    total = 0.0
+    for j in range(target.size):
+        total += units[m, j] * target[j]
+    return total
+
+
+@kernel
+def _affine_minimiser(
+    factor: FloatArray, half_products: FloatArray, half_ones: FloatArray, m: int, weights: FloatArray
+) -> None:
+    """Weights that sum to one and bring the active rankings closest to the target.
+
+    With H = <u_i, u_j> + 1 = L L' the minimiser is H^-1 (b + kappa 1), with kappa such that they sum to one.
+    ``half_products`` and ``half_ones`` hold L^-1 b and L^-1 1.
+    """
+    overlap = squared = 0.0
+    for i in range(m):
+        overlap += half_products[i] * half_ones[i]
+        squared += half_ones[i] * half_ones[i]
+    kappa = (1.0 - overlap) / squared
+    for i in range(m):
+        weights[i] = half_products[i] + kappa * half_ones[i]
+    _solve_upper(factor, m, weights)
+
+
+@kernel
+def decompose(
+    target: FloatArray, starts: IntArray, max_iter: int, initial: IntArray
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Active rankings of the face and their weights; everything in sorted coordinates.
+
+    ``target`` is the projection less its centre (d + 1) / 2, ``starts`` its blocks, ``initial`` (w, d) the
+    rankings of the face to begin with. Returns weights, rankings and the Cholesky factor for the derivative.
+    """
+    d = target.size
+    capacity = max_iter + initial.shape[0] + 1
+    if capacity > d + 2 + initial.shape[0]:
+        capacity = d + 2 + initial.shape[0]  # affinely independent rankings: never more than d
+    # Rankings are centred and scaled to unit length.
+    scale = _unit_scale(d)
+    centre = 0.5 * (d - 1)
+    goal = target * scale
+    tolerance = 1e-13 * max(d, 1)
+    ranks = np.empty((capacity, d), dtype=np.int64)
+    units = np.empty((capacity, d))
+    factor = np.empty((capacity, capacity))
+    products, half_products, half_ones = np.empty(capacity), np.empty(capacity), np.empty(capacity)
+    weights, proposal = np.empty(capacity), np.empty(capacity)
+    residual = np.empty(d)
+    order = np.arange(d)
+    scratch = np.empty(d, dtype=np.int64)
+
+    m = 0
+    iterations = 0
+    n_initial = initial.shape[0]
+    while True:
+        # --- the next ranking: one to begin with, or the best aligned with the residual
+        if m > 0 and iterations >= n_initial:
+            if iterations - n_initial >= max_iter:
+                break
+            largest = _residual(goal, units, weights, m, residual)
+            if largest <= tolerance * scale:
+                break
+            # The residual is orthogonal to the differences of active rankings, so some of its entries are
+            # equal but for rounding. Equal keys keep the choice of the next ranking stable.
+            grain = max(TIE * largest, ROUNDING)
+            for j in range(d):
+                residual[j] = np.rint(residual[j] / grain)
+            for block in range(starts.size - 1):
+                if starts[block + 1] - starts[block] > 1:
+                    sort_block(residual, order, scratch, starts[block], starts[block + 1])
+            for p in range(d):
+                ranks[m, order[p]] = p
+        elif iterations < n_initial:
+            ranks[m, :] = initial[iterations, :]
+        else:
+            ranks[m, :] = order
+        iterations += 1
+        for j in range(d):
+            units[m, j] = (ranks[m, j] - centre) * scale
+        if not _append_to_factor(factor, units, m):
+            if iterations <= n_initial:
+                continue
+            break
+        products[m] = half_products[m] = _products(units, goal, m)
+        half_ones[m] = 1.0
+        weights[m] = 0.0 if m > 0 else 1.0
+        m += 1
+        _solve_lower(factor, m, m - 1, half_products)
+        _solve_lower(factor, m, m - 1, half_ones)
+
+        # --- weights: the affine minimiser, or as far towards it as no weight turns negative
+        while True:
+            _affine_minimiser(factor, half_products, half_ones, m, proposal)
+            step = 1.0
+            for i in range(m):
+                if proposal[i] < 0.0:
+                    step = min(step, weights[i] / (weights[i] - proposal[i]))
+            if step == 1.0:
+                weights[:m] = proposal[:m]
+                break
+            gone = -1
+            for i in range(m - 1, -1, -1):
+                weights[i] += step * (proposal[i] - weights[i])
+                if proposal[i] < 0.0 and (gone < 0 or weights[i] < weights[gone]):
+                    gone = i
+            _drop_from_factor(factor, m, gone)
+            for i in range(gone, m - 1):
+                ranks[i, :] = ranks[i + 1, :]
+                units[i, :] = units[i + 1, :]
+                products[i], weights[i] = products[i + 1], weights[i + 1]
+            m -= 1
+            for i in range(gone, m):
+                half_products[i], half_ones[i] = products[i], 1.0
+            _solve_lower(factor, m, gone, half_products)
+            _solve_lower(factor, m, gone, half_ones)
+    return weights[:m], ranks[:m], factor[:m, :m]
+
+
+@kernel
+def support_factor(ranks: IntArray) -> FloatArray:
+    """Cholesky factor of <u_i, u_j> + 1 of affinely independent rankings (m, d)."""
+    m, d = ranks.shape
+    scale = _unit_scale(d)
+    units = (ranks - 0.5 * (d - 1)) * scale
+    factor = np.empty((m, m))
+    for i in range(m):
+        _append_to_factor(factor, units, i)
+    return factor
+
+
+@kernel
+def support_vjp(grad_probs: FloatArray, ranks: IntArray, factor: FloatArray) -> FloatArray:
+    r"""Gradient with respect to eta of the weights on a fixed support.
+
+    The KKT system of the weights gives :math:`\partial p / \partial \eta = (G^{-1} - G^{-1} 1 1^T G^{-1} /
+    1^T G^{-1} 1) R` with the Gram matrix G of the rankings R; adding a constant to G changes nothing.
+    """
+    m, d = ranks.shape
+    scale = _unit_scale(d)
+    solution, ones = grad_probs.copy(), np.ones(m)
+    _solve_lower(factor, m, 0, solution)
+    _solve_lower(factor, m, 0, ones)
+    overlap = squared = 0.0
+    for i in range(m):
+        overlap += solution[i] * ones[i]
+        squared += ones[i] * ones[i]
+    for i in range(m):
+        solution[i] -= overlap / squared * ones[i]
+    _solve_upper(factor, m, solution)
+    gradient = np.zeros(d)
+    # The entries of the solution sum to zero, so the centring of the rankings cancels.
+    for i in range(m):
+        weight = solution[i] * scale * scale
+        for j in range(d):
+            gradient[j] += weight * ranks[i, j]
+    return gradient

@@ -1,0 +1,100 @@
+"""What is a sparse distribution over orderings, and what can one ask of it?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype.operators.checks import FloatArray, IntArray
+from daguerreotype.operators.k_best import RankingTree
+from daguerreotype.operators.rankings import ranks_to_order
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderDistribution:
+    """A few rankings with positive probabilities that sum to one.
+
+    Attributes
+    ----------
+    probs : array of shape (m,)
+        Probability of each ranking.
+    ranks : array of shape (m, d)
+        ``ranks[s, i]`` is the position of node i, from 0, in ranking s.
+    tree : RankingTree or None
+        How the rankings follow from each other by adjacent swaps; known for top-k sparsemax.
+
+    Examples
+    --------
+    >>> from daguerreotype.operators import top_k_sparsemax
+    >>> top_k_sparsemax([0.0, 0.5, 2.0], k=10)
+    OrderDistribution of 2 rankings of 3 nodes, entropy 0.562
+      0.750  0 1 2
+      0.250  1 0 2
+    """
+
+    probs: FloatArray
+    ranks: IntArray
+    pullback: Callable[[FloatArray], FloatArray] = field(repr=False)
+    tree: RankingTree | None = field(default=None, repr=False)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes d."""
+        return int(self.ranks.shape[1])
+
+    @property
+    def orders(self) -> IntArray:
+        """Orders of shape (m, d): ``orders[s, p]`` is the node at position p of ranking s."""
+        return ranks_to_order(self.ranks)
+
+    @property
+    def mode(self) -> IntArray:
+        """The order (d,) of the most probable ranking; the first of them if several are."""
+        return ranks_to_order(self.ranks[np.argmax(self.probs)])
+
+    @property
+    def mean_ranks(self) -> FloatArray:
+        """Expected position (d,) of every node; plus one, a point of the permutahedron."""
+        mean: FloatArray = self.probs @ self.ranks
+        return mean
+
+    @property
+    def entropy(self) -> float:
+        """Entropy in nats: 0 for a single ranking, log m for m equally probable ones."""
+        return float(-(self.probs @ np.log(self.probs)))
+
+    def vjp(self, grad_probs: npt.ArrayLike) -> FloatArray:
+        """Gradient (d,) with respect to theta of a function whose gradient w.r.t. probs (m,) is given."""
+        gradient = np.ascontiguousarray(grad_probs, dtype=np.float64)
+        if gradient.shape != self.probs.shape:
+            raise ValueError(
+                f"grad_probs must have one entry per ranking, shape {self.probs.shape}, got {gradient.shape}."
+            )
+        return self.pullback(gradient)
+
+    def edge_order_probabilities(self) -> FloatArray:
+        """Matrix (d, d) of how probably node i precedes node j; zero on the diagonal."""
+        precedes = np.zeros((self.n_nodes, self.n_nodes))
+        for prob, ranks in zip(self.probs, self.ranks, strict=True):
+            precedes += prob * (ranks[:, None] < ranks[None, :])
+        return precedes
+
+    def __len__(self) -> int:
+        return int(self.probs.size)
+
+    def __repr__(self) -> str:
+        best = np.argsort(-self.probs, kind="stable")[:SHOWN]
+        lines = [
+            f"OrderDistribution of {len(self)} ranking{'s' if len(self) > 1 else ''} of "
+            f"{self.n_nodes} nodes, entropy {abs(self.entropy):.3f}"
+        ]
+        for s in best:
+            nodes = ranks_to_order(self.ranks[s])
+            shown = " ".join(map(str, nodes[:20])) + (" ..." if nodes.size > 20 else "")
+            lines.append(f"  {self.probs[s]:.3f}  {shown}")
+        if len(self) > SHOWN:
+            lines.append(f"  and {len(self) - SHOWN} more")
+        return "\n".join(lines)

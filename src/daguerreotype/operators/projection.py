@@ -1,0 +1,105 @@
+r"""Which point of the permutahedron is nearest? Isotonic regression, exact in O(d log d).
+
+Sorted by score, the projection of theta is :math:`\theta - v` with v the nondecreasing vector nearest to
+:math:`\theta - \rho`, where :math:`\rho = (1, ..., d)` (Blondel et al. 2020). It is constant on blocks:
+within a block the projection is theta shifted to the mean rank of the block, and all rankings that it
+averages keep the blocks apart. So the blocks name the face of the permutahedron that holds the projection.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype.operators.checks import FloatArray, IntArray, check_scores, sort_nodes
+from daguerreotype.operators.kernel import kernel
+
+
+def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:
+    r"""The nearest point to ``theta`` of the permutahedron, the convex hull of all rankings plus one.
+
+    Solves :math:`\min_\mu \frac12 \|\mu - \theta\|^2` over :math:`\mathrm{conv}\{r + 1\}`; with
+    ``theta / tau`` it is the mean ranking of :func:`sparsemap` (eq. 4).
+
+    Parameters
+    ----------
+    theta : array of shape (d,)
+        Node scores.
+
+    Returns
+    -------
+    array of shape (d,)
+        Entries between 1 and d that sum to d (d + 1) / 2 and are ordered like theta.
+
+    Examples
+    --------
+    >>> from daguerreotype.operators import project_permutahedron
+    >>> project_permutahedron([0.0, 0.0, 9.0])
+    array([1.5, 1.5, 3. ])
+    """
+    scores = check_scores(theta)
+    nodes = sort_nodes(scores)
+    ascending = scores[nodes]
+    projection = np.empty(scores.size)
+    projection[nodes] = block_ranks(ascending, find_blocks(ascending))
+    return projection
+
+
+def project_permutahedron_vjp(theta: FloatArray, grad_projection: FloatArray) -> FloatArray:
+    """Gradient w.r.t. theta (d,): within each block the incoming gradient less its mean."""
+    nodes = sort_nodes(theta)
+    gradient = np.empty(theta.size)
+    gradient[nodes] = center_blocks(grad_projection[nodes], find_blocks(theta[nodes]))
+    return gradient
+
+
+@kernel
+def find_blocks(ascending: FloatArray) -> IntArray:
+    """Starts of the blocks on which isotonic regression of (scores - ranks) is constant, then d."""
+    d = ascending.size
+    starts = np.empty(d + 1, dtype=np.int64)
+    means = np.empty(d)
+    n_blocks = 0
+    for i in range(d):
+        mean = ascending[i] - (i + 1)
+        start = i
+        # Pool adjacent violators: a block whose mean is not above its predecessor's joins it.
+        while n_blocks > 0 and means[n_blocks - 1] >= mean:
+            n_blocks -= 1
+            size, before = i + 1 - start, start - starts[n_blocks]
+            mean = (mean * size + means[n_blocks] * before) / (size + before)
+            start = starts[n_blocks]
+        starts[n_blocks] = start
+        means[n_blocks] = mean
+        n_blocks += 1
+    starts[n_blocks] = d
+    return starts[: n_blocks + 1]
+
+
+@kernel
+def block_ranks(ascending: FloatArray, starts: IntArray) -> FloatArray:
+    """Scores of each block, shifted to the block's mean rank (from 1)."""
+    projection = np.empty(ascending.size)
+    for block in range(starts.size - 1):
+        first, end = starts[block], starts[block + 1]
+        # Relative to the first score: exact where scores are large and close to each other.
+        shift = 0.0
+        for i in range(first, end):
+            shift += ascending[i] - ascending[first]
+        shift /= end - first
+        for i in range(first, end):
+            projection[i] = (ascending[i] - ascending[first] - shift) + 0.5 * (first + end + 1)
+    return projection
+
+
+@kernel
+def center_blocks(values: FloatArray, starts: IntArray) -> FloatArray:
+    """Values less the mean of their block: the Jacobian of the projection, which is symmetric."""
+    centred = np.empty(values.size)
+    for block in range(starts.size - 1):
+        first, end = starts[block], starts[block + 1]
+        mean = 0.0
+        for i in range(first, end):
+            mean += values[i]
+        mean /= end - first
+        for i in range(first, end):
+            centred[i] = values[i] - mean
+    return centred

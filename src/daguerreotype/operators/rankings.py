@@ -1,0 +1,68 @@
+"""What is a ranking? Orders, ranks, complete DAGs, and how far scores move before the order changes."""
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype.operators.checks import FloatArray, IntArray, check_scores, sort_nodes
+
+
+def order_to_ranks(order: npt.ArrayLike) -> IntArray:
+    """Positions of the nodes: ``ranks[order[p]] = p``. Takes one order (d,) or several (m, d)."""
+    return _invert(order, "order")
+
+
+def ranks_to_order(ranks: npt.ArrayLike) -> IntArray:
+    """Nodes by position: ``order[ranks[i]] = i``. Takes one ranking (d,) or several (m, d)."""
+    return _invert(ranks, "ranks")
+
+
+def _invert(permutation: npt.ArrayLike, name: str) -> IntArray:
+    """The inverse of each row."""
+    rows = np.asarray(permutation)
+    d = rows.shape[-1] if rows.ndim else 0
+    if rows.ndim not in (1, 2) or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(f"{name} must be whole numbers of shape (d,) or (m, d), got {permutation!r}.")
+    positions = np.arange(d)
+    if rows.size and (rows.min() < 0 or rows.max() >= d or (np.sort(rows, axis=-1) != positions).any()):
+        raise ValueError(f"{name} must hold each of 0 to {d - 1} once, got {rows.tolist()}.")
+    inverse = np.empty(rows.shape, dtype=np.int64)
+    np.put_along_axis(inverse, rows, np.broadcast_to(positions, rows.shape), axis=-1)
+    return inverse
+
+
+def complete_dag(ranks: npt.ArrayLike) -> IntArray:
+    """The DAG (d, d) with all edges that a ranking (d,) allows: 1 where i stands before j."""
+    row = order_to_ranks(ranks_to_order(ranks))  # checked
+    return (row[:, None] < row[None, :]).astype(np.int64)
+
+
+def score_intervals(theta: npt.ArrayLike) -> FloatArray:
+    r"""How far each score can move alone without changing the order, shape (d, 2).
+
+    Row i holds the open interval :math:`(\theta_{prev} - \theta_i, \theta_{next} - \theta_i)` of changes of
+    :math:`\theta_i`, with the neighbours of i in the sorted order; infinite at either end (the proposition on
+    entry-wise intervals, appendix C). A tie makes the interval end at zero.
+    """
+    scores = check_scores(theta)
+    nodes = sort_nodes(scores)
+    gaps = np.diff(scores[nodes])
+    intervals = np.empty((scores.size, 2))
+    intervals[nodes, 0] = np.concatenate([[-np.inf], -gaps])
+    intervals[nodes, 1] = np.concatenate([gaps, [np.inf]])
+    return intervals
+
+
+def hyperplanes_crossed(theta: npt.ArrayLike, other: npt.ArrayLike) -> int:
+    r"""How many hyperplanes of equal coordinates the segment between two score vectors meets.
+
+    Counts the pairs i < j whose difference :math:`\theta_i - \theta_j` changes sign or is zero at an end. By
+    the global sensitivity theorem (section 4.1) it bounds the structural Hamming distance between the two
+    complete DAGs, however ties are broken; without ties it equals it.
+    """
+    start, end = check_scores(theta), check_scores(other, "other")
+    if start.shape != end.shape:
+        raise ValueError(f"both score vectors must have the same length, got {start.size} and {end.size}.")
+    signs_start = np.sign(start[:, None] - start[None, :])
+    signs_end = np.sign(end[:, None] - end[None, :])
+    met = np.triu(signs_start * signs_end <= 0, k=1)
+    return int(met.sum())

@@ -1,0 +1,168 @@
+"""How does a gradient flow through an operator? The operators of this package as autograd functions.
+
+Tensors in, ``(probs, ranks)`` out, with probs differentiable in theta. Scores may be a vector (d,) or a batch
+(b, d) of any float type on any device; the work is done on the CPU in double precision, a batch on all cores.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, Literal
+
+import numpy as np
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError(
+        "daguerreotype.operators.torch needs torch. Run: pip install 'daguerreotype[torch]'"
+    ) from error
+
+from daguerreotype.operators import projection as numpy_projection
+from daguerreotype.operators import sparsemap as numpy_sparsemap
+from daguerreotype.operators import top_k_sparsemax as numpy_top_k_sparsemax
+from daguerreotype.operators.checks import FloatArray, IntArray
+from daguerreotype.operators.distribution import OrderDistribution
+
+Operator = Callable[[FloatArray], OrderDistribution]
+
+
+def top_k_sparsemax(
+    theta: torch.Tensor, k: int = 100, *, tau: float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Differentiable :func:`daguerreotype.operators.top_k_sparsemax`.
+
+    Parameters
+    ----------
+    theta : tensor of shape (d,) or (b, d)
+        Node scores.
+    k : int
+        How many rankings may carry mass.
+    tau : float
+        Temperature.
+
+    Returns
+    -------
+    probs : tensor of shape (m,) or (b, m)
+        Probabilities, differentiable in theta, with its type and device. In a batch m is the largest support;
+        the others are padded with zero-probability rankings.
+    ranks : integer tensor of shape (m, d) or (b, m, d)
+        Position of every node in every ranking.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from daguerreotype.operators.torch import top_k_sparsemax
+    >>> theta = torch.tensor([0.0, 0.5, 2.0], requires_grad=True)
+    >>> probs, ranks = top_k_sparsemax(theta, k=10)
+    >>> probs[0].backward()
+    >>> theta.grad
+    tensor([-0.5000,  0.5000,  0.0000])
+    """
+    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau))
+
+
+def sparsemap(
+    theta: torch.Tensor,
+    max_iter: int = 100,
+    *,
+    tau: float = 1.0,
+    method: Literal["active-set", "peel"] = "active-set",
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Differentiable :func:`daguerreotype.operators.sparsemap`; returns as :func:`top_k_sparsemax` does."""
+    return _distribute(theta, partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method))
+
+
+def project_permutahedron(theta: torch.Tensor) -> torch.Tensor:
+    """Differentiable :func:`daguerreotype.operators.project_permutahedron`, shape as ``theta``."""
+    _check_tensor(theta)
+    projection: torch.Tensor = _Projection.apply(theta)  # type: ignore[no-untyped-call]
+    return projection
+
+
+def _distribute(theta: torch.Tensor, operator: Operator) -> tuple[torch.Tensor, torch.Tensor]:
+    _check_tensor(theta)
+    probs, ranks = _Distribution.apply(theta, operator)  # type: ignore[no-untyped-call]
+    return probs, ranks
+
+
+def _check_tensor(theta: torch.Tensor) -> None:
+    """Refuse what is not a float tensor of one or two dimensions."""
+    if not isinstance(theta, torch.Tensor) or not theta.is_floating_point():
+        kind = theta.dtype if isinstance(theta, torch.Tensor) else type(theta).__name__
+        raise ValueError(f"theta must be a tensor of floats, got {kind}.")
+    if theta.ndim not in (1, 2):
+        raise ValueError(f"theta must have shape (d,) or (b, d), got {tuple(theta.shape)}.")
+    if theta.ndim == 2 and theta.shape[0] == 0:
+        raise ValueError("theta is an empty batch: at least one score vector is needed.")
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """One pool for all batches; kernels release the GIL, so threads are enough."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="daguerreotype")
+
+
+def _rows(theta: torch.Tensor) -> FloatArray:
+    """Scores (b, d) as double precision on the CPU."""
+    rows: FloatArray = theta.detach().to("cpu", torch.float64).reshape(-1, theta.shape[-1]).numpy()
+    return rows
+
+
+def _each(function: Callable[..., Any], *columns: Any) -> list[Any]:
+    """``function`` of every row, in parallel if there are several."""
+    if len(columns[0]) == 1:
+        return [function(*(column[0] for column in columns))]
+    return list(_threads().map(function, *columns))
+
+
+def _pad(distributions: list[OrderDistribution]) -> tuple[FloatArray, IntArray]:
+    """Probabilities (b, m) and ranks (b, m, d); padding repeats a row's first ranking."""
+    m = max(map(len, distributions))
+    probs = np.zeros((len(distributions), m))
+    ranks = np.empty((len(distributions), m, distributions[0].n_nodes), dtype=np.int64)
+    for row, distribution in enumerate(distributions):
+        size = len(distribution)
+        probs[row, :size] = distribution.probs
+        ranks[row, :size] = distribution.ranks
+        ranks[row, size:] = distribution.ranks[0]
+    return probs, ranks
+
+
+class _Distribution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, theta: torch.Tensor, operator: Operator) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.distributions = _each(operator, _rows(theta))
+        ctx.shape = theta.shape
+        probs, ranks = _pad(ctx.distributions)
+        if theta.ndim == 1:
+            probs, ranks = probs[0], ranks[0]
+        probs_out = torch.from_numpy(probs).to(theta.device, theta.dtype)
+        ranks_out = torch.from_numpy(ranks).to(theta.device)
+        ctx.mark_non_differentiable(ranks_out)
+        return probs_out, ranks_out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_probs: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, None]:
+        gradients = _each(
+            lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.distributions, _rows(grad_probs)
+        )
+        gradient = torch.from_numpy(np.stack(gradients)).reshape(ctx.shape)
+        return gradient.to(grad_probs.device, grad_probs.dtype), None
+
+
+class _Projection(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, theta: torch.Tensor) -> torch.Tensor:
+        ctx.rows = _rows(theta)
+        projected = np.stack(_each(numpy_projection.project_permutahedron, ctx.rows))
+        return torch.from_numpy(projected).reshape(theta.shape).to(theta.device, theta.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_projection: torch.Tensor) -> torch.Tensor:
+        gradients = _each(numpy_projection.project_permutahedron_vjp, ctx.rows, _rows(grad_projection))
+        gradient = torch.from_numpy(np.stack(gradients)).reshape(grad_projection.shape)
+        return gradient.to(grad_projection.device, grad_projection.dtype)

@@ -1,0 +1,47 @@
+r"""How is the noise of an additive equation distributed? Every kind has mean 0 and standard deviation 1.
+
+With U uniform on (0, 1), E exponential of rate 1, L Laplace of scale 1, G Gumbel of scale 1 and gamma
+Euler's constant:
+
+    gaussian     N(0, 1)
+    exponential  E - 1
+    gumbel       (G - gamma) sqrt(6) / pi
+    uniform      (2 U - 1) sqrt(3)
+    laplace      L / sqrt(2)
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray
+
+
+def _gaussian(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.standard_normal(n)
+
+
+def _exponential(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.standard_exponential(n) - 1.0
+
+
+def _gumbel(rng: np.random.Generator, n: int) -> FloatArray:
+    scale = np.sqrt(6.0) / np.pi
+    return rng.gumbel(-np.euler_gamma * scale, scale, n)
+
+
+def _uniform(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), n)
+
+
+def _laplace(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.laplace(0.0, np.sqrt(0.5), n)
+
+
+NOISES: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "gaussian": _gaussian,
+    "exponential": _exponential,
+    "gumbel": _gumbel,
+    "uniform": _uniform,
+    "laplace": _laplace,
+}

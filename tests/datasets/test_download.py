@@ -1,0 +1,171 @@
+"""The download of SynTReN against a server on loopback, with small files in place of the published ones."""
+
+import io
+import logging
+import socket
+import threading
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pooch
+import pytest
+
+from daguerreotype.datasets import load_syntren, syntren
+
+TABLE = np.arange(12.0).reshape(4, 3)
+GRAPH = np.triu(np.ones((3, 3)), 1)
+
+
+def as_npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+FILES = {"syntren/data1.npy": as_npy(TABLE), "syntren/DAG1.npy": as_npy(GRAPH)}
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        content = self.server.files.get(self.path.removeprefix("/home/"))
+        self.send_response(200 if content else 404)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write((content or b"")[: self.server.sends_at_most])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        httpd.files, httpd.asked, httpd.sends_at_most = dict(FILES), [], None
+        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        monkeypatch.setattr(syntren, "BASE_URL", f"http://127.0.0.1:{httpd.server_port}/home/")
+        yield httpd
+        httpd.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def nobody(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as closed_again:
+        address = f"http://127.0.0.1:{closed_again.getsockname()[1]}/home/"
+    monkeypatch.setattr(syntren, "BASE_URL", address)
+    return address
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    sums = {name: sha256(content).hexdigest() for name, content in FILES.items()}
+    monkeypatch.setattr(syntren, "_checksums", lambda: sums)
+    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+    monkeypatch.delenv("DAGUERREOTYPE_DATA", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path / "cache" / "daguerreotype"
+
+
+def files_under(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def test_a_good_file_is_downloaded_once_and_then_read_from_the_cache(server, cache):
+    first, second = load_syntren(1), load_syntren(1)
+    np.testing.assert_array_equal(first.X, TABLE)
+    np.testing.assert_array_equal(first.adjacency, GRAPH)
+    assert second.X.equals(first.X)
+    assert server.asked == ["/home/syntren/data1.npy", "/home/syntren/DAG1.npy"]
+    assert files_under(cache) == ["syntren/DAG1.npy", "syntren/data1.npy"]
+
+
+def test_a_download_is_written_to_the_cache_alone(server, tmp_path):
+    (tmp_path / "mine").mkdir()
+    package = Path(syntren.__file__).parent
+    before = [name for name in files_under(package) if "__pycache__" not in name]
+    load_syntren(1, data_home=tmp_path / "mine")
+    assert files_under(tmp_path / "mine") == []
+    assert [name for name in files_under(package) if "__pycache__" not in name] == before
+
+
+def test_a_file_with_the_wrong_checksum_is_refused_and_not_kept(server, cache):
+    server.files["syntren/data1.npy"] = as_npy(TABLE + 1.0)
+    with pytest.raises(
+        ValueError, match=r"http://127.*data1.npy is not the published file.*DAGUERREOTYPE_DATA"
+    ):
+        load_syntren(1)
+    assert files_under(cache) == []
+
+
+def test_a_truncated_download_is_refused_and_the_next_one_succeeds(server, cache):
+    server.sends_at_most = 100
+    # which of the two depends on whether the HTTP library counts the bytes; the checksum finds it in any case
+    with pytest.raises((ConnectionError, ValueError), match=r"http://127.*data1.npy.*DAGUERREOTYPE_DATA"):
+        load_syntren(1)
+    assert files_under(cache) == []
+    server.sends_at_most = None
+    np.testing.assert_array_equal(load_syntren(1).X, TABLE)
+
+
+def test_a_cached_file_that_was_cut_off_is_downloaded_again(server, cache):
+    load_syntren(1)
+    (cache / "syntren" / "data1.npy").write_bytes(FILES["syntren/data1.npy"][:100])
+    np.testing.assert_array_equal(load_syntren(1).X, TABLE)
+    assert server.asked.count("/home/syntren/data1.npy") == 2
+
+
+def test_a_server_without_the_file_is_reported(server, cache):
+    del server.files["syntren/DAG1.npy"]
+    with pytest.raises(ConnectionError, match=r"DAG1.npy: 404"):
+        load_syntren(1)
+    assert files_under(cache) == ["syntren/data1.npy"]
+
+
+def test_no_network_tells_the_address_the_folder_and_the_variable(nobody, cache):
+    with pytest.raises(ConnectionError) as caught:
+        load_syntren(1)
+    message = str(caught.value)
+    assert message.startswith(f"cannot download {nobody}syntren/data1.npy: ")
+    assert f"put it at {str(cache / 'syntren' / 'data1.npy')!r}" in message
+    assert "pass that folder as data_home or set the environment variable DAGUERREOTYPE_DATA to it" in message
+    assert files_under(cache) == []
+
+
+def test_a_cached_file_that_was_cut_off_is_not_taken_as_good_without_a_network(nobody, cache):
+    (cache / "syntren").mkdir(parents=True)
+    (cache / "syntren" / "data1.npy").write_bytes(FILES["syntren/data1.npy"][:-1])
+    with pytest.raises(ConnectionError, match=r"cannot download http://127.*data1.npy"):
+        load_syntren(1)
+
+
+def test_a_file_put_into_the_cache_by_hand_is_taken_without_a_network(nobody, cache):
+    for name, content in FILES.items():
+        (cache / name).parent.mkdir(parents=True, exist_ok=True)
+        (cache / name).write_bytes(content)
+    np.testing.assert_array_equal(load_syntren(1).X, TABLE)
+
+
+def test_a_cache_that_cannot_be_written_is_reported(server, cache):
+    cache.parent.write_bytes(b"a file where the folder should be")
+    with pytest.raises(ConnectionError, match=r"cannot download .*data1.npy: .*DAGUERREOTYPE_DATA"):
+        load_syntren(1)
+
+
+def test_a_download_is_logged_under_the_name_of_this_package_only(server, caplog):
+    caplog.set_level(logging.INFO, logger="daguerreotype")
+    talker = pooch.get_logger()  # stands apart from the tree of loggers, with a handler of its own
+    talker.addHandler(caplog.handler)
+    try:
+        load_syntren(1)
+        talker.info("heard again")
+    finally:
+        talker.removeHandler(caplog.handler)
+    told = [(entry.name, entry.getMessage()) for entry in caplog.records]
+    assert [name for name, _ in told] == ["daguerreotype", "daguerreotype", "pooch"]
+    assert "syntren/data1.npy" in told[0][1]
+    assert "syntren/DAG1.npy" in told[1][1]
+    assert told[2][1] == "heard again"

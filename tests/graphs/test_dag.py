@@ -1,0 +1,204 @@
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daguerreotype.graphs import Dag, align, as_adjacency, as_dag, depths, find_cycle, topological_order
+
+CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+NAMES = ("a", "b", "c")
+
+
+@pytest.mark.parametrize("dtype", [bool, int, np.int8, np.uint8, float, np.float32, object])
+def test_a_binary_matrix_of_any_type_is_read_as_booleans(dtype):
+    dag = as_dag(CHAIN.astype(dtype))
+    assert dag.adjacency.dtype == np.bool_
+    assert dag.names is None
+    np.testing.assert_array_equal(dag.adjacency, CHAIN == 1)
+
+
+def test_nested_lists_are_read_as_a_matrix():
+    np.testing.assert_array_equal(as_dag(CHAIN.tolist()).adjacency, CHAIN == 1)
+
+
+def test_a_dataframe_gives_its_names_and_rows_follow_the_columns():
+    frame = pd.DataFrame(CHAIN, index=NAMES, columns=NAMES)
+    dag = as_dag(frame.loc[["c", "a", "b"]])
+    assert dag.names == NAMES
+    np.testing.assert_array_equal(dag.adjacency, CHAIN == 1)
+
+
+def test_a_dataframe_without_row_labels_takes_its_rows_in_the_order_of_the_columns():
+    dag = as_dag(pd.DataFrame(CHAIN, columns=NAMES))
+    assert dag.names == NAMES
+    np.testing.assert_array_equal(dag.adjacency, CHAIN == 1)
+
+
+def test_a_networkx_graph_gives_its_names_and_forgets_its_weights():
+    graph = nx.DiGraph()
+    graph.add_nodes_from(NAMES)
+    graph.add_weighted_edges_from([("a", "b", -0.3), ("b", "c", 0.0)])
+    dag = as_dag(graph)
+    assert dag.names == NAMES
+    np.testing.assert_array_equal(dag.adjacency, CHAIN == 1)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.DiGraph([(1, 2), (0, 1)]),
+        pd.DataFrame(CHAIN).loc[[2, 0, 1], [1, 2, 0]],
+        pd.DataFrame(CHAIN)[[1, 2, 0]],
+    ],
+    ids=["networkx", "rows and columns moved", "columns moved"],
+)
+def test_labels_from_0_to_d_minus_1_are_positions(graph):
+    dag = as_dag(graph)
+    assert dag.names is None
+    np.testing.assert_array_equal(dag.adjacency, CHAIN == 1)
+
+
+def test_a_checked_graph_passes_through_and_the_input_stays_as_it_was():
+    matrix = CHAIN.astype(float)
+    dag = as_dag(matrix)
+    assert as_dag(dag) is dag
+    assert as_adjacency(dag) is dag
+    dag.adjacency[0, 2] = True
+    np.testing.assert_array_equal(matrix, CHAIN)
+
+
+@pytest.mark.parametrize(
+    ("graph", "error", "text"),
+    [
+        (np.zeros((2, 3)), ValueError, r"my graph has shape \(2, 3\); expected a square matrix"),
+        (np.zeros(4), ValueError, r"my graph has shape \(4,\); expected a square matrix"),
+        (pd.DataFrame(np.zeros((3, 2)), columns=["a", "b"]), ValueError, r"my graph has shape \(3, 2\)"),
+        (np.zeros((0, 0)), ValueError, "my graph has no nodes"),
+        (nx.DiGraph(), ValueError, "my graph has no nodes"),
+        ([[0, 0.37], [0, 0]], ValueError, r"entry \(0, 1\) of my graph is 0.37; .* pass W != 0"),
+        ([[0, 0], [-1, 0]], ValueError, r"entry \(1, 0\) of my graph is -1; .* pass W != 0"),
+        ([[0, np.nan], [0, 0]], ValueError, r"entry \(0, 1\) of my graph is nan; .* Fill missing entries"),
+        ([["0", "x"], ["0", "0"]], TypeError, "my graph has entries that are not numbers"),
+        ([[0, "x"], [None, object()]], TypeError, "my graph has entries that are not numbers"),
+        (
+            nx.Graph([(0, 1)]),
+            TypeError,
+            "my graph is an undirected networkx graph; expected",
+        ),
+        (
+            pd.DataFrame([[0, 2], [0, 0]], index=["u", "v"], columns=["u", "v"]),
+            ValueError,
+            r"entry \(u, v\) of my graph is 2;",
+        ),
+        (
+            pd.DataFrame([[0, pd.NA], [0, 0]], columns=["u", "v"], dtype="Int8"),
+            ValueError,
+            r"entry \(u, v\) of my graph is nan;",
+        ),
+        (
+            pd.DataFrame(np.zeros((2, 2)), index=["u", "w"], columns=["u", "v"]),
+            ValueError,
+            "my graph has rows u, w and columns u, v; expected the same names on both",
+        ),
+        (
+            pd.DataFrame(np.zeros((2, 2)), columns=["u", "u"]),
+            ValueError,
+            "my graph has repeated column names: u",
+        ),
+    ],
+)
+def test_what_is_no_graph_is_refused_in_the_words_of_the_user(graph, error, text):
+    with pytest.raises(error, match=text):
+        as_dag(graph, "my graph")
+
+
+def test_a_cycle_is_named():
+    graph = nx.DiGraph([("rain", "grass"), ("grass", "shoes"), ("shoes", "rain"), ("rain", "mood")])
+    with pytest.raises(ValueError, match=r"the graph has a cycle: .*; expected a directed acyclic") as caught:
+        as_dag(graph)
+    assert "grass -> shoes" in str(caught.value)
+    assert "mood" not in str(caught.value)
+
+
+def test_a_cycle_of_two_is_taken_for_a_possible_undirected_edge():
+    with pytest.raises(ValueError, match=r"(0 -> 1 -> 0|1 -> 0 -> 1).*orient it with consistent_extension"):
+        as_dag([[0, 1], [1, 0]])
+
+
+def test_a_node_that_causes_itself_is_a_cycle():
+    with pytest.raises(ValueError, match="the graph has a cycle: 1 -> 1;"):
+        as_dag([[0, 0], [0, 1]])
+
+
+matrices = st.integers(1, 7).flatmap(
+    lambda d: st.lists(st.booleans(), min_size=d * d, max_size=d * d).map(lambda x: np.array(x).reshape(d, d))
+)
+
+
+@given(matrices)
+def test_a_cycle_is_found_exactly_where_networkx_sees_one_and_follows_edges(matrix):
+    cycle = find_cycle(matrix)
+    graph = nx.from_numpy_array(matrix, create_using=nx.DiGraph)
+    assert (cycle is None) == nx.is_directed_acyclic_graph(graph)
+    if cycle is not None:
+        assert len(set(cycle)) == len(cycle)
+        assert all(matrix[i, j] for i, j in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+
+
+@given(matrices)
+def test_depth_is_the_generation_of_networkx_and_the_order_puts_causes_first(matrix):
+    dag = np.triu(matrix, 1).T
+    graph = nx.from_numpy_array(dag, create_using=nx.DiGraph)
+    depth = depths(dag)
+    for level, nodes in enumerate(nx.topological_generations(graph)):
+        assert (depth[nodes] == level).all()
+    order = topological_order(dag)
+    assert sorted(order) == list(range(len(dag)))
+    assert not np.tril(dag[np.ix_(order, order)]).any()
+
+
+def test_named_graphs_are_aligned_by_name():
+    true = pd.DataFrame(CHAIN, index=NAMES, columns=NAMES)
+    estimated = nx.DiGraph([("b", "c"), ("a", "b")])
+    first, second = align(true, estimated)
+    assert first.names == second.names == NAMES
+    np.testing.assert_array_equal(first.adjacency, second.adjacency)
+
+
+def test_where_one_side_has_no_names_nodes_are_matched_by_position_and_keep_the_names():
+    frame = pd.DataFrame(CHAIN, columns=NAMES)
+    for pair in (align(frame, CHAIN), align(CHAIN, frame)):
+        assert [dag.names for dag in pair] == [NAMES, NAMES]
+        np.testing.assert_array_equal(pair[0].adjacency, pair[1].adjacency)
+
+
+def test_names_that_differ_are_an_error_that_lists_them():
+    true, estimated = nx.DiGraph([("a", "b")]), nx.DiGraph([("a", "z"), ("a", "y")])
+    text = "only the true graph has b; only the estimated graph has z, y. Rename or drop"
+    with pytest.raises(ValueError, match=text):
+        align(true, estimated)
+
+
+def test_long_lists_of_names_are_cut():
+    true = nx.DiGraph([(f"t{i}", f"t{i + 1}") for i in range(11)])
+    with pytest.raises(ValueError, match="t0, t1, t2, t3, t4, t5, t6, t7 and 4 more"):
+        align(true, nx.DiGraph([("x", "y")]))
+
+
+def test_graphs_of_different_size_are_an_error():
+    with pytest.raises(ValueError, match="the true graph has 3 nodes and the estimated graph 2"):
+        align(CHAIN, np.zeros((2, 2)))
+
+
+def test_errors_say_which_of_the_two_graphs_is_wrong():
+    with pytest.raises(ValueError, match="the true graph has a cycle"):
+        align([[0, 1], [1, 0]], np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"of the estimated graph is 0\.5"):
+        align(np.zeros((2, 2)), [[0, 0.5], [0, 0]])
+
+
+def test_nodes_without_names_are_called_by_their_position():
+    assert Dag(CHAIN == 1).label(2) == "2"
+    assert Dag(CHAIN == 1, NAMES).label(2) == "c"

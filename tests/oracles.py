@@ -1,0 +1,46 @@
+"""Brute force: what the operators must equal, written the slow and obvious way."""
+
+from itertools import permutations
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def all_rankings(d, precedence=()):
+    """Every ranking (d!, d) that keeps i before j for all pairs (i, j)."""
+    ranks = np.array(list(permutations(range(d))))
+    for i, j in precedence:
+        ranks = ranks[ranks[:, i] < ranks[:, j]]
+    return ranks
+
+
+def best_scores(theta, k, precedence=()):
+    """The k largest scores over all rankings, best first."""
+    scores = (all_rankings(len(theta), precedence) + 1) @ np.asarray(theta)
+    return np.sort(scores)[::-1][:k]
+
+
+def dense_sparsemax(scores):
+    """Projection on the simplex by the textbook algorithm of Martins and Astudillo (2016)."""
+    z = np.sort(scores)[::-1]
+    cumulated = np.cumsum(z)
+    inside = 1 + np.arange(1, z.size + 1) * z > cumulated
+    size = np.flatnonzero(inside)[-1] + 1
+    threshold = (cumulated[size - 1] - 1) / size
+    return np.maximum(scores - threshold, 0.0)
+
+
+def projection_by_quadratic_programming(theta):
+    """Nearest point of the hull of all rankings plus one: minimise over weights of all d! rankings."""
+    vertices = all_rankings(len(theta)) + 1.0
+    start = np.full(len(vertices), 1 / len(vertices))
+    solution = minimize(
+        lambda p: 0.5 * np.sum((p @ vertices - theta) ** 2),
+        start,
+        jac=lambda p: vertices @ (p @ vertices - theta),
+        bounds=[(0, 1)] * len(vertices),
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": np.ones_like},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return solution.x @ vertices

@@ -1,0 +1,183 @@
+"""Are the draws those that the docstrings promise? Distributions, coefficients, functions."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit
+
+from daguerreotype.simulate import simulate_dag, simulate_data
+from daguerreotype.simulate.mechanisms import SIGNALS, draw_weights
+
+EDGE = np.array([[0, 1], [0, 0]])
+FORK = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+STANDARD = {
+    "gaussian": stats.norm(),
+    "exponential": stats.expon(loc=-1),
+    "gumbel": stats.gumbel_r(loc=-np.euler_gamma * np.sqrt(6) / np.pi, scale=np.sqrt(6) / np.pi),
+    "uniform": stats.uniform(loc=-np.sqrt(3), scale=2 * np.sqrt(3)),
+    "laplace": stats.laplace(scale=np.sqrt(0.5)),
+}
+
+
+@pytest.mark.parametrize("noise", STANDARD)
+def test_a_root_has_the_distribution_of_its_noise_with_the_given_standard_deviation(noise):
+    X = simulate_data(np.zeros((2, 2)), 20_000, noise=noise, noise_scale=[1.0, 3.0], random_state=0).X
+    assert np.isclose(STANDARD[noise].mean(), 0)
+    assert np.isclose(STANDARD[noise].var(), 1)
+    assert stats.kstest(X[:, 0], STANDARD[noise].cdf).pvalue > 1e-3
+    assert stats.kstest(X[:, 1] / 3.0, STANDARD[noise].cdf).pvalue > 1e-3
+    assert abs(stats.pearsonr(X[:, 0], X[:, 1])[0]) < 4 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("noise", STANDARD)
+def test_regression_on_the_true_parents_recovers_weights_and_noise_scales(noise):
+    truth = simulate_dag(8, 14, "ER", random_state=0)
+    scales = np.linspace(0.5, 2, 8)
+    drawn = simulate_data(truth, 20_000, noise=noise, noise_scale=scales, random_state=1)
+    assert np.array_equal(drawn.weights != 0, truth == 1)
+    for node in range(8):
+        parents = np.flatnonzero(truth[:, node])
+        design = np.column_stack([np.ones(20_000), drawn.X[:, parents]])
+        estimate, *_ = np.linalg.lstsq(design, drawn.X[:, node], rcond=None)
+        residual = drawn.X[:, node] - design @ estimate
+        errors = residual.std() * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
+        assert (np.abs(estimate - np.r_[0, drawn.weights[parents, node]]) < 5 * errors).all()
+        assert np.isclose(residual.std(), scales[node], rtol=0.05)
+    noises = (drawn.X - drawn.X @ drawn.weights) / scales
+    assert stats.kstest(noises.ravel(), STANDARD[noise].cdf).pvalue > 1e-3
+
+
+def test_linear_covariance_equals_its_closed_form():
+    truth = simulate_dag(6, 10, "ER", random_state=0)
+    drawn = simulate_data(truth, 200_000, weights=[(-0.8, -0.3), (0.3, 0.8)], random_state=0)
+    total = np.linalg.inv(np.eye(6) - drawn.weights)
+    assert np.allclose(np.cov(drawn.X.T), total.T @ total, atol=0.05 * np.max(total.T @ total))
+
+
+def test_weights_are_uniform_on_ranges_that_are_equally_likely():
+    drawn = draw_weights(40_000, [(-2.0, -0.5), (0.5, 1.0)], np.random.default_rng(0))
+    negative = drawn[drawn < 0]
+    assert stats.binomtest(len(negative), 40_000).pvalue > 1e-3
+    assert stats.kstest(negative, stats.uniform(-2, 1.5).cdf).pvalue > 1e-3
+    assert stats.kstest(drawn[drawn > 0], stats.uniform(0.5, 0.5).cdf).pvalue > 1e-3
+
+
+def test_a_logistic_node_is_one_with_the_probability_of_the_sigmoid():
+    drawn = simulate_data(FORK, 40_000, mechanism="logistic", random_state=0)
+    assert stats.binomtest(int(drawn.X[:, 0].sum()), 40_000).pvalue > 1e-3
+    for a, b in [(0, 0), (0, 1), (1, 0), (1, 1)]:
+        cell = drawn.X[(drawn.X[:, 0] == a) & (drawn.X[:, 1] == b), 2]
+        chance = expit(a * drawn.weights[0, 2] + b * drawn.weights[1, 2])
+        assert stats.binomtest(int(cell.sum()), len(cell), chance).pvalue > 1e-3
+
+
+def test_a_poisson_node_has_a_log_link_and_a_rate_of_at_most_a_thousand():
+    drawn = simulate_data(EDGE, 40_000, mechanism="poisson", weights=[(0.4, 0.5)], random_state=0)
+    cause, effect = drawn.X.T
+    assert np.isclose(cause.mean(), 1, atol=0.03)
+    for count in range(4):
+        cell = effect[cause == count]
+        rate = np.exp(drawn.weights[0, 1] * count)
+        assert abs(cell.mean() - rate) < 4.5 * np.sqrt(rate / len(cell))
+        assert np.isclose(cell.var(), rate, rtol=0.15)
+    steep = simulate_data(
+        EDGE, 4000, mechanism="poisson", weights=[(50, 50)], interventions={0: 9}, random_state=0
+    )
+    assert np.isclose(steep.X[:, 1].mean(), 1000, rtol=0.01)
+
+
+def test_mixed_data_follow_one_mechanism_for_each_node():
+    drawn = simulate_data(
+        FORK, 3000, mechanism=["poisson", "linear", "logistic"], noise_scale=[1, 2, 1], random_state=0
+    )
+    assert (drawn.X[:, 0] == np.round(drawn.X[:, 0])).all()
+    assert np.isclose(drawn.X[:, 1].std(), 2, rtol=0.05)
+    assert set(drawn.X[:, 2]) == {0.0, 1.0}
+    assert (drawn.weights[:2, 2] != 0).all()
+
+
+@pytest.mark.parametrize("mechanism", ["mlp", "mim", "gp", "gp-add"])
+def test_a_nonlinear_node_has_no_weights_and_without_parents_it_is_noise(mechanism):
+    drawn = simulate_data(EDGE, 400, mechanism=mechanism, random_state=0)
+    linear = simulate_data(EDGE, 400, random_state=0)
+    assert drawn.weights is None
+    assert np.array_equal(drawn.X[:, 0], linear.X[:, 0])
+
+
+@pytest.mark.parametrize("mechanism", ["mlp", "mim", "gp", "gp-add"])
+def test_a_nonlinear_node_without_noise_is_a_function_of_its_parents_alone(mechanism):
+    # Equal parents must have equal children: the first half of the rows is repeated by interventions.
+    values = np.random.default_rng(0).normal(size=(100, 2))
+    rows = [{0: a, 1: b} for a, b in np.vstack([values, values])]
+    drawn = simulate_data(FORK, 200, mechanism=mechanism, noise_scale=0, interventions=rows, random_state=0)
+    assert np.allclose(drawn.X[:100, 2], drawn.X[100:, 2], atol=1e-4)
+    assert drawn.X[:100, 2].std() > 0.1
+
+
+@pytest.mark.parametrize("mechanism", ["mlp", "mim", "gp", "gp-add"])
+def test_the_residual_of_a_nonlinear_node_has_the_noise_scale(mechanism):
+    with_noise, without = (
+        simulate_data(FORK, 4000 if mechanism[:2] != "gp" else 500, mechanism=mechanism, noise="laplace",
+                      noise_scale=[1, 1, scale], random_state=0).X
+        for scale in (0.7, 0.0)
+    )  # fmt: skip
+    residual = with_noise[:, 2] - without[:, 2]
+    assert stats.kstest(residual / 0.7, STANDARD["laplace"].cdf).pvalue > 1e-3
+
+
+def test_an_mlp_is_a_sum_of_a_hundred_sigmoids_and_a_mim_of_three_waves():
+    far = [{0: 0.0}, {0: 1e9}, {0: -1e9}]
+    weights = [(1.0, 1.0)]
+    mlp = simulate_data(
+        EDGE, 3, mechanism="mlp", weights=weights, noise_scale=0, interventions=far, random_state=0
+    )
+    assert np.allclose(mlp.X[:, 1], [50, 100, 0])
+    at = np.linspace(-2, 2, 5)
+    mim = simulate_data(
+        EDGE, 5, mechanism="mim", weights=weights, noise_scale=0, interventions=[{0: x} for x in at],
+        random_state=0,
+    )  # fmt: skip
+    assert np.allclose(mim.X[:, 1], np.tanh(at) + np.cos(at) + np.sin(at))
+
+
+def covariance_over_draws(mechanism, points, draws):
+    """Covariance of a noiseless node at ``points`` (m, p), over many drawn functions."""
+    m, p = points.shape
+    graph = np.zeros((p + 1, p + 1))
+    graph[:p, p] = 1
+    rows = [dict(enumerate(point)) for point in points]
+    outcomes = [
+        simulate_data(graph, m, mechanism=mechanism, noise_scale=0, interventions=rows, random_state=seed).X[
+            :, p
+        ]
+        for seed in range(draws)
+    ]
+    return np.cov(np.array(outcomes).T)
+
+
+def rbf(points):
+    return np.exp(-0.5 * ((points[:, None] - points[None]) ** 2).sum(axis=-1))
+
+
+class UnitDraws:
+    """Stands in for a generator so that a linear map of its draws shows its matrix."""
+
+    def standard_normal(self, size):
+        return np.eye(size)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 1.0, 5.0, 300.0])  # the last is too wide for the series
+@pytest.mark.parametrize("p", [1, 3])
+def test_a_process_has_exactly_the_covariance_of_its_kernel(p, spread):
+    points = spread * np.random.default_rng(0).normal(size=(600, p))
+    points[:3] = 0.0
+    root = SIGNALS["gp"](points, [], UnitDraws())
+    assert (root.shape[1] < 600) == (p == 1 and spread < 300)
+    assert np.allclose(root @ root.T, rbf(points), rtol=0, atol=1e-9)
+
+
+def test_a_process_of_two_parents_has_a_joint_kernel_and_an_additive_one_the_sum_of_two():
+    points = np.array([[-1.0, 0.5], [0.0, 0.5], [0.0, 2.0]])
+    assert np.allclose(covariance_over_draws("gp", points, 1500), rbf(points), atol=0.15)
+    of_each = rbf(points[:, :1]) + rbf(points[:, 1:])
+    assert np.allclose(covariance_over_draws("gp-add", points, 1500), of_each, atol=0.3)
