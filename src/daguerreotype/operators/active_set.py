@@ -74,20 +74,19 @@ def sort_block(keys: FloatArray, order: IntArray, scratch: IntArray, first: int,
 @algebra_kernel
 def _append_to_factor(factor: FloatArray, units: FloatArray, m: int) -> bool:
     """Extend the Cholesky factor of <u_i, u_j> + 1 by unit vector m; False if it depends on the others."""
-    row = factor[m]
     for i in range(m):
         entry = 1.0
         for j in range(units.shape[1]):
             entry += units[i, j] * units[m, j]
         for j in range(i):
-            entry -= factor[i, j] * row[j]
-        row[i] = entry / factor[i, i]
+            entry -= factor[i, j] * factor[m, j]
+        factor[m, i] = entry / factor[i, i]
     pivot = 2.0
     for j in range(m):
-        pivot -= row[j] * row[j]
+        pivot -= factor[m, j] * factor[m, j]
     if pivot < INDEPENDENCE:
         return False
-    row[m] = np.sqrt(pivot)
+    factor[m, m] = np.sqrt(pivot)
     return True
 
 
@@ -174,11 +173,12 @@ def _affine_minimiser(
 @kernel
 def decompose(
     target: FloatArray, starts: IntArray, max_iter: int, initial: IntArray
-) -> tuple[FloatArray, IntArray, FloatArray]:
+) -> tuple[int, FloatArray, IntArray, FloatArray]:
     """Active rankings of the face and their weights; everything in sorted coordinates.
 
     ``target`` is the projection less its centre (d + 1) / 2, ``starts`` its blocks, ``initial`` (w, d) the
-    rankings of the face to begin with. Returns weights, rankings and the Cholesky factor for the derivative.
+    rankings of the face to begin with. Returns how many rankings there are, their weights, the
+    rankings and the Cholesky factor for the derivative, with room to spare in all of them.
     """
     d = target.size
     capacity = max_iter + initial.shape[0] + 1
@@ -187,16 +187,17 @@ def decompose(
     # Rankings are centred and scaled to unit length.
     scale = _unit_scale(d)
     centre = 0.5 * (d - 1)
-    goal = target * scale
+    goal, residual = np.empty(d), np.empty(d)
+    order, scratch = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    for j in range(d):
+        goal[j] = target[j] * scale
+        order[j] = j
     tolerance = 1e-13 * max(d, 1)
     ranks = np.empty((capacity, d), dtype=np.int64)
     units = np.empty((capacity, d))
     factor = np.empty((capacity, capacity))
     products, half_products, half_ones = np.empty(capacity), np.empty(capacity), np.empty(capacity)
     weights, proposal = np.empty(capacity), np.empty(capacity)
-    residual = np.empty(d)
-    order = np.arange(d)
-    scratch = np.empty(d, dtype=np.int64)
 
     m = 0
     iterations = 0
@@ -219,10 +220,9 @@ def decompose(
                     sort_block(residual, order, scratch, starts[block], starts[block + 1])
             for p in range(d):
                 ranks[m, order[p]] = p
-        elif iterations < n_initial:
-            ranks[m, :] = initial[iterations, :]
         else:
-            ranks[m, :] = order
+            for p in range(d):
+                ranks[m, p] = initial[iterations, p] if iterations < n_initial else p
         iterations += 1
         for j in range(d):
             units[m, j] = (ranks[m, j] - centre) * scale
@@ -245,7 +245,8 @@ def decompose(
                 if proposal[i] < 0.0:
                     step = min(step, weights[i] / (weights[i] - proposal[i]))
             if step == 1.0:
-                weights[:m] = proposal[:m]
+                for i in range(m):
+                    weights[i] = proposal[i]
                 break
             gone = -1
             for i in range(m - 1, -1, -1):
@@ -254,15 +255,16 @@ def decompose(
                     gone = i
             _drop_from_factor(factor, m, gone)
             for i in range(gone, m - 1):
-                ranks[i, :] = ranks[i + 1, :]
-                units[i, :] = units[i + 1, :]
+                for j in range(d):
+                    ranks[i, j] = ranks[i + 1, j]
+                    units[i, j] = units[i + 1, j]
                 products[i], weights[i] = products[i + 1], weights[i + 1]
             m -= 1
             for i in range(gone, m):
                 half_products[i], half_ones[i] = products[i], 1.0
             _solve_lower(factor, m, gone, half_products)
             _solve_lower(factor, m, gone, half_ones)
-    return weights[:m], ranks[:m], factor[:m, :m]
+    return m, weights, ranks, factor
 
 
 @kernel
@@ -270,9 +272,11 @@ def support_factor(ranks: IntArray) -> FloatArray:
     """Cholesky factor of <u_i, u_j> + 1 of affinely independent rankings (m, d)."""
     m, d = ranks.shape
     scale = _unit_scale(d)
-    units = (ranks - 0.5 * (d - 1)) * scale
+    units = np.empty((m, d))
     factor = np.empty((m, m))
     for i in range(m):
+        for j in range(d):
+            units[i, j] = (ranks[i, j] - 0.5 * (d - 1)) * scale
         _append_to_factor(factor, units, i)
     return factor
 
@@ -286,7 +290,9 @@ def support_vjp(grad_probs: FloatArray, ranks: IntArray, factor: FloatArray) -> 
     """
     m, d = ranks.shape
     scale = _unit_scale(d)
-    solution, ones = grad_probs.copy(), np.ones(m)
+    solution, ones = np.empty(m), np.empty(m)
+    for i in range(m):
+        solution[i], ones[i] = grad_probs[i], 1.0
     _solve_lower(factor, m, 0, solution)
     _solve_lower(factor, m, 0, ones)
     overlap = squared = 0.0

@@ -194,7 +194,8 @@ def _grown(array: IntArray, size: int) -> IntArray:
     if array.size >= size:
         return array
     larger = np.empty(max(size, 2 * array.size), dtype=np.int64)
-    larger[: array.size] = array
+    for i in range(array.size):
+        larger[i] = array[i]
     return larger
 
 
@@ -273,7 +274,8 @@ def _search(
             position = _grown(position, n_met + n_offers)
             frontier_items = _grown(frontier_items, n_met + n_offers)
             larger = np.empty(frontier_items.size)
-            larger[:n_frontier] = frontier[:n_frontier]
+            for j in range(n_frontier):
+                larger[j] = frontier[j]
             frontier = larger
         offer = 0
         while offer < n_offers:

@@ -59,8 +59,11 @@ def _peel(
         reversed_ranks[nodes[i]] = i
 
     # lo and hi of a group are kept at both of its ends. due[i] is when gap i vanishes, as things stand.
-    lo, hi = np.arange(d), np.arange(d)
-    due = np.full(d, np.inf)
+    lo, hi = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    due = np.empty(d)
+    for i in range(d):
+        lo[i] = hi[i] = i
+        due[i] = np.inf
     keys = np.empty(3 * n_gaps)
     items = np.empty(3 * n_gaps, dtype=np.int64)
     size = 0
@@ -140,7 +143,9 @@ def _peel_vjp(grad_probs: FloatArray, merged: IntArray, nodes: IntArray) -> Floa
     if n_gaps == 0:
         return gradient
     # Groups as they were when gap merged[s] vanished, found by merging once more.
-    lo, hi = np.arange(d), np.arange(d)
+    lo, hi = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    for i in range(d):
+        lo[i] = hi[i] = i
     outer = np.empty((n_gaps, 2), dtype=np.int64)
     for s in range(n_gaps):
         i = merged[s]

@@ -77,9 +77,10 @@ def sparsemap(
 
     initial = _usable_rankings(warm_start, nodes, starts)
     target = block_ranks(eta, starts) - 0.5 * (theta.size + 1)
-    probs, sorted_ranks, factor = decompose(target, starts, max_iter, initial)
-    ranks = np.empty_like(sorted_ranks)
-    ranks[:, nodes] = sorted_ranks
+    m, probs, sorted_ranks, factor = decompose(target, starts, max_iter, initial)
+    probs = probs[:m]
+    ranks = np.empty((m, theta.size), dtype=np.int64)
+    ranks[:, nodes] = sorted_ranks[:m]
     keep = probs > 0.0
     if not keep.all():
         probs, ranks = probs[keep], ranks[keep]

@@ -97,7 +97,9 @@ def _sparsemax_vjp(
     whole subtree; those of all rankings together sum to zero, and the root drops out.
     """
     m = grad_probs.size
-    mean = grad_probs.mean()
+    mean = 0.0
+    for s in range(m):
+        mean += grad_probs[s] / m
     subtree = np.empty(m)
     for s in range(m):
         subtree[s] = (grad_probs[s] - mean) / tau

@@ -1,0 +1,63 @@
+"""Which predecessors belong in a linear regression? Those that BIC keeps, by grow-shrink search."""
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.base import Table
+from daguerreotype.edges.trees import GrowShrinkTrees
+from daguerreotype.result import LocalFit, Moves
+
+
+class BicEdges:
+    r"""Linear parents by BIC subset selection with grow-shrink trees.
+
+    For node j among predecessors P, searches  min_{S in P}  n log(variance(j | S)) + penalty log(n) |S|,
+    variance(j | S) being the mean squared residual of least squares: adds the parent that improves most
+    while one does, then removes the parent whose removal improves most while one does.
+
+    Parameters
+    ----------
+    penalty : float
+        Multiplies the BIC term. 1 is BIC; 1.5 to 2 gives sparser graphs with fewer false edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from daguerreotype.edges.base import Table
+    >>> cause = np.tile([-1.0, 0.0, 1.0], 10)
+    >>> effect = 2 * cause + np.repeat([-0.1, 0.1], 15)
+    >>> models = BicEdges().prepare(Table(np.column_stack([cause, effect]), ("cause", "effect")))
+    >>> models.fit(1, np.array([0])).weights.round(3)
+    array([2.])
+    """
+
+    def __init__(self, penalty: float = 1.0) -> None:
+        self.penalty = penalty
+
+    def prepare(self, table: Table) -> "BicModels":
+        """Take the second moments of ``table``; the rows are not needed again but for residuals."""
+        return BicModels(table, self.penalty)
+
+
+class BicModels:
+    """Linear local fits of one table; every fit shares the search trees of its target."""
+
+    def __init__(self, table: Table, penalty: float) -> None:
+        self._values = table.values
+        widths = np.ones(table.n_columns, dtype=np.int64)
+        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty)
+
+    def fit(self, node: int, predecessors: IntArray) -> LocalFit:
+        """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
+        parents, used, variance, dof = self._trees.fit(node, predecessors)
+        _, weights = self._trees.solve(node, parents, used)
+        return LocalFit(parents, weights, variance, dof)
+
+    def fit_moves(self, node: int, others: IntArray) -> Moves:
+        """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
+        return self._trees.moves(node, others)
+
+    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of ``fit`` on the training rows, shape (n,)."""
+        residuals: FloatArray = self._values[:, node] - self._values[:, fit.parents] @ fit.weights
+        return residuals

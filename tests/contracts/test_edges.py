@@ -1,0 +1,195 @@
+"""Every edge estimator keeps the contract of daguerreotype.edges.base. A new one is a line in ESTIMATORS."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LassoLarsIC, LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+from daguerreotype.edges.base import EdgeEstimator, HasResiduals, LocalModels, Table
+from daguerreotype.edges.lars import LarsEdges
+from daguerreotype.edges.lasso import LassoEdges
+from daguerreotype.edges.regressor import RegressorEdges
+
+
+def lazily(module, name):
+    """The class ``name`` of an estimator's module, or a skip where the module is not there."""
+    return lambda: getattr(pytest.importorskip(f"daguerreotype.edges.{module}"), name)()
+
+
+ESTIMATORS = {
+    "lars": LarsEdges,
+    "lasso": LassoEdges,
+    "lasso-fixed": lambda: LassoEdges(alpha=0.1),
+    "bic": lazily("bic", "BicEdges"),
+    "gam": lazily("gam", "GamEdges"),
+    "regressor-linear": lambda: RegressorEdges(LinearRegression(), random_state=0),
+    "regressor-sparse": lambda: RegressorEdges(
+        LassoLarsIC(criterion="bic", noise_variance=1.0), random_state=0
+    ),
+    "regressor-tree": lambda: RegressorEdges(DecisionTreeRegressor(min_samples_leaf=5), random_state=0),
+    "regressor-permutation": lambda: RegressorEdges(
+        DecisionTreeRegressor(min_samples_leaf=5), "permutation", random_state=0
+    ),
+    "regressor-in-sample": lambda: RegressorEdges(LinearRegression(), random_state=0, cv=None),
+}
+NODE = 5
+
+
+@pytest.fixture(params=ESTIMATORS)
+def estimator(request):
+    return ESTIMATORS[request.param]()
+
+
+def planted_table(n=200, d=8, seed=0):
+    """Column 5 is twice column 1 plus noise; some other columns depend on each other."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, d))
+    values[:, 3] += values[:, 0]
+    values[:, NODE] += 2 * values[:, 1]
+    values[:, 6] += 0.5 * values[:, 3] - 0.5 * values[:, NODE]
+    values -= values.mean(axis=0)
+    return Table(values / values.std(axis=0), tuple(f"x{j}" for j in range(d)))
+
+
+def local_problems(d=8):
+    """Nodes with few, many, late and early predecessors."""
+    everything = np.arange(d)
+    return [
+        (NODE, np.array([1])),
+        (NODE, np.array([0, 2, 4])),
+        (0, np.array([3, 6, 7])),
+        (6, np.delete(everything, 6)),
+        (NODE, np.delete(everything, NODE)),
+    ]
+
+
+def assert_same(fit, other, **tolerance):
+    np.testing.assert_array_equal(fit.parents, other.parents)
+    np.testing.assert_allclose(fit.weights, other.weights, **tolerance)
+    np.testing.assert_allclose(fit.variance, other.variance, **tolerance)
+    assert fit.dof == pytest.approx(other.dof)
+
+
+def test_it_is_an_edge_estimator_whose_prepared_form_fits_nodes(estimator):
+    assert isinstance(estimator, EdgeEstimator)
+    assert isinstance(estimator.prepare(planted_table()), LocalModels)
+
+
+def test_parents_are_ascending_predecessors_with_one_finite_weight_each(estimator):
+    models = estimator.prepare(planted_table())
+    for node, predecessors in local_problems():
+        fit = models.fit(node, predecessors)
+        assert np.isin(fit.parents, predecessors).all()
+        assert (np.diff(fit.parents) > 0).all()
+        assert fit.parents.dtype == np.int64
+        assert fit.weights.shape == fit.parents.shape
+        assert fit.weights.dtype == np.float64
+        assert np.isfinite(fit.weights).all()
+        assert (fit.weights != 0).all()
+
+
+def test_variance_is_positive_and_at_most_that_of_the_node(estimator):
+    table = planted_table()
+    models = estimator.prepare(table)
+    for node, predecessors in local_problems():
+        fit = models.fit(node, predecessors)
+        assert isinstance(fit.variance, float)
+        assert 0 < fit.variance <= table.moments[node, node] * (1 + 1e-12)
+
+
+def test_degrees_of_freedom_count_at_least_one_for_every_parent_and_none_without(estimator):
+    models = estimator.prepare(planted_table())
+    for node, predecessors in local_problems():
+        fit = models.fit(node, predecessors)
+        assert isinstance(fit.dof, float)
+        if fit.parents.size == 0:
+            assert fit.dof == 0
+        else:
+            assert fit.dof >= fit.parents.size - 1e-9
+
+
+def test_residuals_have_the_reported_mean_square(estimator):
+    table = planted_table()
+    models = estimator.prepare(table)
+    if not isinstance(models, HasResiduals):
+        pytest.skip("offers no residuals")
+    for node, predecessors in local_problems():
+        fit = models.fit(node, predecessors)
+        residuals = models.residuals(node, fit)
+        assert residuals.shape == (table.n_rows,)
+        assert np.mean(residuals**2) == pytest.approx(fit.variance, rel=1e-9)
+
+
+def test_residuals_of_a_node_without_parents_are_its_values(estimator):
+    table = planted_table()
+    models = estimator.prepare(table)
+    if not isinstance(models, HasResiduals):
+        pytest.skip("offers no residuals")
+    fit = models.fit(NODE, np.array([], dtype=np.int64))
+    np.testing.assert_allclose(models.residuals(NODE, fit), table.values[:, NODE], atol=1e-12)
+
+
+def test_without_predecessors_the_variance_is_the_second_moment(estimator):
+    table = planted_table()
+    fit = estimator.prepare(table).fit(NODE, np.array([], dtype=np.int64))
+    assert fit.parents.size == fit.weights.size == 0
+    assert fit.variance == pytest.approx(table.moments[NODE, NODE], rel=1e-12)
+    assert fit.dof == 0
+
+
+def test_a_strong_linear_parent_is_found_and_lowers_the_variance(estimator):
+    table = planted_table()
+    fit = estimator.prepare(table).fit(NODE, np.array([0, 1, 2, 3, 4]))
+    assert 1 in fit.parents
+    assert fit.variance < 0.5 * table.moments[NODE, NODE]
+    strongest = fit.parents[np.argmax(np.abs(fit.weights))]
+    assert strongest == 1
+
+
+def test_the_same_fit_comes_back_whatever_was_fitted_in_between(estimator):
+    models = estimator.prepare(planted_table())
+    first = [models.fit(*problem) for problem in local_problems()]
+    again = [models.fit(*problem) for problem in reversed(local_problems())]
+    for fit, other in zip(first, reversed(again), strict=True):
+        assert_same(fit, other, rtol=0)
+
+
+def test_a_second_preparation_gives_the_same_fits(estimator):
+    models, other = estimator.prepare(planted_table()), estimator.prepare(planted_table())
+    for problem in local_problems():
+        assert_same(models.fit(*problem), other.fit(*problem), rtol=0)
+
+
+def test_the_order_of_the_rows_plays_no_part(estimator):
+    table = planted_table()
+    rows = np.random.default_rng(1).permutation(table.n_rows)
+    models = estimator.prepare(table)
+    shuffled = estimator.prepare(Table(table.values[rows], table.names))
+    for node, predecessors in local_problems():
+        fit, other = models.fit(node, predecessors), shuffled.fit(node, predecessors)
+        assert_same(fit, other, rtol=1e-7)
+        if isinstance(models, HasResiduals):
+            np.testing.assert_allclose(
+                models.residuals(node, fit)[rows], shuffled.residuals(node, other), atol=1e-7
+            )
+
+
+def test_neither_the_table_nor_the_predecessors_are_changed(estimator):
+    table = planted_table()
+    values = table.values.copy()
+    models = estimator.prepare(table)
+    for node, predecessors in local_problems():
+        given = predecessors.copy()
+        given.flags.writeable = False
+        models.fit(node, given)
+        np.testing.assert_array_equal(given, predecessors)
+    np.testing.assert_array_equal(table.values, values)
+
+
+def test_fewer_rows_than_columns_are_enough(estimator):
+    table = planted_table(n=7, d=12)
+    models = estimator.prepare(table)
+    for node in range(12):
+        fit = models.fit(node, np.delete(np.arange(12), node))
+        assert np.isfinite(fit.weights).all()
+        assert 0 < fit.variance <= table.moments[node, node] * (1 + 1e-12)

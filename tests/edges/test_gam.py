@@ -1,0 +1,179 @@
+"""Additive spline edges: nested bases, planted curves and their direction, curves that can be asked for."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline
+from sklearn.preprocessing import SplineTransformer
+
+from daguerreotype.edges.base import EdgeEstimator, HasMoves, HasResiduals, LocalModels, Table
+from daguerreotype.edges.bic import BicEdges
+from daguerreotype.edges.gam import GamEdges
+from daguerreotype.edges.splines import bend, fit_bends
+from daguerreotype.result import LocalFit
+
+
+def table_of(*columns, names=None):
+    values = np.column_stack(columns)
+    values = (values - values.mean(0)) / values.std(0)
+    return Table(values, names or tuple(f"x{i}" for i in range(values.shape[1])))
+
+
+def curved_pair(seed, n=500):
+    rng = np.random.default_rng(seed)
+    cause = rng.normal(size=n)
+    return cause, np.tanh(2 * cause) + 0.7 * np.abs(cause) + 0.3 * rng.normal(size=n)
+
+
+def score(fit, n):
+    return n * np.log(fit.variance) + np.log(n) * fit.dof
+
+
+@pytest.mark.parametrize("n_knots", [2, 3, 5])
+def test_bends_are_orthonormal_and_orthogonal_to_lines(n_knots):
+    values = np.random.default_rng(0).gamma(2.0, size=300)
+    bends = bend(fit_bends(values, n_knots), values)
+    assert bends.shape == (300, n_knots)
+    np.testing.assert_allclose(bends.T @ bends / 300, np.eye(n_knots), atol=1e-9)
+    np.testing.assert_allclose(bends.T @ np.column_stack([np.ones(300), values]) / 300, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_knots", [2, 4])
+def test_line_and_bends_span_the_cubic_splines_on_the_same_quantiles(n_knots):
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=200)
+    theirs = SplineTransformer(n_knots=n_knots, degree=3, knots="quantile").fit_transform(values[:, None])
+    ours = np.column_stack([np.ones(200), values, bend(fit_bends(values, n_knots), values)])
+    assert ours.shape == theirs.shape
+    projected = theirs @ np.linalg.lstsq(theirs, ours, rcond=None)[0]
+    np.testing.assert_allclose(projected, ours, atol=1e-8)
+
+
+@pytest.mark.parametrize(("levels", "bends"), [(1, 0), (2, 0), (3, 1), (4, 2)])
+def test_a_column_of_few_values_has_as_many_bends_as_these_can_tell_apart(levels, bends):
+    values = np.tile(np.arange(levels, dtype=float), 60)
+    spline = fit_bends(values, 4)
+    assert (0 if spline is None else spline.c.shape[1]) == bends
+
+
+def test_bends_go_on_as_straight_lines_beyond_the_data():
+    spline = fit_bends(np.random.default_rng(0).normal(size=100), 4)
+    assert isinstance(spline, BSpline)
+    for end, sign in ((spline.t[-1], 1.0), (spline.t[0], -1.0)):
+        at = bend(spline, end + sign * np.array([0.0, 1e-6, 1.0, 2.0, 3.0]))
+        np.testing.assert_allclose(
+            at[2:] - at[0], np.array([[1.0], [2.0], [3.0]]) * (at[1] - at[0]) * 1e6, rtol=1e-3
+        )
+
+
+def test_the_parts_keep_the_contract():
+    models = GamEdges().prepare(table_of(*curved_pair(0)))
+    assert isinstance(GamEdges(), EdgeEstimator)
+    assert isinstance(models, LocalModels)
+    assert isinstance(models, HasResiduals)
+    assert isinstance(models, HasMoves)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_planted_curve_is_found_and_its_direction_scores_better(seed):
+    cause, effect = curved_pair(seed)
+    models = GamEdges().prepare(table_of(cause, effect))
+    forward, backward = models.fit(1, np.array([0])), models.fit(0, np.array([1]))
+    alone = [models.fit(node, np.array([], dtype=int)) for node in (0, 1)]
+    assert forward.parents.tolist() == [0]
+    assert forward.dof == 5
+    assert score(alone[0], 500) + score(forward, 500) < score(alone[1], 500) + score(backward, 500)
+
+
+def test_curves_have_the_shape_of_the_planted_functions():
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(size=(2, 1000))
+    functions = np.sin(2 * first), second**2
+    table = table_of(first, second, sum(functions) + 0.3 * rng.normal(size=1000))
+    models = GamEdges().prepare(table)
+    fit = models.fit(2, np.array([0, 1]))
+    for parent, function in enumerate(functions):
+        curve = models.curve(2, fit, parent, table.values[:, parent])
+        assert np.corrcoef(curve, function)[0, 1] > 0.97
+        assert fit.weights[parent] == pytest.approx(curve.std())
+        assert curve.mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_curves_add_up_to_what_the_residuals_leave():
+    rng = np.random.default_rng(4)
+    causes = rng.normal(size=(3, 400))
+    table = table_of(*causes, causes[0] + np.cos(2 * causes[1]) + 0.4 * rng.normal(size=400))
+    models = GamEdges().prepare(table)
+    fit = models.fit(3, np.array([0, 1, 2]))
+    fitted = sum(models.curve(3, fit, parent, table.values[:, parent]) for parent in fit.parents)
+    residuals = models.residuals(3, fit)
+    np.testing.assert_allclose(table.values[:, 3] - fitted, residuals, atol=1e-9)
+    assert fit.variance == pytest.approx(np.mean(residuals**2))
+    assert fit.dof == 1 + 5
+    design = np.column_stack([table.values[:, 0], bend(fit_bends(table.values[:, 1], 4), table.values[:, 1])])
+    design = np.column_stack([design, table.values[:, 1]])
+    best = np.linalg.lstsq(design, table.values[:, 3], rcond=None)[1][0] / 400
+    assert fit.variance == pytest.approx(best)
+
+
+def test_linear_effects_stay_linear_and_agree_with_linear_edges():
+    rng = np.random.default_rng(5)
+    causes = rng.normal(size=(3, 1000))
+    table = table_of(*causes, causes[0] - 0.5 * causes[2] + rng.normal(size=1000))
+    spline = GamEdges(penalty=2.0).prepare(table).fit(3, np.array([0, 1, 2]))
+    linear = BicEdges(penalty=2.0).prepare(table).fit(3, np.array([0, 1, 2]))
+    assert spline.parents.tolist() == linear.parents.tolist() == [0, 2]
+    assert spline.dof == linear.dof == 2
+    assert spline.variance == pytest.approx(linear.variance)
+    np.testing.assert_allclose(spline.weights, np.abs(linear.weights))
+
+
+def test_a_line_is_bent_once_the_noise_that_hid_its_curve_is_explained():
+    rng = np.random.default_rng(6)
+    curved, other = rng.normal(size=(2, 400))
+    effect = 3 * curved + 0.08 * (curved**2 - 1) + np.abs(other) + 0.2 * rng.normal(size=400)
+    models = GamEdges().prepare(table_of(curved, other, effect))
+    assert models.fit(2, np.array([0])).dof == 1
+    assert models.fit(2, np.array([0, 1])).dof == 10
+
+
+def test_two_valued_columns_are_linear_parents():
+    rng = np.random.default_rng(0)
+    switch = rng.integers(0, 2, 300).astype(float)
+    models = GamEdges().prepare(table_of(switch, 2 * switch + rng.normal(size=300)))
+    assert models.fit(1, np.array([0])).dof == 1
+
+
+def test_duplicated_and_constant_columns_give_finite_results():
+    cause, effect = curved_pair(1)
+    values = np.column_stack([cause, cause, effect, effect, np.zeros(500)])
+    models = GamEdges(penalty=0.1).prepare(Table(values - values.mean(0), tuple("abcde")))
+    for node in range(5):
+        moves = models.fit_moves(node, np.delete(np.arange(5), node))
+        for part in (moves.own, moves.before, moves.after):
+            assert np.isfinite(part).all()
+            assert (part[:, 0] > 0).all()
+    assert models.fit(2, np.array([0, 1, 4])).parents.tolist() == [0]
+
+
+@pytest.mark.parametrize("n_knots", [1, 0, 2.5, "4"])
+def test_too_few_knots_are_refused(n_knots):
+    with pytest.raises(ValueError, match=r"n_knots is .*, expected a whole number of at least 2"):
+        GamEdges(n_knots=n_knots).prepare(table_of(*curved_pair(0)))
+
+
+def test_a_curve_of_a_column_that_is_no_parent_is_refused_by_name():
+    cause, effect = curved_pair(0)
+    noise = np.random.default_rng(9).normal(size=500)
+    models = GamEdges().prepare(table_of(cause, effect, noise, names=("dose", "outcome", "noise")))
+    fit = models.fit(1, np.array([0, 2]))
+    with pytest.raises(ValueError, match=r"'noise' is not a parent of 'outcome'.*one of its parents: 'dose'"):
+        models.curve(1, fit, 2, np.zeros(1))
+    with pytest.raises(ValueError, match=r"one of its parents: none"):
+        models.curve(1, models.fit(1, np.array([], dtype=int)), 2, np.zeros(1))
+
+
+def test_a_fit_without_curves_is_refused():
+    models = GamEdges().prepare(table_of(*curved_pair(0)))
+    plain = LocalFit(np.array([0]), np.array([1.0]), 1.0, 1.0)
+    with pytest.raises(TypeError, match=r"expected the GamFit that fit returned.*got LocalFit"):
+        models.residuals(1, plain)
