@@ -91,8 +91,7 @@ def benchmark_sparsemap(nodes, seconds, rng):
             rows.append((d, 1, both))
             print(
                 f"{d:6d} {method:>11} {len(distribution):9d} {1e3 * forward:9.4f} {1e3 * both:9.4f} "
-                f"{1e3 * copy:9.4f} {both / copy:7.1f}"
-                + against("active set", d, both, method == "active-set")
+                f"{1e3 * copy:9.4f} {both / copy:7.1f}" + against("active set", d, both, method == "active-set")
             )
         large = [row for row in rows if row[0] >= 100] or rows
         print(f"time of {method} grows as d^{growth(large, 0):.2f} (d >= 100)")
@@ -121,16 +120,12 @@ def benchmark_start():
     source = Path(daguerreotype.__file__).parent
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "daguerreotype"
-        shutil.copytree(
-            source / "operators", target / "operators", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(source / "operators", target / "operators", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(source / "__init__.py", target)
         environment = os.environ | {"PYTHONPATH": folder}
         print("\nStart of a process, imports included; seconds")
         for label in ("fresh install", "later process"):
-            run = subprocess.run(
-                [sys.executable, "-c", call], env=environment, capture_output=True, check=True
-            )
+            run = subprocess.run([sys.executable, "-c", call], env=environment, capture_output=True, check=True)
             first, everything = map(float, run.stdout.split())
             print(f"{label:>14}: first result {first:6.2f}, all operators {everything:6.2f}")
 

@@ -19,7 +19,13 @@ MAY_IMPORT = {
     "training": LEAVES | {"operators", "result", "edges"},
     "knowledge": LEAVES,
     "persistence": LEAVES | {"operators", "result", "knowledge"},
-    "model": LEAVES | {"operators", "result", "edges", "training", "graphs", "knowledge", "persistence"},
+    "columns": LEAVES,
+    "transforms": LEAVES,
+    "fitted": LEAVES | {"edges", "training", "transforms"},
+    "progress": {"training"},
+    "model": LEAVES
+    | {"operators", "result", "edges", "training", "graphs", "knowledge", "persistence"}
+    | {"columns", "transforms", "fitted", "progress"},
     "arrays": set(),
 }
 HEAVY = ("torch", "matplotlib", "dask", "distributed", "optuna", "castle", "dagma", "causallearn", "lingam")

@@ -15,9 +15,7 @@ def test_importing_the_package_loads_no_heavy_library():
 
 
 def test_every_public_name_can_be_reached_and_is_listed():
-    code = (
-        "import daguerreotype as d; [getattr(d, n) for n in d.__all__]; assert set(d.__all__) <= set(dir(d))"
-    )
+    code = "import daguerreotype as d; [getattr(d, n) for n in d.__all__]; assert set(d.__all__) <= set(dir(d))"
     run(code)
 
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.operators import OrderDistribution
+
+__all__ = ["FitHistory", "LocalFit", "Moves", "OrderDistribution"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +50,38 @@ class Moves:
     own: FloatArray
     before: FloatArray
     after: FloatArray
+
+
+@dataclass(frozen=True)
+class FitHistory:
+    """What training saw, step by step.
+
+    Attributes
+    ----------
+    objective : array of shape (t,)
+        Expected loss over the distribution plus the regularization of theta.
+    mode_loss : array of shape (t,)
+        Loss of the most probable order.
+    support : array of shape (t,)
+        How many rankings carried mass.
+    tau : array of shape (t,)
+        Temperature.
+    hits, misses : array of shape (t,)
+        Local fits found in the cache and made, so far.
+    refined_at : int or None
+        The step before which best-position moves replaced the order; None without them.
+    refine_losses : array
+        Loss after each sweep of best-position moves.
+    """
+
+    objective: FloatArray
+    mode_loss: FloatArray
+    support: IntArray
+    tau: FloatArray
+    hits: IntArray
+    misses: IntArray
+    refined_at: int | None
+    refine_losses: FloatArray
+
+    def __len__(self) -> int:
+        return int(self.objective.size)

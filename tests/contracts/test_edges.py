@@ -23,9 +23,7 @@ ESTIMATORS = {
     "bic": lazily("bic", "BicEdges"),
     "gam": lazily("gam", "GamEdges"),
     "regressor-linear": lambda: RegressorEdges(LinearRegression(), random_state=0),
-    "regressor-sparse": lambda: RegressorEdges(
-        LassoLarsIC(criterion="bic", noise_variance=1.0), random_state=0
-    ),
+    "regressor-sparse": lambda: RegressorEdges(LassoLarsIC(criterion="bic", noise_variance=1.0), random_state=0),
     "regressor-tree": lambda: RegressorEdges(DecisionTreeRegressor(min_samples_leaf=5), random_state=0),
     "regressor-permutation": lambda: RegressorEdges(
         DecisionTreeRegressor(min_samples_leaf=5), "permutation", random_state=0

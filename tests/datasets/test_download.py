@@ -94,9 +94,7 @@ def test_a_download_is_written_to_the_cache_alone(server, tmp_path):
 
 def test_a_file_with_the_wrong_checksum_is_refused_and_not_kept(server, cache):
     server.files["syntren/data1.npy"] = as_npy(TABLE + 1.0)
-    with pytest.raises(
-        ValueError, match=r"http://127.*data1.npy is not the published file.*DAGUERREOTYPE_DATA"
-    ):
+    with pytest.raises(ValueError, match=r"http://127.*data1.npy is not the published file.*DAGUERREOTYPE_DATA"):
         load_syntren(1)
     assert files_under(cache) == []
 

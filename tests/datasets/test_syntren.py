@@ -99,22 +99,16 @@ def test_a_file_that_was_changed_is_refused_by_name(name, published):
 
 @pytest.mark.parametrize("network", [0, 11, -1, 2.5, "3"])
 def test_a_network_that_is_not_one_of_the_ten_is_refused(network):
-    with pytest.raises(
-        ValueError, match=rf"network={network!r} is not a SynTReN network: give 1 to 10, or None"
-    ):
+    with pytest.raises(ValueError, match=rf"network={network!r} is not a SynTReN network: give 1 to 10, or None"):
         load_syntren(network)
 
 
 def test_a_data_home_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"data_home names '.*nowhere', which is not a folder. Give the folder"
-    ):
+    with pytest.raises(ValueError, match=r"data_home names '.*nowhere', which is not a folder. Give the folder"):
         load_syntren(1, data_home=tmp_path / "nowhere")
 
 
 def test_an_environment_variable_that_names_no_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("DAGUERREOTYPE_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(
-        ValueError, match=r"variable DAGUERREOTYPE_DATA names '.*nowhere', which is not a folder"
-    ):
+    with pytest.raises(ValueError, match=r"variable DAGUERREOTYPE_DATA names '.*nowhere', which is not a folder"):
         load_syntren(1)

@@ -77,9 +77,7 @@ def test_noise_alone_gives_no_parents_though_the_learner_could_explain_its_own_r
 
 def test_without_folds_an_overfitted_variance_is_reported_as_it_is():
     table = table_of(*np.random.default_rng(3).normal(size=(2, 150)))
-    fit = (
-        RegressorEdges(DecisionTreeRegressor(), random_state=0, cv=None).prepare(table).fit(1, np.array([0]))
-    )
+    fit = RegressorEdges(DecisionTreeRegressor(), random_state=0, cv=None).prepare(table).fit(1, np.array([0]))
     assert fit.variance < 1e-12
 
 

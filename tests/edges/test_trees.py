@@ -12,9 +12,7 @@ from daguerreotype.edges.trees import GrowShrinkTrees
 
 def random_columns(rng, d, stride, n):
     """Dependent variables, each with itself and a few bends; later columns of some owners are not in use."""
-    values = rng.normal(size=(n, d)) @ np.triu(
-        rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.6) + np.eye(d)
-    )
+    values = rng.normal(size=(n, d)) @ np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.6) + np.eye(d))
     values += 0.4 * np.roll(values, 1, axis=1) ** 2
     widths = rng.integers(1, stride + 1, size=d)
     widths[0] = stride
@@ -133,9 +131,7 @@ def test_the_same_parents_have_the_same_variance_to_the_last_bit(stride):
     trees = trees_of(columns, widths, 0.5)
     seen = {}
     for _ in range(300):
-        parents, used, variance, _ = trees.fit(
-            0, np.sort(rng.permutation(np.arange(1, 9))[: rng.integers(0, 9)])
-        )
+        parents, used, variance, _ = trees.fit(0, np.sort(rng.permutation(np.arange(1, 9))[: rng.integers(0, 9)]))
         key = (*parents.tolist(), *used.tolist())
         assert seen.setdefault(key, variance) == variance
     assert len(seen) > 10
@@ -157,9 +153,7 @@ def test_more_variables_than_rows_give_finite_results_within_the_cap(stride):
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_handful_of_rows_allows_no_parents(n):
     values = np.random.default_rng(0).normal(size=(n, 4))
-    parents, _, variance, dof = trees_of(values[:, :, None], np.ones(4, dtype=np.int64)).fit(
-        0, np.arange(1, 4)
-    )
+    parents, _, variance, dof = trees_of(values[:, :, None], np.ones(4, dtype=np.int64)).fit(0, np.arange(1, 4))
     assert (parents.size, dof) == (0, 0)
     assert variance > 0
 

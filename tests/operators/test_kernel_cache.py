@@ -36,9 +36,7 @@ def call(installed, tmp_path):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop("NUMBA_CACHE_DIR", None)
-    run = subprocess.run(
-        [sys.executable, "-c", CALL], env=environment, capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", CALL], env=environment, capture_output=True, text=True, check=True)
     hits, misses = map(int, run.stdout.split())
     return hits, misses
 

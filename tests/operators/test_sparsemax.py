@@ -11,9 +11,7 @@ from oracles import all_rankings, dense_sparsemax
 
 
 def by_ranking(distribution):
-    return {
-        tuple(row): prob for row, prob in zip(distribution.ranks.tolist(), distribution.probs, strict=True)
-    }
+    return {tuple(row): prob for row, prob in zip(distribution.ranks.tolist(), distribution.probs, strict=True)}
 
 
 @pytest.mark.parametrize("tau", [0.05, 0.5, 1.0, 5.0, 100.0])

@@ -103,9 +103,7 @@ def test_the_projection_passes_gradcheck_and_equals_numpy(shape):
     theta = scores(*shape, scale=3.0)
     assert torch.autograd.gradcheck(layers.project_permutahedron, theta)
     expected = [operators.project_permutahedron(row) for row in theta.detach().numpy().reshape(-1, 6)]
-    np.testing.assert_array_equal(
-        layers.project_permutahedron(theta).detach().numpy().reshape(-1, 6), expected
-    )
+    np.testing.assert_array_equal(layers.project_permutahedron(theta).detach().numpy().reshape(-1, 6), expected)
 
 
 @pytest.mark.parametrize(

@@ -147,9 +147,7 @@ def covariance_over_draws(mechanism, points, draws):
     graph[:p, p] = 1
     rows = [dict(enumerate(point)) for point in points]
     outcomes = [
-        simulate_data(graph, m, mechanism=mechanism, noise_scale=0, interventions=rows, random_state=seed).X[
-            :, p
-        ]
+        simulate_data(graph, m, mechanism=mechanism, noise_scale=0, interventions=rows, random_state=seed).X[:, p]
         for seed in range(draws)
     ]
     return np.cov(np.array(outcomes).T)

@@ -27,9 +27,7 @@ COLLIDER = pd.DataFrame([[0, 0, 1], [0, 0, 1], [0, 0, 0]], columns=["dose", "die
 )
 def test_the_data_of_any_dag_are_finite(d, density, n, mechanism, noise, standardize, seed):
     truth = simulate_dag(d, density * d * (d - 1) / 2, "ER", random_state=seed)
-    drawn = simulate_data(
-        truth, n, mechanism=mechanism, noise=noise, standardize=standardize, random_state=seed
-    )
+    drawn = simulate_data(truth, n, mechanism=mechanism, noise=noise, standardize=standardize, random_state=seed)
     assert drawn.X.shape == (n, d)
     assert np.isfinite(drawn.X).all()
 
@@ -145,8 +143,7 @@ def test_a_constant_column_is_standardized_to_zero_and_large_values_do_not_overf
         ),
         (
             {"noise": "cauchy"},
-            "unknown noise 'cauchy': choose one of 'gaussian', 'exponential', 'gumbel', 'uniform', "
-            "'laplace'.",
+            "unknown noise 'cauchy': choose one of 'gaussian', 'exponential', 'gumbel', 'uniform', 'laplace'.",
         ),
         (
             {"mechanism": ["linear", "mlp"]},

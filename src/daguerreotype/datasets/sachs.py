@@ -90,9 +90,7 @@ def load_sachs(*, interventional: bool = False) -> Dataset:
         SOURCE,
         conditions=pd.Series(np.repeat(names, rows), name="condition"),
         # object, because pandas' own strings would turn None into NaN
-        interventions=pd.Series(
-            np.repeat(np.array(targets, dtype=object), rows), name="target", dtype=object
-        ),
+        interventions=pd.Series(np.repeat(np.array(targets, dtype=object), rows), name="target", dtype=object),
     )
 
 

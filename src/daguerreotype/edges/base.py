@@ -68,6 +68,15 @@ class HasResiduals(Protocol):
 
 
 @runtime_checkable
+class HasPredictions(Protocol):
+    """Local models that can be asked about rows they have not seen; held-out likelihood needs it."""
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        ...
+
+
+@runtime_checkable
 class HasMoves(Protocol):
     """Local models with a fast way to score all positions of one node; refine uses it when there."""
 

@@ -57,7 +57,11 @@ class BicModels:
         """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
         return self._trees.moves(node, others)
 
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        fitted: FloatArray = values[:, fit.parents] @ fit.weights
+        return fitted
+
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
-        residuals: FloatArray = self._values[:, node] - self._values[:, fit.parents] @ fit.weights
-        return residuals
+        return self._values[:, node] - self.predict(node, fit, self._values)

@@ -104,6 +104,13 @@ class GamModels:
         residuals: FloatArray = self._basis[:, node * self._stride] - fitted
         return residuals
 
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        fitted = np.zeros(values.shape[0])
+        for parent in fit.parents:
+            fitted += self.curve(node, fit, int(parent), values[:, parent])
+        return fitted
+
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component f(x) of ``parent`` in ``fit`` at the values ``grid`` of its column, shape (m,).
 

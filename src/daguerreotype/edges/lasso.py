@@ -30,11 +30,14 @@ class LassoModels:
         chosen = weights.nonzero()[0]
         return LocalFit(columns[chosen], weights[chosen], variance, float(chosen.size))
 
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        fitted: FloatArray = values[:, fit.parents] @ fit.weights
+        return fitted
+
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
-        values = self.table.values
-        residuals: FloatArray = values[:, node] - values[:, fit.parents] @ fit.weights
-        return residuals
+        return self.table.values[:, node] - self.predict(node, fit, self.table.values)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,7 @@ def least_squares(gram: FloatArray, cov: FloatArray, power: float, n: int) -> tu
 
 
 @kernel
-def eliminate(
-    gram: FloatArray, cov: FloatArray, power: float, ridge: float
-) -> tuple[bool, FloatArray, float]:
+def eliminate(gram: FloatArray, cov: FloatArray, power: float, ridge: float) -> tuple[bool, FloatArray, float]:
     """Solve ``(gram + ridge * diag) x = cov`` by elimination; also return ``power - cov @ x``."""
     p = cov.size
     upper = np.empty((p + 1, p + 1))

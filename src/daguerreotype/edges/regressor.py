@@ -131,6 +131,13 @@ class RegressorModels:
         residuals[self.rows] = self._residuals(node, fit.parents)
         return residuals
 
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d), by the regressor trained on all rows."""
+        if fit.parents.size == 0:
+            return np.zeros(values.shape[0])
+        model = self._train(node, fit.parents, slice(None))
+        return self._predict(model, values[:, fit.parents], node, fit.parents)
+
     def _importances(self, model: Any, node: int, columns: IntArray) -> Importances:
         """Importances of ``columns`` from the fitted ``model``, or from permutations."""
         importances = None

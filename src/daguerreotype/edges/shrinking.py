@@ -21,9 +21,7 @@ def columns_of(problem: Problem, owners: IntArray, used: IntArray) -> IntArray:
 
 
 @kernel
-def factorise(
-    problem: Problem, target: int, columns: IntArray, lower: FloatArray, scores: FloatArray
-) -> float:
+def factorise(problem: Problem, target: int, columns: IntArray, lower: FloatArray, scores: FloatArray) -> float:
     """Variance of the target given ``columns``; fills in their Cholesky factor and whitened scores.
 
     A column that the earlier ones span has a zero on the diagonal and takes no part.

@@ -55,6 +55,12 @@ class GrowShrinkTrees:
         self._pools.size[0] = d  # the roots
         self._lock = Lock()  # kernels release the GIL, and any walk may grow the trees
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
         """Parents (ascending), columns used of each, variance and dof of ``node`` among ``predecessors``."""
         predecessors = np.ascontiguousarray(predecessors, dtype=np.int64)
@@ -74,9 +80,7 @@ class GrowShrinkTrees:
         others = np.ascontiguousarray(others, dtype=np.int64)
         own, around = np.empty((others.size + 1, 2)), np.empty((2, others.size, 2))
         with self._lock:
-            while not walk_moves(
-                self.problem, self._pools, self._path, self._walker, node, others, own, around
-            ):
+            while not walk_moves(self.problem, self._pools, self._path, self._walker, node, others, own, around):
                 self._make_room()
         return Moves(own, around[0], around[1])
 

@@ -175,9 +175,7 @@ def walk(problem: Problem, pools: Pools, path: Path, walker: Walker, target: int
             for i in range(known, depth):
                 at = taken[i]
                 same = path.nodes[i] == at
-                n_rows = add(
-                    problem, path, n_rows, target, pools.links[at, OWNER], pools.links[at, KIND], same
-                )
+                n_rows = add(problem, path, n_rows, target, pools.links[at, OWNER], pools.links[at, KIND], same)
                 if not same:
                     path.nodes[i], path.nodes[i + 1] = at, NONE
             known = depth

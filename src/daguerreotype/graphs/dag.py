@@ -253,7 +253,5 @@ def _binary(entries: npt.NDArray[Any], names: Names | None, what: str) -> BoolAr
         dag = Dag(adjacency, names)
         value = entries[i, j].item()
         advice = "Fill missing entries." if value != value else "Of a matrix of weights W, pass W != 0."
-        raise ValueError(
-            f"entry ({dag.label(i)}, {dag.label(j)}) of {what} is {value}; expected 0 or 1. {advice}"
-        )
+        raise ValueError(f"entry ({dag.label(i)}, {dag.label(j)}) of {what} is {value}; expected 0 or 1. {advice}")
     return adjacency

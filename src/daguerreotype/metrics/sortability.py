@@ -173,9 +173,7 @@ def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatA
     if isinstance(X, pd.DataFrame):
         words = [name for name, dtype in X.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
         if words:
-            raise TypeError(
-                f"the data have columns that are not numbers: {listing(words)}. Encode or drop them."
-            )
+            raise TypeError(f"the data have columns that are not numbers: {listing(words)}. Encode or drop them.")
         data = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         data = np.asarray(X, dtype=np.float64)

@@ -13,6 +13,8 @@ for the target :math:`\mu` is that for the target :math:`\eta`, so the weights a
 restricted to the active rankings, and its derivative follows from the KKT system on the support.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from daguerreotype.operators.checks import FloatArray, IntArray
@@ -309,3 +311,16 @@ def support_vjp(grad_probs: FloatArray, ranks: IntArray, factor: FloatArray) -> 
         for j in range(d):
             gradient[j] += weight * ranks[i, j]
     return gradient
+
+
+@dataclass(frozen=True, slots=True)
+class SupportPullback:
+    """Derivative of the probabilities on the support that the active set ended with."""
+
+    ranks: IntArray
+    factor: FloatArray
+    tau: float
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        """Gradient (d,) w.r.t. theta from that w.r.t. the probabilities (m,)."""
+        return support_vjp(grad_probs, self.ranks, self.factor) / self.tau

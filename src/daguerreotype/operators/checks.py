@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from math import isfinite
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +44,15 @@ def check_positive_int(value: object, name: str) -> int:
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}.")
     return int(value)
+
+
+def check_positive(value: object, name: str, *, zero: bool = False) -> float:
+    """``value`` as a finite float above 0, or from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+    if value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name} must be {'at least' if zero else 'above'} 0, got {value}.")
+    return float(value)
 
 
 def check_temperature(tau: float) -> float:

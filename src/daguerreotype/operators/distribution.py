@@ -1,7 +1,7 @@
 """What is a sparse distribution over orderings, and what can one ask of it?"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,15 @@ class OrderDistribution:
         """Entropy in nats: 0 for a single ranking, log m for m equally probable ones."""
         return float(-(self.probs @ np.log(self.probs)))
 
+    def relabelled(self, place: IntArray) -> "OrderDistribution":
+        """The distribution of nodes that were numbered otherwise: new node i is old node ``place[i]``."""
+        inverse = np.argsort(place)
+        tree = self.tree
+        if tree is not None:
+            swaps = np.where(tree.swaps >= 0, inverse[tree.swaps], -1)
+            tree = replace(tree, ranks=tree.ranks[:, place], swaps=swaps)
+        return OrderDistribution(self.probs, self.ranks[:, place], _Relabelled(self.pullback, place), tree)
+
     def vjp(self, grad_probs: npt.ArrayLike) -> FloatArray:
         """Gradient (d,) with respect to theta of a function whose gradient w.r.t. probs (m,) is given."""
         gradient = np.ascontiguousarray(grad_probs, dtype=np.float64)
@@ -98,3 +107,14 @@ class OrderDistribution:
         if len(self) > SHOWN:
             lines.append(f"  and {len(self) - SHOWN} more")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Relabelled:
+    """The derivative of a relabelled distribution."""
+
+    pullback: Callable[[FloatArray], FloatArray]
+    place: IntArray
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        return self.pullback(grad_probs)[self.place]

@@ -360,9 +360,7 @@ def _near_swap(
 
 
 @kernel
-def _touch(
-    places: IntArray, standing: IntArray, first: int, end: int, at: int, r: int
-) -> tuple[int, int, int]:
+def _touch(places: IntArray, standing: IntArray, first: int, end: int, at: int, r: int) -> tuple[int, int, int]:
     """Append the touched list first:end with r and r + 1 swapped; its end, and what the two held before."""
     j = first
     while j < end and places[j] < r:

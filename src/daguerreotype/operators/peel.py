@@ -12,10 +12,11 @@ gives one more ranking: at most d in all, with weights that are piecewise linear
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype.operators.active_set import support_factor, support_vjp
+from daguerreotype.operators.active_set import SupportPullback, support_factor
 from daguerreotype.operators.checks import FloatArray, IntArray
 from daguerreotype.operators.heap import heap_pop, heap_push
 from daguerreotype.operators.kernel import kernel
@@ -28,13 +29,22 @@ def peel(
     m, ties, probs, ranks, merged = _peel(eta, starts, nodes)
     if m < ranks.shape[0]:
         ranks = ranks[:m]
+    if ties:  # the support spans less than the face: take the derivative within its span
+        return probs[:m], ranks, SupportPullback(ranks, support_factor(ranks), tau)
+    return probs, ranks, PeelPullback(merged, nodes, tau)
 
-    def pullback(grad_probs: FloatArray) -> FloatArray:
-        if ties:  # the support spans less than the face: take the derivative within its span
-            return support_vjp(grad_probs, ranks, support_factor(ranks)) / tau
-        return _peel_vjp(grad_probs, merged, nodes) / tau
 
-    return probs[:m], ranks, pullback
+@dataclass(frozen=True, slots=True)
+class PeelPullback:
+    """Derivative of the probabilities where all mergers happen at times of their own."""
+
+    merged: IntArray
+    nodes: IntArray
+    tau: float
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        """Gradient (d,) w.r.t. theta from that w.r.t. the probabilities (m,)."""
+        return _peel_vjp(grad_probs, self.merged, self.nodes) / self.tau
 
 
 @kernel
@@ -44,9 +54,7 @@ def _merge_time(now: float, gap: float, left_size: int, right_size: int) -> floa
 
 
 @kernel
-def _peel(
-    eta: FloatArray, starts: IntArray, nodes: IntArray
-) -> tuple[int, bool, FloatArray, IntArray, IntArray]:
+def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool, FloatArray, IntArray, IntArray]:
     """Number of rankings, whether mergers coincide, probs, ranks, the gaps in order of merging."""
     d = eta.size
     n_gaps = d + 1 - starts.size  # gaps within blocks; gap i is between sorted nodes i and i + 1

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype.operators.active_set import decompose, support_factor, support_vjp
+from daguerreotype.operators.active_set import SupportPullback, decompose, support_factor
 from daguerreotype.operators.checks import (
     FloatArray,
     IntArray,
@@ -85,11 +85,7 @@ def sparsemap(
     if not keep.all():
         probs, ranks = probs[keep], ranks[keep]
         factor = support_factor(ranks)
-
-    def pullback_on_support(grad_probs: FloatArray) -> FloatArray:
-        return support_vjp(grad_probs, ranks, factor) / tau
-
-    return OrderDistribution(probs, ranks, pullback_on_support)
+    return OrderDistribution(probs, ranks, SupportPullback(ranks, factor, tau))
 
 
 def _usable_rankings(warm_start: OrderDistribution | None, nodes: IntArray, starts: IntArray) -> IntArray:

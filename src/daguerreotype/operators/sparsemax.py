@@ -1,6 +1,7 @@
 """How is mass spread over the k best rankings? Top-k sparsemax and its derivative."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,11 +60,19 @@ def top_k_sparsemax(
     if m < probs.size:
         probs = probs[:m]
         tree = RankingTree(tree.ranks[:m], tree.losses[:m], tree.best_score, tree.parents[:m], tree.swaps[:m])
+    return OrderDistribution(probs, tree.ranks, SparsemaxPullback(tree, tau), tree)
 
-    def pullback(grad_probs: FloatArray) -> FloatArray:
-        return _sparsemax_vjp(grad_probs, tree.parents, tree.swaps, tree.ranks.shape[1], tau)
 
-    return OrderDistribution(probs, tree.ranks, pullback, tree)
+@dataclass(frozen=True, slots=True)
+class SparsemaxPullback:
+    """Derivative of the probabilities: sums of swaps over subtrees, in O(m + d)."""
+
+    tree: RankingTree
+    tau: float
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        """Gradient (d,) w.r.t. theta from that w.r.t. the probabilities (m,)."""
+        return _sparsemax_vjp(grad_probs, self.tree.parents, self.tree.swaps, self.tree.ranks.shape[1], self.tau)
 
 
 def project_simplex(scores: FloatArray) -> FloatArray:
@@ -88,9 +97,7 @@ def _project_simplex(scores: FloatArray) -> FloatArray:
 
 
 @kernel
-def _sparsemax_vjp(
-    grad_probs: FloatArray, parents: IntArray, swaps: IntArray, d: int, tau: float
-) -> FloatArray:
+def _sparsemax_vjp(grad_probs: FloatArray, parents: IntArray, swaps: IntArray, d: int, tau: float) -> FloatArray:
     """Sum over rankings of (g_s - mean g) / tau * r_s, in O(m + d).
 
     A ranking is its parent plus one at u and minus one at v. So each swap collects the coefficients of its

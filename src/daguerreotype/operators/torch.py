@@ -28,9 +28,7 @@ from daguerreotype.operators.distribution import OrderDistribution
 Operator = Callable[[FloatArray], OrderDistribution]
 
 
-def top_k_sparsemax(
-    theta: torch.Tensor, k: int = 100, *, tau: float = 1.0
-) -> tuple[torch.Tensor, torch.Tensor]:
+def top_k_sparsemax(theta: torch.Tensor, k: int = 100, *, tau: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.top_k_sparsemax`.
 
     Parameters
@@ -146,9 +144,7 @@ class _Distribution(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_probs: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, None]:
-        gradients = _each(
-            lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.distributions, _rows(grad_probs)
-        )
+        gradients = _each(lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.distributions, _rows(grad_probs))
         gradient = torch.from_numpy(np.stack(gradients)).reshape(ctx.shape)
         return gradient.to(grad_probs.device, grad_probs.dtype), None
 

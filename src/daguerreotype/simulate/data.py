@@ -114,9 +114,7 @@ def simulate_data(
         scales=_check_scales(noise_scale, dag),
         ranges=_check_ranges(weights),
     )
-    set_from_outside, plain_interventions = read_interventions(
-        interventions, n, dag.names or range(dag.n_nodes)
-    )
+    set_from_outside, plain_interventions = read_interventions(interventions, n, dag.names or range(dag.n_nodes))
     seed = as_seed(random_state)
     X, coefficients = equations.draw(dag, n, set_from_outside, seed)
     settings = {
@@ -174,8 +172,7 @@ def _check_scales(noise_scale: float | Sequence[float] | FloatArray, dag: Dag) -
     scales = np.asarray(noise_scale, dtype=float)
     if scales.shape not in ((), (dag.n_nodes,)):
         raise ValueError(
-            f"noise_scale has shape {scales.shape} for {dag.n_nodes} nodes: "
-            "give a number, or one for each node."
+            f"noise_scale has shape {scales.shape} for {dag.n_nodes} nodes: give a number, or one for each node."
         )
     scales = np.broadcast_to(scales, dag.n_nodes)
     for node in np.flatnonzero(~(np.isfinite(scales) & (scales >= 0))).tolist():
@@ -195,7 +192,5 @@ def _check_ranges(weights: Ranges) -> Ranges:
     ranges = [(float(low), float(high)) for low, high in bounds]
     for low, high in ranges:
         if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-            raise ValueError(
-                f"weights has the range ({low}, {high}): give finite numbers, the lower one first."
-            )
+            raise ValueError(f"weights has the range ({low}, {high}): give finite numbers, the lower one first.")
     return ranges

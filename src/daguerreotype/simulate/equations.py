@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController
 
 from daguerreotype.arrays import FloatArray
 from daguerreotype.graphs.dag import Dag, topological_order
@@ -33,9 +33,7 @@ class Equations:
     scales: FloatArray
     ranges: Ranges
 
-    def draw(
-        self, dag: Dag, n: int, settings: Mapping[int, Setting], seed: int
-    ) -> tuple[FloatArray, FloatArray]:
+    def draw(self, dag: Dag, n: int, settings: Mapping[int, Setting], seed: int) -> tuple[FloatArray, FloatArray]:
         """Return the data (n, d) and the coefficients (d, d), zero for mechanisms without any.
 
         Every node draws from a stream of its own, parameters first: what one node consumes, n or an

@@ -93,9 +93,7 @@ def _value(value: object, name: object, where: str) -> float:
     if value is None:
         return np.nan
     if not isinstance(value, Real) or not isfinite(value):
-        raise ValueError(
-            f"{where} sets {name!r} to {value!r}: give a finite number, or None for noise alone."
-        )
+        raise ValueError(f"{where} sets {name!r} to {value!r}: give a finite number, or None for noise alone.")
     return float(value)
 
 

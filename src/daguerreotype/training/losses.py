@@ -6,20 +6,23 @@ change of two nodes changes two terms and nothing else.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from daguerreotype.arrays import FloatArray
 
 LossName: TypeAlias = Literal["nll_ev", "nll_nv", "mse", "bic", "entropy"]
-CustomLoss: TypeAlias = Callable[[FloatArray, FloatArray, int], float]
+CustomLoss: TypeAlias = Callable[[float, float, int], float]
 
 
 class Loss(Protocol):
     """A sum of local terms under a link."""
 
-    needs_residuals: bool
+    @property
+    def needs_residuals(self) -> bool:
+        """Whether the local terms are made from residuals, one node at a time."""
+        ...
 
     def terms(
         self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
@@ -28,7 +31,7 @@ class Loss(Protocol):
         ...
 
     def total(self, sums: FloatArray, d: int) -> FloatArray:
-        """Losses (...) of orderings whose local terms sum to ``sums`` (..., 2)."""
+        """Losses (...) of orderings of d nodes whose local terms sum to ``sums`` (..., 2)."""
         ...
 
 
@@ -106,8 +109,8 @@ class EntropyLoss:
     Parameters
     ----------
     method : {"maxent", "spacings"}
-        "maxent" corrects the Gaussian entropy by two nonpolynomial moments (Hyvärinen 1998): smooth, for noise
-        not too far from Gaussian. "spacings" is Vasicek's (1976) estimate: any shape, but noisier and slower.
+        "maxent" corrects the Gaussian entropy by two nonpolynomial moments (Hyvärinen 1998): smooth, for
+        noise not too far from Gaussian. "spacings" is Vasicek's (1976) estimate: any shape, but noisier.
     penalty : float
         Multiplies the BIC price of the parents.
     """
@@ -146,19 +149,32 @@ def residual_entropy(residuals: FloatArray, method: Literal["maxent", "spacings"
         skewed = float(np.mean(u * np.exp(-0.5 * u * u)))
         tailed = float(np.mean(np.log(np.cosh(u)))) - 0.37457
         entropy = -(79.047 * tailed**2 + 7.4129 * skewed**2)
-    return entropy + float(np.log(scale))
+    return float(entropy + np.log(scale))
 
 
 @dataclass(frozen=True)
-class CallableLoss:
-    """A user's function (variances (d,), dofs (d,), n_rows) -> float of a whole ordering."""
+class LocalLoss:
+    """A user's function (variance, dof, n_rows) -> loss of one node; an ordering's loss is their sum."""
 
     function: CustomLoss
     needs_residuals: bool = False
 
+    def terms(
+        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+    ) -> FloatArray:
+        """What the function says, node by node."""
+        pairs = np.broadcast(variance, dof)
+        values = np.array([self.function(float(v), float(p), n_rows) for v, p in pairs]).reshape(pairs.shape)
+        return np.stack([values, np.zeros_like(values)], axis=-1)
 
-def make_loss(loss: str | CustomLoss | Loss, penalty: float) -> Loss | CallableLoss:
-    """The loss behind a short name, an object with terms and total, or a user's function."""
+    def total(self, sums: FloatArray, d: int) -> FloatArray:
+        """The sum."""
+        totals: FloatArray = sums[..., 0]
+        return totals
+
+
+def make_loss(loss: str | CustomLoss | Loss, penalty: float) -> Loss:
+    """The loss behind a short name, an object with terms and total, or a user's function of one node."""
     named: dict[str, Loss] = {
         "nll_ev": EqualVarianceLoss(),
         "nll_nv": UnequalVarianceLoss(),
@@ -171,10 +187,10 @@ def make_loss(loss: str | CustomLoss | Loss, penalty: float) -> Loss | CallableL
             raise ValueError(f"loss must be one of {', '.join(map(repr, named))} or a callable, got {loss!r}.")
         return named[loss]
     if hasattr(loss, "terms") and hasattr(loss, "total"):
-        return loss
+        return cast(Loss, loss)
     if callable(loss):
-        return CallableLoss(loss)
+        return LocalLoss(loss)
     raise ValueError(
-        f"loss must be one of {', '.join(map(repr, named))}, a function of (variances, dofs, n_rows), "
-        f"or an object with terms and total, got {loss!r}."
+        f"loss must be one of {', '.join(map(repr, named))}, a function (variance, dof, n_rows) -> loss of "
+        f"one node, or an object with terms and total, got {loss!r}."
     )

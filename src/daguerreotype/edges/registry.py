@@ -1,0 +1,37 @@
+"""Which estimator does a short name, a scikit-learn regressor or an object stand for?"""
+
+from typing import Any
+
+from daguerreotype.edges.base import EdgeEstimator
+from daguerreotype.edges.bic import BicEdges
+from daguerreotype.edges.gam import GamEdges
+from daguerreotype.edges.lars import LarsEdges
+from daguerreotype.edges.lasso import LassoEdges
+from daguerreotype.edges.regressor import RegressorEdges
+
+NAMED = ("gam", "bic", "lars", "lasso")
+
+
+def make_estimator(edges: Any, *, penalty: float = 1.0, seed: int = 0) -> EdgeEstimator:
+    """The estimator behind ``edges``; ``penalty`` goes to those that have one."""
+    if isinstance(edges, str):
+        if edges not in NAMED:
+            raise ValueError(
+                f"edges must be one of {', '.join(map(repr, NAMED))}, a scikit-learn regressor, or an object "
+                f"with prepare(table), got {edges!r}."
+            )
+        if edges == "bic":
+            return BicEdges(penalty=penalty)
+        if edges == "gam":
+            return GamEdges(penalty=penalty)
+        return LarsEdges() if edges == "lars" else LassoEdges()
+    if isinstance(edges, type):
+        raise TypeError(f"edges is the class {edges.__name__}: expected an object. Write {edges.__name__}().")
+    if isinstance(edges, EdgeEstimator):
+        return edges
+    if callable(getattr(edges, "fit", None)) and callable(getattr(edges, "predict", None)):
+        return RegressorEdges(edges, random_state=seed)
+    raise TypeError(
+        f"edges is a {type(edges).__name__}: expected one of {', '.join(map(repr, NAMED))}, a regressor with fit "
+        "and predict, or an object with prepare(table)."
+    )

@@ -1,0 +1,346 @@
+"""What does a user hold in hands? The learner: checks its input, assembles the parts, fits, stores."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
+from daguerreotype.edges import make_estimator
+from daguerreotype.fitted import Fitted, canonical_columns, to_table
+from daguerreotype.operators.checks import check_positive, check_positive_int
+from daguerreotype.progress import ProgressBar
+from daguerreotype.training.learn import Schedule, learn
+from daguerreotype.training.losses import make_loss
+from daguerreotype.training.ordering import make_operator, make_start, make_temperature
+from daguerreotype.transforms import Transform, fit_transforms
+
+logger = logging.getLogger("daguerreotype")
+
+
+class Daguerreotype(BaseEstimator):  # type: ignore[misc]
+    r"""Learn a directed acyclic graph from a table of observations.
+
+    Learns a score theta per column. The scores induce a sparse distribution p over orderings, a regression
+    picks the parents of each column among those before it, and theta minimises the expected loss (eq. 8):
+
+    .. math:: \min_\theta \; \mathbb{E}_{\sigma \sim p(\theta)} [ L(\sigma) ] + l_2 \|\theta\|^2 .
+
+    Every graph on the way is a DAG: no threshold, no penalty, no repair. The defaults are those that
+    synthetic problems of many kinds favour; :meth:`paper` gives the settings of the paper.
+
+    Parameters
+    ----------
+    operator : {"sparsemax", "sparsemap", "fixed", "random"} or callable
+        From scores to orderings. "sparsemax" spreads mass over the ``k`` best orders, "sparsemap" over orders
+        whose mean is the projection of theta. "fixed" keeps the order given as ``init``, "random" draws one.
+        A callable takes (theta, tau) and returns an OrderDistribution.
+    edges : {"gam", "bic", "lars", "lasso"}, regressor, or EdgeEstimator
+        From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
+        included. "bic": linear, the fastest for many columns. "lars": the paper's. Any scikit-learn regressor.
+    k : int
+        How many orders may carry mass. 100 explores well; 10 is faster.
+    tau : float, pair (first, last) or callable
+        Temperature: constant, annealed geometrically over ``max_iter`` steps, or a function of the step. Smaller
+        values concentrate the distribution on the mode.
+    loss : {"bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
+        What an order loses. "bic": Gaussian likelihood less a price per parameter. "nll_ev": the paper's, equal
+        noise variances; only for columns on one natural scale. "entropy": likelihood of non-Gaussian noise, for
+        linear effects with clearly non-Gaussian residuals. A callable takes (variance, dof, n_rows) of one node.
+    penalty : float
+        Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
+        BIC; 2 gives fewer edges, and fewer wrong ones.
+    standardize : bool
+        Scale columns to variance one. Leave it on unless all columns share one natural scale.
+    transform : {"auto", "none", "log", "yeo-johnson"}
+        Change of scale before anything else. "auto" fits all three models and keeps the likeliest, corrected
+        for the change of scale; ``transform_`` says which.
+    init : {"zeros", "variances"}, an order, or scores
+        Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
+        (names or whole numbers), or at given scores (floats).
+    refine : bool
+        Move single columns to their best place in the order until nothing improves, then train on around the
+        new mode. Gradient steps alone get stuck when there are many columns.
+    learning_rate : float
+        Of Adam on theta.
+    l2_theta : float
+        Weight of the squared norm of theta.
+    max_iter : int
+        Most training steps.
+    tol, patience : float, int
+        Training stops when ``patience`` steps have not improved the objective by ``tol`` (relative).
+    cache_size : float
+        Megabytes that the cache of local fits may hold.
+    n_jobs : int or None
+        Threads for the candidates of ``transform="auto"``. The result does not depend on it.
+    random_state : int or None
+        Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
+    verbose : int
+        1 shows a progress bar; 0 is silent.
+
+    Attributes
+    ----------
+    adjacency_matrix_ : array or DataFrame of shape (d, d)
+        1 where column i is a parent of column j; a DataFrame if X was one.
+    weights_ : array or DataFrame of shape (d, d)
+        Coefficients of linear edges on the scale of the training table, norms of others.
+    causal_order_ : list or array of length d
+        The most probable order, names if X had them.
+    edge_probabilities_ : array or DataFrame of shape (d, d)
+        Probability of each edge under the distribution over orders.
+    order_distribution_ : OrderDistribution
+        The sparse distribution over orders.
+    theta_ : array of shape (d,)
+        Scores.
+    causal_graph_ : networkx.DiGraph
+        The graph, with ``weight`` and ``probability`` of every edge.
+    loss_ : float
+        Loss of the mode, per row.
+    transform_ : str
+        The change of scale that was used.
+    history_ : FitHistory
+        What training saw.
+    n_iter_ : int
+        Number of training steps.
+    n_features_in_, feature_names_in_
+        Number and names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from daguerreotype import Daguerreotype
+    >>> rng = np.random.default_rng(0)
+    >>> cause = rng.normal(size=500)
+    >>> X = np.column_stack([cause**2 + 0.1 * rng.normal(size=500), cause])
+    >>> Daguerreotype().fit(X).adjacency_matrix_
+    array([[0, 0],
+           [1, 0]])
+    """
+
+    def __init__(
+        self,
+        operator: Literal["sparsemax", "sparsemap", "fixed", "random"] | Callable[..., Any] = "sparsemax",
+        edges: Any = "gam",
+        training: Literal["bilevel"] = "bilevel",
+        *,
+        k: int = 100,
+        tau: Any = 1.0,
+        loss: Any = "bic",
+        penalty: float = 2.0,
+        standardize: bool = True,
+        transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
+        init: Any = "zeros",
+        refine: bool = True,
+        learning_rate: float = 0.1,
+        l2_theta: float = 0.0005,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        patience: int = 20,
+        cache_size: float = 256.0,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.operator = operator
+        self.edges = edges
+        self.training = training
+        self.k = k
+        self.tau = tau
+        self.loss = loss
+        self.penalty = penalty
+        self.standardize = standardize
+        self.transform = transform
+        self.init = init
+        self.refine = refine
+        self.learning_rate = learning_rate
+        self.l2_theta = l2_theta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(
+        cls,
+        operator: Literal["sparsemax", "sparsemap"] = "sparsemax",
+        edges: Literal["lars"] = "lars",
+        **changes: Any,
+    ) -> Self:
+        """The learner with the settings of the paper (appendix D), with ``changes``.
+
+        LARS edges, equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized
+        columns, no change of scale, no refinement; rate 0.05 for sparsemax and 0.1 for SparseMAP.
+        """
+        if edges != "lars" or operator not in ("sparsemax", "sparsemap"):
+            raise ValueError(
+                "the paper's bilevel configuration with black-box edges is operator 'sparsemax' or 'sparsemap' "
+                f"with edges 'lars', got {operator!r} with {edges!r}."
+            )
+        settings: dict[str, Any] = {
+            "k": 100,
+            "tau": 1.0,
+            "loss": "nll_ev",
+            "transform": "none",
+            "refine": False,
+            "learning_rate": 0.05 if operator == "sparsemax" else 0.1,
+            "l2_theta": 0.0005,
+            "max_iter": 5000,
+            "tol": 1e-5,
+            "patience": 50,
+        }
+        return cls(operator, edges, **(settings | changes))
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn the graph of the columns of ``X``.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            Numeric observations, one row each, without missing values.
+        y : None
+            Ignored; there for pipelines.
+        """
+        values, names = self._checked(X)
+        if self.training != "bilevel":
+            raise ValueError(f"training must be 'bilevel', got {self.training!r}.")
+        rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
+        tau = make_temperature(self.tau, self.max_iter)
+        start = make_start(
+            self.init, names=names, variances=values.var(axis=0), tau=tau(0), rng=rng, operator=self.operator
+        )
+        # Columns take part in an order of their own, made from the data: what breaks ties among them must not
+        # depend on how the user happened to number them.
+        columns = canonical_columns(values)
+        if self.random_state is not None:
+            columns = rng.permutation(columns)
+        self._columns = columns
+        candidates = self._learn_all(values[:, columns], tuple(names[j] for j in columns), start[columns], tau)
+        self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
+        self.transform_ = self._fitted.transform.name
+        if len(candidates) > 1:
+            shown = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
+            logger.info("chose transform %r by likelihood per row: %s", self.transform_, shown)
+        self._store(names, named=isinstance(X, pd.DataFrame))
+        return self
+
+    def _checked(self, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
+        """Values (n, d) and column names, after all checks."""
+        check_frame(X)
+        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        names = column_names(X, values.shape[1])
+        check_size(values)
+        check_finite(values, names)
+        check_columns(values, names)
+        return values, names
+
+    def _learn_all(
+        self, values: FloatArray, names: tuple[str, ...], start: FloatArray, tau: Callable[[int], float]
+    ) -> list[Fitted]:
+        """One fit per candidate transform."""
+        estimator = make_estimator(self.edges, penalty=self.penalty, seed=self.random_state or 0)
+        loss = make_loss(self.loss, self.penalty)
+        operator = make_operator(self.operator, self.k)
+        schedule = Schedule(
+            tau=tau,
+            rate=check_positive(self.learning_rate, "learning_rate"),
+            l2=check_positive(self.l2_theta, "l2_theta", zero=True),
+            max_iter=check_positive_int(self.max_iter, "max_iter"),
+            tolerance=check_positive(self.tol, "tol", zero=True),
+            patience=check_positive_int(self.patience, "patience"),
+            refine=bool(self.refine),
+            cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
+        )
+        check_positive(self.penalty, "penalty")
+        transforms = fit_transforms(self.transform, values)
+
+        def learn_one(transform: Transform) -> Fitted:
+            table, centre, scale = to_table(transform.apply(values), names, self.standardize)
+            learned = learn(
+                table,
+                estimator,
+                loss,
+                operator,
+                start,
+                schedule,
+                lambda step: bar.update(transform.name, step),
+            )
+            # Likelihood of the rows as they came: of the table's, times both changes of scale.
+            jacobian = float(np.mean(transform.log_jacobian(values))) - float(np.log(scale).sum())
+            price = 0.5 * np.log(table.n_rows) / table.n_rows * transform.n_parameters
+            return Fitted(transform, centre, scale, learned, learned.log_likelihood() + jacobian - price)
+
+        # Threads of a numerical library within threads of ours would only get in each other's way.
+        with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
+            fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(learn_one)(transform) for transform in transforms
+            )
+        return list(fits)
+
+    def _store(self, names: tuple[str, ...], named: bool) -> None:
+        """Fitted attributes, back in the user's order of columns."""
+        learned, columns = self._fitted.learned, self._columns
+        d = len(names)
+        place = np.empty(d, dtype=np.int64)  # of each of the user's columns in the table
+        place[columns] = np.arange(d)
+        weights = np.zeros((d, d))
+        adjacency = np.zeros((d, d), dtype=np.int64)
+        for node, fit in enumerate(learned.fits):
+            adjacency[columns[fit.parents], columns[node]] = 1
+            weights[columns[fit.parents], columns[node]] = fit.weights
+        probabilities = learned.edge_probabilities[np.ix_(place, place)]
+        order = columns[learned.order]
+
+        def frame(matrix: Any) -> Any:
+            return pd.DataFrame(matrix, index=list(names), columns=list(names)) if named else matrix
+
+        self.adjacency_matrix_ = frame(adjacency)
+        self.weights_ = frame(weights)
+        self.edge_probabilities_ = frame(probabilities)
+        self.causal_order_ = [names[j] for j in order] if named else order
+        self.theta_ = learned.theta[place]
+        self.order_distribution_ = learned.distribution.relabelled(place)
+        self.loss_ = learned.loss
+        self.history_ = learned.history
+        self.n_iter_ = len(learned.history)
+
+    @property
+    def causal_graph_(self) -> nx.DiGraph:
+        """The graph with column names (or numbers) as nodes; edges carry ``weight`` and ``probability``."""
+        check_is_fitted(self)
+        labels = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        weights, probabilities = np.asarray(self.weights_), np.asarray(self.edge_probabilities_)
+        graph = nx.DiGraph()
+        graph.add_nodes_from(labels)
+        for i, j in np.argwhere(np.asarray(self.adjacency_matrix_)):
+            graph.add_edge(
+                labels[i], labels[j], weight=float(weights[i, j]), probability=float(probabilities[i, j])
+            )
+        return graph
+
+    def score(self, X: Any, y: None = None) -> float:
+        r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
+
+        Residuals are taken as Gaussian with the variances of training, on the scale of ``transform_``; the change
+        of scale is accounted for, so that scores of different transforms compare.
+        """
+        check_is_fitted(self)
+        check_frame(X)
+        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        check_finite(values, column_names(X, values.shape[1]))
+        return self._fitted.score(values[:, self._columns])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags

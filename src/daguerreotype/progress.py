@@ -1,0 +1,50 @@
+"""How does a person see that a long fit is moving? One bar, drawn by rich, or nothing at all."""
+
+from types import TracebackType
+from typing import Any, Self
+
+from daguerreotype.training.learn import Progress
+
+
+class ProgressBar:
+    """Shows objective, support size and cache hits while training; silent unless ``verbose``."""
+
+    def __init__(self, verbose: int, max_iter: int) -> None:
+        self.verbose, self.max_iter = verbose, max_iter
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if self.verbose:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[seen]}"),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, name: str, progress: Progress) -> None:
+        """Take in one training step of the model called ``name``."""
+        if self._bar is None:
+            return
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(name, total=self.max_iter, seen="")
+        seen = (
+            f"{progress.phase}: objective {progress.objective:.4f}, {progress.support} orders, "
+            f"{progress.hit_rate:.1%} cache hits"
+        )
+        self._bar.update(self._tasks[name], advance=1, seen=seen)

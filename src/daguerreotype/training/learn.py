@@ -1,0 +1,165 @@
+"""How do the parts of a fit play together? Train the ordering, refine it, train on around the new mode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.base import EdgeEstimator, LocalModels, Table
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.result import FitHistory, LocalFit
+from daguerreotype.training.bilevel import Operator, Step, Training, train_bilevel
+from daguerreotype.training.losses import Loss
+from daguerreotype.training.refine import refine_order
+from daguerreotype.training.scores import LocalScores
+
+GAP = 0.1  # score gap, in units of tau, between neighbours of an order that theta is made from
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All numbers of a training run."""
+
+    tau: Callable[[int], float]
+    rate: float
+    l2: float
+    max_iter: int
+    tolerance: float
+    patience: int
+    refine: bool
+    cache_bytes: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a progress display is told."""
+
+    phase: Literal["train", "refine", "resume"]
+    objective: float
+    support: int
+    hit_rate: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """An ordering, the distribution around it, and the edges of its mode."""
+
+    theta: FloatArray
+    distribution: OrderDistribution
+    order: IntArray
+    fits: list[LocalFit]
+    models: LocalModels
+    edge_probabilities: FloatArray
+    loss: float
+    history: FitHistory
+    interrupted: bool
+    n_rows: int
+
+    def log_likelihood(self) -> float:
+        """Gaussian log-likelihood per row of the fitted model on the training table, less the BIC price."""
+        variances = np.array([fit.variance for fit in self.fits])
+        dof = sum(fit.dof for fit in self.fits)
+        gaussian = -0.5 * np.sum(np.log(2 * np.pi * variances) + 1.0)
+        return float(gaussian - 0.5 * np.log(self.n_rows) / self.n_rows * dof)
+
+
+def order_to_theta(order: IntArray, tau: float) -> FloatArray:
+    """Scores that sort into ``order``, close enough for the distribution to reach its neighbours."""
+    theta = np.empty(order.size)
+    theta[order] = GAP * tau * (np.arange(order.size) - 0.5 * (order.size - 1))
+    return theta
+
+
+def learn(
+    table: Table,
+    estimator: EdgeEstimator,
+    loss: Loss,
+    operator: Operator | None,
+    theta: FloatArray,
+    schedule: Schedule,
+    progress: Callable[[Progress], None] | None = None,
+) -> Learned:
+    """Learn an ordering of the columns of ``table``; without an operator, keep the order of ``theta``."""
+    models = estimator.prepare(table)
+    scores = LocalScores(models, loss, n_rows=table.n_rows, d=table.n_columns, max_bytes=schedule.cache_bytes)
+
+    def train(start: FloatArray, phase: Literal["train", "resume"], used: int) -> Training:
+        assert operator is not None
+        return train_bilevel(
+            operator,
+            scores,
+            start,
+            tau=schedule.tau,
+            rate=schedule.rate,
+            l2=schedule.l2,
+            max_iter=max(schedule.max_iter - used, 1),
+            tolerance=schedule.tolerance,
+            patience=schedule.patience,
+            progress=None if progress is None else lambda step: progress(_told(phase, step)),
+        )
+
+    refine_losses: list[float] = []
+    refined_at = None
+    if operator is None:
+        order = np.argsort(theta, kind="stable")
+        distribution = _single_order(order)
+        steps: list[Step] = []
+        interrupted = False
+    else:
+        state = train(theta, "train", 0)
+        steps, interrupted = state.steps, state.interrupted
+        if schedule.refine and not interrupted:
+            order, refined, interrupted = refine_order(state.best_order, scores, progress=refine_losses.append)
+            refined_at = len(steps)
+            if interrupted:
+                state.best_theta, state.best_order = order_to_theta(order, schedule.tau(refined_at)), order
+            elif refined < state.best_loss:
+                tau = schedule.tau(len(steps))
+                state = train(order_to_theta(order, tau), "resume", refined_at)
+                steps, interrupted = steps + state.steps, state.interrupted
+        theta, order = state.best_theta, state.best_order
+        distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0)))
+    history = FitHistory(
+        objective=np.array([step.objective for step in steps]),
+        mode_loss=np.array([step.mode_loss for step in steps]),
+        support=np.array([step.support for step in steps], dtype=np.int64),
+        tau=np.array([step.tau for step in steps]),
+        hits=np.array([step.hits for step in steps], dtype=np.int64),
+        misses=np.array([step.misses for step in steps], dtype=np.int64),
+        refined_at=refined_at,
+        refine_losses=np.array(refine_losses),
+    )
+    return Learned(
+        theta=theta,
+        distribution=distribution,
+        order=order,
+        fits=scores.fits_of(order),
+        models=models,
+        edge_probabilities=scores.edge_probabilities(distribution),
+        loss=scores.loss_of(order),
+        history=history,
+        interrupted=interrupted,
+        n_rows=table.n_rows,
+    )
+
+
+def _told(phase: Literal["train", "refine", "resume"], step: Step) -> Progress:
+    """The part of a step that a display shows."""
+    return Progress(phase, step.objective, step.support, step.hits / max(step.hits + step.misses, 1))
+
+
+def _single_order(order: IntArray) -> OrderDistribution:
+    """All mass on one order; it has no derivative to speak of."""
+    ranks = np.empty((1, order.size), dtype=np.int64)
+    ranks[0, order] = np.arange(order.size)
+    return OrderDistribution(np.ones(1), ranks, _no_gradient(order.size))
+
+
+@dataclass(frozen=True)
+class _no_gradient:  # noqa: N801
+    d: int
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        return np.zeros(self.d)

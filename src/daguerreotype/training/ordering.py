@@ -1,0 +1,118 @@
+"""Which operator turns scores into orderings, at which temperature, from which start?"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax
+from daguerreotype.operators.checks import check_positive_int, check_temperature
+from daguerreotype.training.bilevel import Operator
+from daguerreotype.training.learn import order_to_theta
+
+UNTRAINED = ("fixed", "random")
+
+
+@dataclass
+class Sparsemax:
+    """Top-k sparsemax with a fixed k."""
+
+    k: int
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """Distribution over the k best rankings."""
+        return top_k_sparsemax(theta, self.k, tau=tau)
+
+
+@dataclass
+class SparseMap:
+    """SparseMAP by active set, each call warm-started with the solution of the last."""
+
+    max_iter: int
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """Distribution whose mean ranking is the projection."""
+        return sparsemap(theta, self.max_iter, tau=tau)
+
+
+def make_operator(operator: Any, k: int) -> Operator | None:
+    """The operator behind a short name or a callable (theta, tau) -> OrderDistribution; None for no training."""
+    k = check_positive_int(k, "k")
+    if operator == "sparsemax":
+        return Sparsemax(k)
+    if operator == "sparsemap":
+        return SparseMap(k)
+    if isinstance(operator, str) and operator in UNTRAINED:
+        return None
+    if callable(operator) and not isinstance(operator, type):
+        return operator  # type: ignore[no-any-return]
+    raise ValueError(
+        "operator must be 'sparsemax', 'sparsemap', 'fixed', 'random', or a callable "
+        f"(theta, tau) -> OrderDistribution, got {operator!r}."
+    )
+
+
+def make_temperature(tau: Any, max_iter: int) -> Callable[[int], float]:
+    """Temperature by iteration: a constant, a pair (first, last) annealed geometrically, or a callable."""
+    if callable(tau):
+        return lambda iteration: check_temperature(tau(iteration))
+    if isinstance(tau, Sequence) and not isinstance(tau, str):
+        if len(tau) != 2:
+            raise ValueError(f"tau must be a number, a pair (first, last) or a callable, got {tau!r}.")
+        first, last = map(check_temperature, tau)
+        steps = max(max_iter - 1, 1)
+        return lambda iteration: float(first * (last / first) ** (min(iteration, steps) / steps))
+    constant = check_temperature(tau)
+    return lambda iteration: constant
+
+
+def make_start(
+    init: Any,
+    *,
+    names: Sequence[str],
+    variances: FloatArray,
+    tau: float,
+    rng: np.random.Generator,
+    operator: Any,
+) -> FloatArray:
+    """Scores (d,) to start from, one per column."""
+    d = len(names)
+    if isinstance(operator, str) and operator == "random":
+        return order_to_theta(rng.permutation(d), tau)
+    if isinstance(init, str):
+        if isinstance(operator, str) and operator == "fixed":
+            raise ValueError(f"operator='fixed' needs the order: init=[...] with all columns, got init={init!r}.")
+        if init == "zeros":
+            return np.zeros(d)
+        if init == "variances":
+            centred: FloatArray = variances - np.median(variances)
+            return centred
+        raise ValueError(f"init must be 'zeros', 'variances', an order or an array of scores, got {init!r}.")
+    listed = list(init)
+    if len(listed) != d:
+        raise ValueError(f"init has {len(listed)} entries, but the table has {d} columns.")
+    order = _as_order(listed, names)
+    if order is not None:
+        return order_to_theta(order, tau)
+    scores = np.asarray(listed, dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise ValueError("init holds scores that are not finite.")
+    return scores
+
+
+def _as_order(listed: list[Any], names: Sequence[str]) -> IntArray | None:
+    """Positions of an order given by names or by all whole numbers 0 to d - 1; None if it is neither."""
+    if any(isinstance(entry, str) for entry in listed):
+        unknown = [entry for entry in listed if entry not in names]
+        if unknown or len(set(listed)) < len(listed):
+            raise ValueError(
+                f"init must name each column once; {unknown[:3] if unknown else 'some names'} "
+                f"{'are no columns' if unknown else 'occur twice'}."
+            )
+        return np.array([names.index(entry) for entry in listed], dtype=np.int64)
+    whole = all(isinstance(entry, int | np.integer) for entry in listed)
+    if whole and sorted(listed) == list(range(len(listed))):
+        return np.array(listed, dtype=np.int64)
+    return None

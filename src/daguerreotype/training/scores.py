@@ -1,0 +1,249 @@
+"""What does each ordering of a distribution lose? Local fits, made once and found again by their hash.
+
+The fit of a node depends only on the set of its predecessors. A set is known by the exclusive or of random
+64-bit numbers of its members; an adjacent swap changes the sets of two nodes, so that ranking after ranking
+costs two look-ups.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.base import HasMoves, HasResiduals, LocalModels
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.operators.kernel import kernel
+from daguerreotype.result import LocalFit
+from daguerreotype.training.losses import Loss
+
+HashArray: TypeAlias = npt.NDArray[np.uint64]
+OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
+
+
+class LocalScores:
+    """Losses of orderings under one loss, from cached local fits.
+
+    Parameters
+    ----------
+    models : LocalModels
+        The estimator, prepared with its data.
+    loss : Loss
+        What a local fit contributes.
+    n_rows, d : int
+        Size of the data.
+    max_bytes : float
+        Bound on what the cache holds between two calls; the oldest fits go first.
+
+    Attributes
+    ----------
+    hits, misses : int
+        Look-ups that found their fit, and those that made one.
+    """
+
+    def __init__(self, models: LocalModels, loss: Loss, *, n_rows: int, d: int, max_bytes: float = np.inf) -> None:
+        self.models, self.loss, self.n_rows, self.d, self.max_bytes = models, loss, n_rows, d, max_bytes
+        if loss.needs_residuals and not isinstance(models, HasResiduals):
+            raise ValueError(
+                "this loss looks at residuals, but the edge estimator does not hand them out: give it a "
+                "method residuals(node, fit), or choose loss='nll_ev', 'nll_nv', 'mse' or 'bic'."
+            )
+        rng = np.random.default_rng(0)
+        self._member = rng.integers(2**64, size=d, dtype=np.uint64)  # in the set of predecessors
+        self._target = rng.integers(2**64, size=d, dtype=np.uint64)  # whose predecessors they are
+        self.hits = self.misses = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._index: dict[int, int] = {}
+        self._fits: list[LocalFit] = []
+        self._terms = np.empty((64, 2))
+        self._by_parents: dict[tuple[int, bytes], FloatArray] = {}
+        self.n_bytes = 0
+
+    # ------------------------------------------------------------------ look-ups
+
+    def _look_up(self, keys: HashArray, nodes: Sequence[int], predecessors: Callable[[int], IntArray]) -> IntArray:
+        """Indices of the fits of ``nodes`` by key; ``predecessors(i)`` tells what to fit the i-th on."""
+        get = self._index.get
+        found = [get(key, -1) for key in keys.tolist()]
+        if -1 in found:
+            before = self.misses
+            for i, index in enumerate(found):
+                if index < 0:
+                    key = int(keys[i])
+                    known = get(key)  # an earlier miss of this call may have been the same
+                    found[i] = self._add(key, nodes[i], predecessors(i)) if known is None else known
+            self.hits -= self.misses - before
+        self.hits += len(found)
+        return np.array(found, dtype=np.int64)
+
+    def _add(self, key: int, node: int, predecessors: IntArray) -> int:
+        """Fit ``node`` on its predecessors and remember the fit."""
+        fit = self.models.fit(node, predecessors)
+        index = len(self._fits)
+        if index == self._terms.shape[0]:
+            self._terms = np.concatenate([self._terms, np.empty_like(self._terms)])
+        self._terms[index] = self.terms_of(node, fit)
+        self._fits.append(fit)
+        self._index[key] = index
+        self.misses += 1
+        self.n_bytes += OVERHEAD + fit.parents.nbytes + fit.weights.nbytes
+        return index
+
+    def terms_of(self, node: int, fit: LocalFit) -> FloatArray:
+        """Local terms (2,) of one fit; those that need residuals are kept by the set of parents."""
+        variance, dof = np.array(fit.variance), np.array(fit.dof)
+        if not self.loss.needs_residuals:
+            return self.loss.terms(variance, dof, self.n_rows)
+        key = (node, fit.parents.tobytes())
+        if key not in self._by_parents:
+            assert isinstance(self.models, HasResiduals)
+            residuals = self.models.residuals(node, fit)
+            self._by_parents[key] = self.loss.terms(variance, dof, self.n_rows, residuals)
+        return self._by_parents[key]
+
+    def _keep_bound(self) -> None:
+        """Forget the older half of the fits until the rest is within the bound."""
+        while self.n_bytes > self.max_bytes and self._fits:
+            first = (len(self._fits) + 1) // 2
+            kept = [(key, index) for key, index in self._index.items() if index >= first]
+            fits, terms = self._fits, self._terms
+            self._clear()
+            for key, index in kept:
+                self._index[key] = len(self._fits)
+                self._fits.append(fits[index])
+            size = max(64, len(kept))
+            self._terms = np.empty((size, 2))
+            self._terms[: len(kept)] = terms[[index for _, index in kept]]
+            self.n_bytes = sum(OVERHEAD + fit.parents.nbytes + fit.weights.nbytes for fit in self._fits)
+
+    # ------------------------------------------------------------------ orderings
+
+    def _indices(self, distribution: OrderDistribution) -> IntArray:
+        """Indices (m, d) of the fit of every node in every ranking."""
+        keys = predecessor_keys(distribution.ranks, self._member, self._target)  # (m, d)
+        tree = distribution.tree
+        if tree is None:
+            return self._all_indices(distribution.ranks, keys)
+        ranks = distribution.ranks
+        root = self._look_up(keys[0], range(self.d), lambda i: np.flatnonzero(ranks[0] < ranks[0, i]))
+        changed = tree.swaps[1:].ravel()  # u and v of every other ranking
+        children = np.repeat(np.arange(1, len(distribution)), 2)
+        new = self._look_up(
+            keys[children, changed],
+            changed.tolist(),
+            lambda i: np.flatnonzero(ranks[children[i]] < ranks[children[i], changed[i]]),
+        )
+        return _spread(root, tree.parents, tree.swaps, new)
+
+    def _all_indices(self, ranks: IntArray, keys: HashArray) -> IntArray:
+        """The same for rankings without a tree."""
+        m, d = ranks.shape
+        unique, first, inverse = np.unique(keys.ravel(), return_index=True, return_inverse=True)
+        rows, nodes = first // d, first % d
+        found = self._look_up(
+            unique, nodes.tolist(), lambda i: np.flatnonzero(ranks[rows[i]] < ranks[rows[i], nodes[i]])
+        )
+        indices: IntArray = found[inverse].reshape(m, d)
+        return indices
+
+    def losses(self, distribution: OrderDistribution) -> FloatArray:
+        """Loss (m,) of every ranking."""
+        indices = self._indices(distribution)  # may grow the terms
+        sums = self._terms[indices].sum(axis=1)
+        self._keep_bound()
+        return self.loss.total(sums, self.d)
+
+    def loss_of(self, order: IntArray) -> float:
+        """Loss of one order."""
+        indices = self._order_indices(order)
+        return float(self.loss.total(self._terms[indices].sum(axis=0), self.d))
+
+    def fits_of(self, order: IntArray) -> list[LocalFit]:
+        """Local fits of all nodes, by node, in one order."""
+        return [self._fits[index] for index in self._order_indices(order)]
+
+    def _order_indices(self, order: IntArray) -> IntArray:
+        ranks = np.empty((1, self.d), dtype=np.int64)
+        ranks[0, order] = np.arange(self.d)
+        indices: IntArray = self._all_indices(ranks, predecessor_keys(ranks, self._member, self._target))[0]
+        return indices
+
+    def edge_probabilities(self, distribution: OrderDistribution) -> FloatArray:
+        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
+        indices = self._indices(distribution)
+        table = np.zeros((self.d, self.d))
+        for node in range(self.d):
+            chosen, inverse = np.unique(indices[:, node], return_inverse=True)
+            mass = np.bincount(inverse, weights=distribution.probs)
+            for index, prob in zip(chosen, mass, strict=True):
+                table[self._fits[index].parents, node] += prob
+        # Probabilities of rankings sum to one but for rounding.
+        return np.minimum(table, 1.0)
+
+    def move_losses(self, node: int, others: IntArray) -> FloatArray:
+        """Loss (d,) of every position of ``node`` in the order ``others`` of the rest."""
+        own, before, after = self._move_terms(node, others)
+        sums = own.copy()  # position q: before others[q]
+        sums[1:] += np.cumsum(before, axis=0)
+        sums[:-1] += np.cumsum(after[::-1], axis=0)[::-1]
+        return self.loss.total(sums, self.d)
+
+    def _move_terms(self, node: int, others: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Terms of ``node`` at every position, and of the others without and with it before them."""
+        if isinstance(self.models, HasMoves) and not self.loss.needs_residuals:
+            moves = self.models.fit_moves(node, others)
+            return tuple(  # type: ignore[return-value]
+                self.loss.terms(table[:, 0], table[:, 1], self.n_rows)
+                for table in (moves.own, moves.before, moves.after)
+            )
+        m = others.size
+        prefix = np.concatenate([[0], np.bitwise_xor.accumulate(self._member[others])]).astype(np.uint64)
+        keys_before = prefix[:-1] ^ self._target[others]
+        keys = np.concatenate([prefix ^ self._target[node], keys_before, keys_before ^ self._member[node]])
+
+        def predecessors(i: int) -> IntArray:
+            if i <= m:
+                return np.sort(others[:i])
+            before = others[: (i - m - 1) % m]
+            return np.sort(before if i <= 2 * m else np.append(before, node))
+
+        nodes = [node] * (m + 1) + others.tolist() * 2
+        indices = self._look_up(keys, nodes, predecessors)
+        terms = self._terms[indices]
+        self._keep_bound()
+        return terms[: m + 1], terms[m + 1 : 2 * m + 1], terms[2 * m + 1 :]
+
+
+@kernel
+def predecessor_keys(ranks: IntArray, member: HashArray, target: HashArray) -> HashArray:
+    """Key (m, d) of every node's set of predecessors in every ranking."""
+    m, d = ranks.shape
+    keys = np.empty((m, d), dtype=np.uint64)
+    order = np.empty(d, dtype=np.int64)
+    for s in range(m):
+        for i in range(d):
+            order[ranks[s, i]] = i
+        before = np.uint64(0)
+        for p in range(d):
+            node = order[p]
+            keys[s, node] = before ^ target[node]
+            before ^= member[node]
+    return keys
+
+
+@kernel
+def _spread(root: IntArray, parents: IntArray, swaps: IntArray, new: IntArray) -> IntArray:
+    """Each ranking's indices (m, d): its parent's, but for the two swapped nodes."""
+    m, d = parents.size, root.size
+    indices = np.empty((m, d), dtype=np.int64)
+    for i in range(d):
+        indices[0, i] = root[i]
+    for s in range(1, m):
+        for i in range(d):
+            indices[s, i] = indices[parents[s], i]
+        indices[s, swaps[s, 0]] = new[2 * s - 2]
+        indices[s, swaps[s, 1]] = new[2 * s - 1]
+    return indices
