@@ -16,7 +16,7 @@ from daguerreotype.arrays import FloatArray
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
 from daguerreotype.fitted import Fitted, canonical_columns, to_table
-from daguerreotype.operators.checks import check_positive, check_positive_int
+from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.learn import Schedule, learn
 from daguerreotype.training.losses import make_loss
@@ -69,6 +69,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     refine : bool
         Move single columns to their best place in the order until nothing improves, then train on around the
         new mode. Gradient steps alone get stuck when there are many columns.
+    n_restarts : int
+        How often refining starts again from a shaken order. More find better orders of many columns.
     learning_rate : float
         Of Adam on theta.
     l2_theta : float
@@ -134,11 +136,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         k: int = 100,
         tau: Any = 1.0,
         loss: Any = "bic",
-        penalty: float = 2.0,
+        penalty: float = 1.5,
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
         init: Any = "zeros",
         refine: bool = True,
+        n_restarts: int = 8,
         learning_rate: float = 0.1,
         l2_theta: float = 0.0005,
         max_iter: int = 1000,
@@ -160,6 +163,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.transform = transform
         self.init = init
         self.refine = refine
+        self.n_restarts = n_restarts
         self.learning_rate = learning_rate
         self.l2_theta = l2_theta
         self.max_iter = max_iter
@@ -259,6 +263,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             tolerance=check_positive(self.tol, "tol", zero=True),
             patience=check_positive_int(self.patience, "patience"),
             refine=bool(self.refine),
+            n_restarts=check_count(self.n_restarts, "n_restarts"),
             cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
         )
         check_positive(self.penalty, "penalty")

@@ -37,13 +37,18 @@ def check_scores(theta: npt.ArrayLike, name: str = "theta") -> FloatArray:
     return scores
 
 
+def check_count(value: object, name: str, least: int = 0) -> int:
+    """``value`` as an int of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
+    return int(value)
+
+
 def check_positive_int(value: object, name: str) -> int:
     """``value`` as an int of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}.")
-    return int(value)
+    return check_count(value, name, 1)
 
 
 def check_positive(value: object, name: str, *, zero: bool = False) -> float:

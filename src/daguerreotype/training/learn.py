@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import EdgeEstimator, LocalModels, Table
+from daguerreotype.edges.base import EdgeEstimator, HasResiduals, LocalModels, Table
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.result import FitHistory, LocalFit
 from daguerreotype.training.bilevel import Operator, Step, Training, train_bilevel
-from daguerreotype.training.losses import Loss
+from daguerreotype.training.losses import Loss, residual_entropy
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.scores import LocalScores
 
@@ -29,6 +29,7 @@ class Schedule:
     tolerance: float
     patience: int
     refine: bool
+    n_restarts: int
     cache_bytes: float
 
 
@@ -58,11 +59,19 @@ class Learned:
     n_rows: int
 
     def log_likelihood(self) -> float:
-        """Gaussian log-likelihood per row of the fitted model on the training table, less the BIC price."""
-        variances = np.array([fit.variance for fit in self.fits])
+        """Log-likelihood per row of the fitted model on the training table, less the BIC price.
+
+        Noise may have any shape: minus its entropy, by spacings, is its log-likelihood. Where residuals cannot
+        be had it is taken as Gaussian.
+        """
+        if isinstance(self.models, HasResiduals):
+            residuals = (self.models.residuals(node, fit) for node, fit in enumerate(self.fits))
+            excess = sum(residual_entropy(each, "spacings") for each in residuals)
+        else:
+            excess = sum(0.5 * np.log(fit.variance) for fit in self.fits)
+        entropy = excess + 0.5 * len(self.fits) * np.log(2 * np.pi * np.e)
         dof = sum(fit.dof for fit in self.fits)
-        gaussian = -0.5 * np.sum(np.log(2 * np.pi * variances) + 1.0)
-        return float(gaussian - 0.5 * np.log(self.n_rows) / self.n_rows * dof)
+        return float(-entropy - 0.5 * np.log(self.n_rows) / self.n_rows * dof)
 
 
 def order_to_theta(order: IntArray, tau: float) -> FloatArray:
@@ -111,7 +120,9 @@ def learn(
         state = train(theta, "train", 0)
         steps, interrupted = state.steps, state.interrupted
         if schedule.refine and not interrupted:
-            order, refined, interrupted = refine_order(state.best_order, scores, progress=refine_losses.append)
+            order, refined, interrupted = refine_order(
+                state.best_order, scores, n_restarts=schedule.n_restarts, progress=refine_losses.append
+            )
             refined_at = len(steps)
             if interrupted:
                 state.best_theta, state.best_order = order_to_theta(order, schedule.tau(refined_at)), order

@@ -1,7 +1,7 @@
 """Which order is better nearby? Best-position moves, one variable at a time."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -11,38 +11,60 @@ from daguerreotype.training.scores import LocalScores
 logger = logging.getLogger("daguerreotype")
 
 IMPROVEMENT = 1e-10  # of the loss per row; less is rounding
+SHAKEN = 0.3  # share of the variables that a restart moves
 
 
 def refine_order(
     order: IntArray,
     scores: LocalScores,
     *,
-    max_sweeps: int = 100,
+    n_restarts: int = 0,
+    random_state: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[IntArray, float, bool]:
-    """Move one variable at a time to its best position until no move improves.
+    """Move one variable at a time to its best position until no move improves, and again from shaken orders.
 
     Gradient steps swap neighbours; a variable far from its place would have to pass worse orders on the way.
     Here each variable is tried everywhere at once. Variables take turns in the order itself, so that the
-    result does not depend on how columns are numbered.
+    result does not depend on how columns are numbered. A restart puts some variables of the best order at
+    random places and searches again from there.
 
     Returns the order, its loss, and whether Ctrl-C ended the search before its time.
     """
-    order = np.array(order, dtype=np.int64)
-    loss = scores.loss_of(order)
+    rng = np.random.default_rng(random_state)
+    best = np.array(order, dtype=np.int64)
+    best_loss = scores.loss_of(best)
     try:
-        for _ in range(max_sweeps):
-            swept, moved_loss = _sweep(order, scores)
-            improved = moved_loss < loss
-            order, loss = (swept, moved_loss) if improved else (order, loss)
-            if progress is not None:
-                progress(loss)
-            if not improved:
-                break
+        for restart in range(n_restarts + 1):
+            start = best if restart == 0 else _shaken(best, rng)
+            for found, loss in _descend(start, scores):
+                if loss < best_loss - IMPROVEMENT * max(1.0, abs(best_loss)):
+                    best, best_loss = found, loss
+                if progress is not None:
+                    progress(best_loss)
     except KeyboardInterrupt:
-        logger.warning("interrupted while refining: the order of the last full sweep is kept.")
-        return order, loss, True
-    return order, loss, False
+        logger.warning("interrupted while refining: the best order so far is kept.")
+        return best, best_loss, True
+    return best, best_loss, False
+
+
+def _shaken(order: IntArray, rng: np.random.Generator) -> IntArray:
+    """The order with a share of its variables at random places."""
+    count = max(2, round(SHAKEN * order.size))
+    moved = rng.choice(order.size, size=min(count, order.size), replace=False)
+    shaken = np.delete(order, moved)
+    for node in order[moved]:
+        shaken = np.insert(shaken, rng.integers(shaken.size + 1), node)
+    return shaken
+
+
+def _descend(order: IntArray, scores: LocalScores) -> Iterator[tuple[IntArray, float]]:
+    """The order and its loss after every sweep that improved it."""
+    while True:
+        order, loss = _sweep(order, scores)
+        if loss == np.inf:
+            return
+        yield order, loss
 
 
 def _sweep(order: IntArray, scores: LocalScores) -> tuple[IntArray, float]:
