@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "persistence": LEAVES | {"operators", "result", "knowledge"},
     "columns": LEAVES,
     "transforms": LEAVES,
-    "fitted": LEAVES | {"edges", "training", "transforms"},
+    "fitted": LEAVES | {"edges", "training", "transforms", "progress"},
     "progress": {"training"},
     "model": LEAVES
     | {"operators", "result", "edges", "training", "graphs", "knowledge", "persistence"}

@@ -1,13 +1,29 @@
-"""What did learning on one scale of measurement lead to, and how likely does it make new rows?"""
+"""What does learning on one scale of measurement lead to, and how likely does it make the rows?"""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import HasPredictions, Table
-from daguerreotype.training.learn import Learned
-from daguerreotype.transforms import Transform
+from daguerreotype.edges.base import EdgeEstimator, HasPredictions, Table
+from daguerreotype.progress import ProgressBar
+from daguerreotype.training.bilevel import Operator
+from daguerreotype.training.learn import Learned, Schedule, learn, order_to_theta
+from daguerreotype.training.losses import Loss
+from daguerreotype.transforms import Transform, fit_transforms
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the settings of a learner stand for."""
+
+    estimator: EdgeEstimator
+    loss: Loss
+    operator: Operator | None
+    schedule: Schedule
+    standardize: bool
 
 
 @dataclass(frozen=True)
@@ -15,6 +31,7 @@ class Fitted:
     """What one candidate transform led to, and how likely it makes the data."""
 
     transform: Transform
+    table: Table
     centre: FloatArray
     scale: FloatArray
     learned: Learned
@@ -35,16 +52,83 @@ class Fitted:
         return float(np.mean(density))
 
 
+def learn_scales(
+    values: FloatArray,
+    names: Sequence[str],
+    start: FloatArray,
+    transform: str,
+    parts: Parts,
+    bar: ProgressBar,
+    n_jobs: int | None,
+) -> list[Fitted]:
+    """One fit per candidate scale: a single one, or all for "auto"."""
+
+    def learn_one(candidate: Transform) -> Fitted:
+        table, centre, scale = _to_table(candidate.apply(values), names, parts.standardize)
+        learned = learn(
+            table,
+            parts.estimator,
+            parts.loss,
+            parts.operator,
+            start,
+            parts.schedule,
+            lambda step: bar.update(candidate.name, step),
+        )
+        # Likelihood of the rows as they came: of the table's, times both changes of scale.
+        jacobian = float(np.mean(candidate.log_jacobian(values))) - float(np.log(scale).sum())
+        price = 0.5 * np.log(table.n_rows) / table.n_rows * candidate.n_parameters
+        likelihood = learned.log_likelihood() + jacobian - price
+        return Fitted(candidate, table, centre, scale, learned, likelihood)
+
+    candidates = fit_transforms(transform, values)
+    return list(
+        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(learn_one)(candidate) for candidate in candidates)
+    )
+
+
+def learn_on(fitted: Fitted, loss: Loss, parts: Parts, bar: ProgressBar) -> Fitted:
+    """Learn on from the order of ``fitted`` under another loss, which is near: without restarts."""
+    if parts.operator is None:
+        return fitted
+    learned = learn(
+        fitted.table,
+        parts.estimator,
+        loss,
+        parts.operator,
+        order_to_theta(fitted.learned.order, parts.schedule.tau(0)),
+        replace(parts.schedule, n_restarts=0),
+        lambda step: bar.update(f"{fitted.transform.name}, other loss", step),
+        fitted.learned.models,
+    )
+    return replace(fitted, learned=learned)
+
+
 def canonical_columns(values: FloatArray) -> IntArray:
-    """Columns by how strongly they correlate with all others: an order that renumbering does not change."""
-    correlation = np.corrcoef(values, rowvar=False)
-    return np.argsort(np.abs(correlation).sum(axis=0), kind="stable")
+    """Columns in an order that neither renumbering them nor shuffling the rows changes.
+
+    By how strongly they correlate with all others; two columns alone always tie, and a mixed third moment tells
+    them apart.
+    """
+    standard = (values - values.mean(axis=0)) / values.std(axis=0)
+    strength = np.abs(standard.T @ standard).sum(axis=0) / len(values)
+    third = np.mean(standard**2 * standard.sum(axis=1, keepdims=True), axis=0)
+    return np.lexsort([third, strength.round(9)])  # the same sum in another sequence differs in its last digits
 
 
-def to_table(
-    values: FloatArray, names: tuple[str, ...], standardize: bool
-) -> tuple[Table, FloatArray, FloatArray]:
+def canonical_rows(values: FloatArray) -> IntArray:
+    """Rows in an order that shuffling them does not change: rounding must not break ties among orders.
+
+    Sorted, then mixed by a fixed permutation: an estimator that splits rows as they come must not get sorted ones.
+    """
+    rows = np.argsort(values[:, 0], kind="stable")
+    if np.any(np.diff(values[rows, 0]) == 0):
+        rows = np.lexsort(values.T[::-1])
+    mixed: IntArray = rows[np.random.default_rng(0).permutation(rows.size)]
+    return mixed
+
+
+def _to_table(values: FloatArray, names: Sequence[str], standardize: bool) -> tuple[Table, FloatArray, FloatArray]:
     """Centred (and scaled) columns, with the centre and scale that were taken out."""
     centre = values.mean(axis=0)
     scale = values.std(axis=0) if standardize else np.ones(values.shape[1])
-    return Table(np.ascontiguousarray((values - centre) / scale), names), centre, scale
+    return Table(np.ascontiguousarray((values - centre) / scale), tuple(names)), centre, scale

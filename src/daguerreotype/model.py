@@ -7,23 +7,24 @@ from typing import Any, Literal, Self
 import networkx as nx
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
+from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from daguerreotype.arrays import FloatArray
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
-from daguerreotype.fitted import Fitted, canonical_columns, to_table
+from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_on, learn_scales
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.progress import ProgressBar
-from daguerreotype.training.learn import Schedule, learn
+from daguerreotype.training.learn import Schedule
 from daguerreotype.training.losses import make_loss
 from daguerreotype.training.ordering import make_operator, make_start, make_temperature
-from daguerreotype.transforms import Transform, fit_transforms
 
 logger = logging.getLogger("daguerreotype")
+
+NON_GAUSSIAN = 0.03  # nats that the residuals lack of a Gaussian's entropy, from which loss="auto" takes notice
 
 
 class Daguerreotype(BaseEstimator):  # type: ignore[misc]
@@ -51,10 +52,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     tau : float, pair (first, last) or callable
         Temperature: constant, annealed geometrically over ``max_iter`` steps, or a function of the step. Smaller
         values concentrate the distribution on the mode.
-    loss : {"bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
-        What an order loses. "bic": Gaussian likelihood less a price per parameter. "nll_ev": the paper's, equal
-        noise variances; only for columns on one natural scale. "entropy": likelihood of non-Gaussian noise, for
-        linear effects with clearly non-Gaussian residuals. A callable takes (variance, dof, n_rows) of one node.
+    loss : {"auto", "bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
+        What an order loses. "bic": Gaussian likelihood less a price per parameter. "entropy": the same for
+        noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
+        residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
+        variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
     penalty : float
         Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones.
@@ -108,6 +110,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Loss of the mode, per row.
     transform_ : str
         The change of scale that was used.
+    criterion_ : str or callable
+        The loss that was used.
     history_ : FitHistory
         What training saw.
     n_iter_ : int
@@ -135,7 +139,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         *,
         k: int = 100,
         tau: Any = 1.0,
-        loss: Any = "bic",
+        loss: Any = "auto",
         penalty: float = 1.5,
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
@@ -220,21 +224,46 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"training must be 'bilevel', got {self.training!r}.")
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
         tau = make_temperature(self.tau, self.max_iter)
-        start = make_start(
-            self.init, names=names, variances=values.var(axis=0), tau=tau(0), rng=rng, operator=self.operator
-        )
-        # Columns take part in an order of their own, made from the data: what breaks ties among them must not
+        # Columns and rows take part in an order of their own, made from the data: what breaks ties must not
         # depend on how the user happened to number them.
         columns = canonical_columns(values)
         if self.random_state is not None:
             columns = rng.permutation(columns)
         self._columns = columns
-        candidates = self._learn_all(values[:, columns], tuple(names[j] for j in columns), start[columns], tau)
-        self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
-        self.transform_ = self._fitted.transform.name
+        values = np.ascontiguousarray(values[:, columns])
+        values = values[canonical_rows(values)]
+        start = make_start(
+            self.init,
+            names=names,
+            variances=values.var(axis=0)[np.argsort(columns)],
+            tau=tau(0),
+            rng=rng,
+            operator=self.operator,
+            columns=columns,
+        )
+        parts = self._parts(tau)
+        # Threads of a numerical library within threads of ours would only get in each other's way.
+        with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
+            candidates = learn_scales(
+                values,
+                [names[j] for j in columns],
+                start[columns],
+                self.transform,
+                parts,
+                bar,
+                self.n_jobs,
+            )
+            self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
+            self.transform_ = self._fitted.transform.name
+            self.criterion_ = "bic" if self.loss == "auto" else self.loss
+            if self.loss == "auto" and self._fitted.learned.negentropy() > NON_GAUSSIAN:
+                self.criterion_ = "entropy"
+                self._fitted = learn_on(self._fitted, make_loss("entropy", self.penalty), parts, bar)
         if len(candidates) > 1:
-            shown = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
-            logger.info("chose transform %r by likelihood per row: %s", self.transform_, shown)
+            compared = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
+            logger.info("chose transform %r by likelihood per row: %s", self.transform_, compared)
+        if self.loss == "auto":
+            logger.info("compared orders by %s", self.criterion_)
         self._store(names, named=isinstance(X, pd.DataFrame))
         return self
 
@@ -248,13 +277,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         check_columns(values, names)
         return values, names
 
-    def _learn_all(
-        self, values: FloatArray, names: tuple[str, ...], start: FloatArray, tau: Callable[[int], float]
-    ) -> list[Fitted]:
-        """One fit per candidate transform."""
-        estimator = make_estimator(self.edges, penalty=self.penalty, seed=self.random_state or 0)
-        loss = make_loss(self.loss, self.penalty)
-        operator = make_operator(self.operator, self.k)
+    def _parts(self, tau: Callable[[int], float]) -> Parts:
+        """What the settings stand for, after all checks."""
         schedule = Schedule(
             tau=tau,
             rate=check_positive(self.learning_rate, "learning_rate"),
@@ -266,31 +290,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             n_restarts=check_count(self.n_restarts, "n_restarts"),
             cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
         )
-        check_positive(self.penalty, "penalty")
-        transforms = fit_transforms(self.transform, values)
-
-        def learn_one(transform: Transform) -> Fitted:
-            table, centre, scale = to_table(transform.apply(values), names, self.standardize)
-            learned = learn(
-                table,
-                estimator,
-                loss,
-                operator,
-                start,
-                schedule,
-                lambda step: bar.update(transform.name, step),
-            )
-            # Likelihood of the rows as they came: of the table's, times both changes of scale.
-            jacobian = float(np.mean(transform.log_jacobian(values))) - float(np.log(scale).sum())
-            price = 0.5 * np.log(table.n_rows) / table.n_rows * transform.n_parameters
-            return Fitted(transform, centre, scale, learned, learned.log_likelihood() + jacobian - price)
-
-        # Threads of a numerical library within threads of ours would only get in each other's way.
-        with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
-            fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(learn_one)(transform) for transform in transforms
-            )
-        return list(fits)
+        return Parts(
+            estimator=make_estimator(
+                self.edges, penalty=check_positive(self.penalty, "penalty"), seed=self.random_state or 0
+            ),
+            loss=make_loss(self.loss, self.penalty),
+            operator=make_operator(self.operator, self.k),
+            schedule=schedule,
+            standardize=bool(self.standardize),
+        )
 
     def _store(self, names: tuple[str, ...], named: bool) -> None:
         """Fitted attributes, back in the user's order of columns."""
@@ -348,4 +356,6 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
+        # A parameter called transform makes scikit-learn take the class for a transformer, which must say so.
+        tags.transformer_tags = TransformerTags()
         return tags

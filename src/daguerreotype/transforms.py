@@ -55,7 +55,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class ShiftedLog:
-    """log(x + shift) of every column; the shift keeps the smallest training value well above zero."""
+    """log(x + shift) of every column; only columns that are not positive throughout are shifted."""
 
     shift: FloatArray
     name: str = "log"
@@ -63,9 +63,9 @@ class ShiftedLog:
 
     @classmethod
     def fit(cls, values: FloatArray) -> "ShiftedLog":
-        """Bring smallest values that are not clearly positive to 1 % of the range."""
+        """Bring the smallest value of a column that has zeros or negative values to 1 % of its range."""
         low, spread = values.min(axis=0), np.ptp(values, axis=0)
-        return cls(np.where(low > 0.01 * spread, 0.0, 0.01 * spread - low))
+        return cls(np.where(low > 0.0, 0.0, 0.01 * spread - low))
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Logarithms; unseen smaller values are clipped to the smallest that has one."""

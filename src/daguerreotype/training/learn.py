@@ -58,6 +58,16 @@ class Learned:
     interrupted: bool
     n_rows: int
 
+    def negentropy(self) -> float:
+        """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had.
+
+        The entropy that its residuals lack of a Gaussian of the same variance.
+        """
+        if not isinstance(self.models, HasResiduals):
+            return 0.0
+        residuals = (self.models.residuals(node, fit) for node, fit in enumerate(self.fits))
+        return float(np.median([np.log(each.std()) - residual_entropy(each, "maxent") for each in residuals]))
+
     def log_likelihood(self) -> float:
         """Log-likelihood per row of the fitted model on the training table, less the BIC price.
 
@@ -89,9 +99,13 @@ def learn(
     theta: FloatArray,
     schedule: Schedule,
     progress: Callable[[Progress], None] | None = None,
+    models: LocalModels | None = None,
 ) -> Learned:
-    """Learn an ordering of the columns of ``table``; without an operator, keep the order of ``theta``."""
-    models = estimator.prepare(table)
+    """Learn an ordering of the columns of ``table``; without an operator, keep the order of ``theta``.
+
+    ``models``, if given, are what the estimator prepared of this table before.
+    """
+    models = estimator.prepare(table) if models is None else models
     scores = LocalScores(models, loss, n_rows=table.n_rows, d=table.n_columns, max_bytes=schedule.cache_bytes)
 
     def train(start: FloatArray, phase: Literal["train", "resume"], used: int) -> Training:

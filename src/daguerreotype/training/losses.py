@@ -108,14 +108,14 @@ class EntropyLoss:
 
     Parameters
     ----------
-    method : {"maxent", "spacings"}
+    method : {"spacings", "maxent"}
         "maxent" corrects the Gaussian entropy by two nonpolynomial moments (Hyvärinen 1998): smooth, for
         noise not too far from Gaussian. "spacings" is Vasicek's (1976) estimate: any shape, but noisier.
     penalty : float
         Multiplies the BIC price of the parents.
     """
 
-    method: Literal["maxent", "spacings"] = "maxent"
+    method: Literal["maxent", "spacings"] = "spacings"
     penalty: float = 1.0
     needs_residuals: bool = True
 
@@ -176,11 +176,12 @@ class LocalLoss:
 def make_loss(loss: str | CustomLoss | Loss, penalty: float) -> Loss:
     """The loss behind a short name, an object with terms and total, or a user's function of one node."""
     named: dict[str, Loss] = {
+        "auto": UnequalVarianceLoss(penalty=penalty),  # to begin with
         "nll_ev": EqualVarianceLoss(),
         "nll_nv": UnequalVarianceLoss(),
         "mse": SquaredErrorLoss(),
         "bic": UnequalVarianceLoss(penalty=penalty),
-        "entropy": EntropyLoss(penalty=penalty),
+        "entropy": EntropyLoss("spacings", penalty),
     }
     if isinstance(loss, str):
         if loss not in named:

@@ -76,11 +76,12 @@ def make_start(
     tau: float,
     rng: np.random.Generator,
     operator: Any,
+    columns: IntArray | None = None,
 ) -> FloatArray:
-    """Scores (d,) to start from, one per column."""
+    """Scores (d,) to start from, one per column; a random order is drawn from ``columns`` as they are listed."""
     d = len(names)
     if isinstance(operator, str) and operator == "random":
-        return order_to_theta(rng.permutation(d), tau)
+        return order_to_theta(rng.permutation(np.arange(d) if columns is None else columns), tau)
     if isinstance(init, str):
         if isinstance(operator, str) and operator == "fixed":
             raise ValueError(f"operator='fixed' needs the order: init=[...] with all columns, got init={init!r}.")

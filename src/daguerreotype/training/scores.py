@@ -59,7 +59,7 @@ class LocalScores:
         self._index: dict[int, int] = {}
         self._fits: list[LocalFit] = []
         self._terms = np.empty((64, 2))
-        self._by_parents: dict[tuple[int, bytes], FloatArray] = {}
+        self._by_weights: dict[tuple[int, bytes, bytes], FloatArray] = {}
         self.n_bytes = 0
 
     # ------------------------------------------------------------------ look-ups
@@ -93,16 +93,18 @@ class LocalScores:
         return index
 
     def terms_of(self, node: int, fit: LocalFit) -> FloatArray:
-        """Local terms (2,) of one fit; those that need residuals are kept by the set of parents."""
+        """Local terms (2,) of one fit; those that need residuals are kept by parents and weights."""
         variance, dof = np.array(fit.variance), np.array(fit.dof)
         if not self.loss.needs_residuals:
             return self.loss.terms(variance, dof, self.n_rows)
-        key = (node, fit.parents.tobytes())
-        if key not in self._by_parents:
+        # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
+        key = (node, fit.parents.tobytes(), fit.weights.tobytes())
+        if key not in self._by_weights:
             assert isinstance(self.models, HasResiduals)
             residuals = self.models.residuals(node, fit)
-            self._by_parents[key] = self.loss.terms(variance, dof, self.n_rows, residuals)
-        return self._by_parents[key]
+            self._by_weights[key] = self.loss.terms(variance, dof, self.n_rows, residuals)
+            self.n_bytes += OVERHEAD
+        return self._by_weights[key]
 
     def _keep_bound(self) -> None:
         """Forget the older half of the fits until the rest is within the bound."""
@@ -158,12 +160,16 @@ class LocalScores:
 
     def loss_of(self, order: IntArray) -> float:
         """Loss of one order."""
-        indices = self._order_indices(order)
-        return float(self.loss.total(self._terms[indices].sum(axis=0), self.d))
+        indices = self._order_indices(order)  # may grow the terms
+        sums = self._terms[indices].sum(axis=0)
+        self._keep_bound()
+        return float(self.loss.total(sums, self.d))
 
     def fits_of(self, order: IntArray) -> list[LocalFit]:
         """Local fits of all nodes, by node, in one order."""
-        return [self._fits[index] for index in self._order_indices(order)]
+        fits = [self._fits[index] for index in self._order_indices(order)]
+        self._keep_bound()
+        return fits
 
     def _order_indices(self, order: IntArray) -> IntArray:
         ranks = np.empty((1, self.d), dtype=np.int64)
@@ -180,6 +186,7 @@ class LocalScores:
             mass = np.bincount(inverse, weights=distribution.probs)
             for index, prob in zip(chosen, mass, strict=True):
                 table[self._fits[index].parents, node] += prob
+        self._keep_bound()
         # Probabilities of rankings sum to one but for rounding.
         return np.minimum(table, 1.0)
 

@@ -1,0 +1,1 @@
+"""The command line: ``daguerreotype VERB``. One file per verb."""
