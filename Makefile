@@ -8,9 +8,10 @@ EXTRAS := torch,dev
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install check test bench clean
+.PHONY: help install check test demo bench clean
 
 help:
+	@echo "make demo   set up .venv and learn the Sachs network that ships with the package"
 	@echo "make test   set up .venv and run the tests"
 	@echo "make check  ruff, mypy and the import-direction test"
 	@echo "make bench  time the operators against copying their output"
@@ -30,6 +31,9 @@ check: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadscope
+
+demo: $(STAMP)
+	$(BIN)/daguerreotype fit
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/operators.py

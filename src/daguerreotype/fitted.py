@@ -81,6 +81,13 @@ def learn_scales(
         return Fitted(candidate, table, centre, scale, learned, likelihood)
 
     candidates = fit_transforms(transform, values)
+    if n_jobs in (None, 1):
+        fits = []
+        for candidate in candidates:
+            fits.append(learn_one(candidate))
+            if fits[-1].learned.interrupted:  # Ctrl-C ends the whole fit, not one candidate
+                break
+        return fits
     return list(
         Parallel(n_jobs=n_jobs, prefer="threads")(delayed(learn_one)(candidate) for candidate in candidates)
     )
@@ -88,7 +95,7 @@ def learn_scales(
 
 def learn_on(fitted: Fitted, loss: Loss, parts: Parts, bar: ProgressBar) -> Fitted:
     """Learn on from the order of ``fitted`` under another loss, which is near: without restarts."""
-    if parts.operator is None:
+    if parts.operator is None or fitted.learned.interrupted:
         return fitted
     learned = learn(
         fitted.table,

@@ -1,5 +1,6 @@
 """What is in the files that a user names? Tables and known graphs, read from CSV."""
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -87,19 +88,20 @@ def _read_csv(path: Path) -> tuple[pd.DataFrame, bool]:
 def _parse(path: Path, header: Literal["infer"] | None) -> pd.DataFrame:
     """The file as pandas reads it, or an error that says what is wrong with it."""
     try:
-        frame = pd.read_csv(path, header=header)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # The first column is never an index: where lines are too long, that would shift all names by one.
+            return pd.read_csv(path, header=header, index_col=False)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}. Check its name and folder.") from None
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}.") from None
+    except pd.errors.ParserWarning:
+        raise ValueError(
+            f"the lines of {path} have more fields than its first line has names. Name every column."
+        ) from None
     except ValueError as error:  # empty, of uneven lines, or not text: all are ValueErrors of pandas
         raise ValueError(f"cannot read {path} as comma-separated text: {error}") from None
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError(
-            f"the lines of {path} have more fields than its first line has names. Name every column, and remove "
-            "commas at the ends of lines."
-        )
-    return frame
 
 
 def _is_number(name: str) -> bool:

@@ -88,6 +88,6 @@ def check_precedence(precedence: Iterable[tuple[int, int]], d: int) -> IntArray:
 def sort_nodes(theta: FloatArray, random_state: RandomState = None) -> IntArray:
     """The nodes by increasing score; ties by node index, or at random if asked."""
     if random_state is None:
-        return np.argsort(theta, kind="stable")
+        return theta.argsort(kind="stable")
     shuffled = np.random.default_rng(random_state).permutation(theta.size)
     return shuffled[np.argsort(theta[shuffled], kind="stable")]

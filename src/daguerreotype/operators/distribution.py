@@ -1,7 +1,7 @@
 """What is a sparse distribution over orderings, and what can one ask of it?"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +72,7 @@ class OrderDistribution:
         tree = self.tree
         if tree is not None:
             swaps = np.where(tree.swaps >= 0, inverse[tree.swaps], -1)
-            tree = replace(tree, ranks=tree.ranks[:, place], swaps=swaps)
+            tree = tree._replace(ranks=tree.ranks[:, place], swaps=swaps)
         return OrderDistribution(self.probs, self.ranks[:, place], _Relabelled(self.pullback, place), tree)
 
     def vjp(self, grad_probs: npt.ArrayLike) -> FloatArray:

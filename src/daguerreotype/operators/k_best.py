@@ -11,8 +11,8 @@ s is the identity, so the cheapest untouched swaps are read off one list, sorted
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ from daguerreotype.operators.kernel import kernel
 LARGEST_ENUMERABLE = 20  # 20! fits into 64 bits, and nobody asks for more rankings than that
 
 
-@dataclass(frozen=True, slots=True)
-class RankingTree:
+class RankingTree(NamedTuple):
     """The k best rankings, best first, with the adjacent swap that leads to each from its parent.
 
     Attributes
@@ -125,17 +124,10 @@ def k_best_tree(
         random_state = np.random.default_rng(random_state)
         seed = int(random_state.integers(2**62))
     blocked = _NOTHING_BLOCKED
-    if precedence is None and random_state is None:
-        nodes = theta.argsort()
-    else:
-        nodes = sort_nodes(theta, random_state)
-        if precedence is not None:
-            nodes, blocked = _apply_precedence(theta, nodes, check_precedence(precedence, d))
+    nodes = sort_nodes(theta, random_state)
+    if precedence is not None:
+        nodes, blocked = _apply_precedence(theta, nodes, check_precedence(precedence, d))
     m, best_score, ranks, losses, parents, swaps = _search(nodes, theta, k, max_loss, blocked, seed)
-    if m > 1 and losses[1] == 0.0 and precedence is None and random_state is None:
-        # The default sort is the fastest, but orders tied scores differently from machine to machine.
-        nodes = theta.argsort(kind="stable")
-        m, best_score, ranks, losses, parents, swaps = _search(nodes, theta, k, max_loss, blocked, seed)
     if m < k:
         ranks, losses, parents, swaps = ranks[:m], losses[:m], parents[:m], swaps[:m]
     return RankingTree(ranks, losses, best_score, parents, swaps)
@@ -234,7 +226,6 @@ def _search(
     next_cheap = 0
     frontier = np.empty(4 * k)
     frontier_items = np.empty(4 * k, dtype=np.int64)
-    kept_items = np.zeros(k, dtype=np.int64)
     origin = np.empty(4 * k, dtype=np.int64)
     position = np.empty(4 * k, dtype=np.int64)
     n_frontier = n_met = 0
@@ -302,10 +293,10 @@ def _search(
             n_frontier += 1
             n_met += 1
             if n_kept < k - 1:
-                heap_push(kept, kept_items, n_kept, -loss, 0, -1)
+                _push_key(kept, n_kept, -loss)
                 n_kept += 1
             else:
-                heap_replace_top(kept, kept_items, n_kept, -loss, 0, -1)
+                _replace_key(kept, n_kept, -loss)
             if n_kept == k - 1:
                 bound = min(max_loss, -kept[0])
         m += 1
@@ -340,6 +331,32 @@ def _cheapest_swaps(
         kept[size - left_over] = keys[0]  # an ascending array is a heap
         heap_pop(keys, items, left_over, -1)
     return found, kept
+
+
+@kernel
+def _push_key(keys: FloatArray, size: int, key: float) -> None:
+    """Insert a key into a heap of keys alone."""
+    hole = size
+    while hole > 0 and key < keys[(hole - 1) >> 1]:
+        keys[hole] = keys[(hole - 1) >> 1]
+        hole = (hole - 1) >> 1
+    keys[hole] = key
+
+
+@kernel
+def _replace_key(keys: FloatArray, size: int, key: float) -> None:
+    """Put a key in the place of the smallest of a heap of keys alone."""
+    hole = 0
+    child = 1
+    while child < size:
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[hole] = keys[child]
+        hole = child
+        child = 2 * hole + 1
+    keys[hole] = key
 
 
 @kernel

@@ -207,7 +207,8 @@ class LocalScores:
                 for table in (moves.own, moves.before, moves.after)
             )
         m = others.size
-        prefix = np.concatenate([[0], np.bitwise_xor.accumulate(self._member[others])]).astype(np.uint64)
+        start = np.zeros(1, dtype=np.uint64)  # a plain 0 would take the hashes to floats and cut their last digits
+        prefix = np.concatenate([start, np.bitwise_xor.accumulate(self._member[others])])
         keys_before = prefix[:-1] ^ self._target[others]
         keys = np.concatenate([prefix ^ self._target[node], keys_before, keys_before ^ self._member[node]])
 

@@ -1,0 +1,164 @@
+"""Which settings should ``Daguerreotype()`` have? Prints what each would do on synthetic problems of many kinds.
+
+Run ``python benchmarks/defaults.py`` (some minutes on one core), or with ``--smoke`` for a quick pass. Every
+setting meets the same problems, so that differences are paired; no real data set takes part in the choice.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from daguerreotype import Daguerreotype
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.graphs import topological_order
+from daguerreotype.metrics import f1, shd, sid
+from problems import FAMILIES, problem
+
+PENALTIES = (1.25, 1.5, 2.0, 2.5)
+TRANSFORMS = ("none", "log", "yeo-johnson", "auto")
+ROWS = (300, 500, 1000)
+CRITERIA = {"shd": min, "sid": min, "f1": max}  # which of several values is best
+MEASURES = [*CRITERIA, "edges", "seconds"]
+CEILING = "true order"
+CHOSEN = ("edges", "loss", "penalty", "transform", "refine", "n_restarts")
+Settings = dict[str, dict[str, Any]]
+
+
+def grid(penalties: Sequence[float], transforms: Sequence[str]) -> Settings:
+    """Penalties and transforms that compete with each other, by label."""
+    return {
+        f"{penalty:g} {transform}": {"penalty": penalty, "transform": transform}
+        for penalty, transform in product(penalties, transforms)
+    }
+
+
+def single_changes() -> Settings:
+    """The default, and what becomes of it when one choice is changed."""
+    return {
+        "default": {},
+        "edges bic": {"edges": "bic"},
+        "loss bic": {"loss": "bic"},
+        "refine off": {"refine": False},
+        "n_restarts 0": {"n_restarts": 0},
+    }
+
+
+def run_problem(family: str, seed: int, d: int, n: int, settings: Settings) -> list[dict[str, Any]]:
+    """One row of measures per setting, and one for the true order under the default setting."""
+    X, adjacency = problem(family, seed, d, n)
+    given = {"operator": "fixed", "init": topological_order(adjacency)}
+    found: dict[str, dict[str, float]] = {}  # by parameters: the default is one of the grid
+    rows = []
+    with threadpool_limits(1):
+        for label, changes in (settings | {CEILING: given}).items():
+            model = Daguerreotype(**changes)
+            key = repr(model.get_params())
+            if key not in found:
+                found[key] = measure(model, X, adjacency)
+            rows.append({"family": family, "seed": seed, "n": n, "setting": label} | found[key])
+    return rows
+
+
+def measure(model: Daguerreotype, X: FloatArray, adjacency: IntArray) -> dict[str, float]:
+    """What one fit takes and finds."""
+    start = time.perf_counter()
+    estimated = model.fit(X).adjacency_matrix_
+    seconds = time.perf_counter() - start
+    found = {"shd": shd(adjacency, estimated), "sid": sid(adjacency, estimated), "f1": f1(adjacency, estimated)}
+    return found | {"edges": int(estimated.sum()), "seconds": seconds}
+
+
+def mean_and_error(table: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Means over families and sizes, all weighing the same, and standard errors given these."""
+    groups = table.groupby(["family", "n"])[MEASURES]
+    error = (groups.var(ddof=1).fillna(0.0) / groups.count()).sum() ** 0.5 / groups.ngroups
+    return groups.mean().mean(), error
+
+
+def difference(table: pd.DataFrame, setting: str, reference: str) -> tuple[pd.Series, pd.Series]:
+    """Mean and standard error of the paired differences of two settings."""
+    keys = ["family", "seed", "n"]
+    first, second = (table[table.setting == name].set_index(keys)[MEASURES] for name in (setting, reference))
+    return mean_and_error((first - second).reset_index())
+
+
+def print_by(table: pd.DataFrame, column: str, settings: Sequence[str]) -> None:
+    """SHD / SID / F1 of some settings, one row for each value of a column."""
+    print(f"\nSHD / SID / F1 by {column}")
+    print(f"{'':19}" + "".join(f"{name:>20}" for name in settings))
+    means = table.groupby([column, "setting"])[list(CRITERIA)].mean()
+    for value in table[column].unique():
+        cells = (means.loc[(value, name)] for name in settings)
+        texts = (f"{cell.shd:.1f} / {cell.sid:.1f} / {cell.f1:.2f}" for cell in cells)
+        print(f"{value!s:19}" + "".join(f"{text:>20}" for text in texts))
+
+
+def print_means(table: pd.DataFrame) -> None:
+    """Means with standard errors, and paired differences to the default."""
+    print("\nmeans over families and n ± standard error (paired difference to the default ± its standard error)")
+    print(f"{'':17}{'SHD':>29}{'SID':>31}{'F1':>34}{'edges':>8}{'seconds':>9}")
+    for name in table.setting.unique():
+        mean, error = mean_and_error(table[table.setting == name])
+        change, change_error = difference(table, name, "default")
+        cells = [
+            f"{mean[c]:{form}} ±{error[c]:{form}} ({change[c]:+{form}} ±{change_error[c]:{form}})"
+            for c, form in (("shd", ".2f"), ("sid", ".2f"), ("f1", ".3f"))
+        ]
+        print(f"{name:17}{cells[0]:>29}{cells[1]:>31}{cells[2]:>34}{mean.edges:8.1f}{mean.seconds:9.3f}")
+
+
+def print_winners(table: pd.DataFrame, contests: dict[str, Sequence[str]]) -> None:
+    """The best setting of every contest on every criterion, and how far the default is from it."""
+    print("\nwinners, and how much worse the default is ± standard error of the paired difference")
+    for contest, settings in contests.items():
+        means = {name: mean_and_error(table[table.setting == name])[0] for name in settings}
+        for criterion, pick in CRITERIA.items():
+            best = pick(settings, key=lambda name, c=criterion, means=means: means[name][c])
+            gap, error = (part[criterion] for part in difference(table, "default", best))
+            behind = f"default {abs(gap):.3f} ±{error:.3f} worse" if gap else "as the default"
+            print(f"{contest:22} {criterion:4} {best:16} {means[best][criterion]:8.3f}   {behind}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="small problems and grid, a few seconds")
+    parser.add_argument("--seeds", type=int, default=2, help="problems of each family and size (default: 2)")
+    parser.add_argument("--n-jobs", type=int, default=1, help="processes (default: 1)")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    used = Daguerreotype().get_params()
+    penalties, transforms = sorted({*PENALTIES, used["penalty"]}), TRANSFORMS
+    families, seeds, d, sizes = FAMILIES, options.seeds, 20, ROWS
+    if options.smoke:
+        penalties, transforms = sorted({2.0, used["penalty"]}), ("none", "auto")
+        families, seeds, d, sizes = ("gp-add", "hill"), 2, 6, (150,)
+    competing, changes = grid(penalties, transforms), single_changes()
+    print("default: " + ", ".join(f"{name}={used[name]!r}" for name in CHOSEN))
+    print(f"{len(families)} families, d = {d}, n = {', '.join(map(str, sizes))}, {seeds} problems of each")
+    # every size has graphs of its own
+    problems = [
+        (name, i * seeds + seed, d, n) for name in families for i, n in enumerate(sizes) for seed in range(seeds)
+    ]
+    run_problem("gp-add", 0, 5, 100, changes)  # loads the kernels before anything is timed
+    done = Parallel(n_jobs=options.n_jobs)(delayed(run_problem)(*each, changes | competing) for each in problems)
+    table = pd.DataFrame([row for rows in done for row in rows])
+    print_by(table, "family", [*changes, CEILING])
+    for penalty in penalties:
+        print_by(table, "family", list(grid([penalty], transforms)))
+    print_by(table, "n", [*changes, CEILING])
+    print_by(table, "n", list(grid(penalties, [used["transform"]])))
+    print_means(table)
+    contests = {"penalty and transform": list(competing)}
+    contests |= {name.split()[0]: ["default", name] for name in changes if name != "default"}
+    print_winners(table, contests)
+    print(f"\n{time.perf_counter() - start:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

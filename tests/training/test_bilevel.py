@@ -1,0 +1,147 @@
+import logging
+
+import numpy as np
+import pytest
+from learner_oracles import direct_loss, linear_data, standard_table
+
+from daguerreotype.edges import LarsEdges
+from daguerreotype.operators import sparsemap, top_k_sparsemax
+from daguerreotype.training.bilevel import Adam, train_bilevel
+from daguerreotype.training.losses import make_loss
+from daguerreotype.training.scores import LocalScores
+
+N, D = 100, 5
+LOSS = make_loss("nll_ev", 1.0)
+OPERATORS = {
+    "sparsemax": lambda theta, tau: top_k_sparsemax(theta, 30, tau=tau),
+    "sparsemap": lambda theta, tau: sparsemap(theta, 30, tau=tau),
+}
+
+
+def train(operator="sparsemax", theta=None, models=None, seed=0, **changes):
+    models = models or LarsEdges().prepare(standard_table(linear_data(seed, N, D)))
+    scores = LocalScores(models, LOSS, n_rows=N, d=D)
+    settings = {"tau": lambda step: 1.0, "rate": 0.05, "l2": 0.0005, "max_iter": 60, "tolerance": 0, "patience": 50}
+    start = np.zeros(D) if theta is None else theta
+    return train_bilevel(OPERATORS.get(operator, operator), scores, start, **(settings | changes))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_objective_is_the_expected_loss_plus_the_squared_norm_of_theta(operator, rng):
+    theta = rng.normal(size=D)
+    step = train(operator, theta, max_iter=1, l2=0.3, tau=lambda step: 2.0).steps[0]
+    distribution = OPERATORS[operator](theta, 2.0)
+    models = LarsEdges().prepare(standard_table(linear_data(0, N, D)))
+    losses = np.array([direct_loss(models, LOSS, order, N) for order in distribution.orders])
+    assert step.objective == pytest.approx(distribution.probs @ losses + 0.3 * theta @ theta)
+    assert step.mode_loss == pytest.approx(losses[np.argmax(distribution.probs)])
+    assert (step.support, step.tau) == (len(distribution), 2.0)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_first_step_goes_down_the_gradient_of_the_objective(operator, rng):
+    theta = rng.normal(size=D)
+
+    def objective(at):
+        return train(operator, at, max_iter=1, l2=0.01).steps[0].objective
+
+    shifts = 1e-6 * np.eye(D)
+    gradient = np.array([(objective(theta + e) - objective(theta - e)) / 2e-6 for e in shifts])
+    # Adam's first step has the length of the rate in every coordinate.
+    moved = train(operator, theta, max_iter=1, l2=0.01, rate=0.05).theta - theta
+    np.testing.assert_allclose(moved, -0.05 * np.sign(gradient), rtol=1e-4)
+
+
+def test_adam_steps_like_that_of_torch(rng):
+    torch = pytest.importorskip("torch")
+    ours, adam = rng.normal(size=4), Adam(4, 0.07)
+    theirs = torch.tensor(ours, requires_grad=True)
+    optimizer = torch.optim.Adam([theirs], lr=0.07)
+    for _ in range(25):
+        gradient = rng.normal(size=4)
+        ours = adam.step(ours, gradient)
+        theirs.grad = torch.tensor(gradient)
+        optimizer.step()
+    np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_order_loses_least_of_all_modes_and_no_more_than_the_start(operator, seed):
+    theta = np.random.default_rng(seed).normal(size=D)
+    state = train(operator, theta, seed=seed)
+    models = LarsEdges().prepare(standard_table(linear_data(seed, N, D)))
+    assert state.best_loss == pytest.approx(min(step.mode_loss for step in state.steps))
+    assert state.best_loss == pytest.approx(direct_loss(models, LOSS, state.best_order, N))
+    assert state.best_loss <= direct_loss(models, LOSS, np.argsort(theta), N) + 1e-12
+    np.testing.assert_array_equal(OPERATORS[operator](state.best_theta, 1.0).mode, state.best_order)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_training_lowers_the_objective(operator):
+    steps = train(operator, max_iter=200).steps
+    assert steps[-1].objective < steps[0].objective - 1e-3
+
+
+def test_theta_that_is_given_is_not_changed(rng):
+    theta = rng.normal(size=D)
+    before = theta.copy()
+    train(theta=theta)
+    np.testing.assert_array_equal(theta, before)
+
+
+def test_max_iter_bounds_the_steps_and_patience_ends_them_earlier():
+    assert len(train(max_iter=7).steps) == 7
+    assert len(train(max_iter=500, tolerance=0.5, patience=4).steps) == 5
+
+
+def test_the_temperature_is_asked_for_every_step():
+    tau = [step.tau for step in train(tau=lambda step: 1.0 + step, max_iter=4).steps]
+    assert tau == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_larger_weight_of_the_norm_keeps_theta_smaller(rng):
+    theta = rng.normal(size=D)
+    norms = [np.linalg.norm(train(theta=theta, l2=l2, max_iter=150).theta) for l2 in (0.0, 0.1, 10.0)]
+    assert norms[0] > norms[1] > norms[2]
+
+
+def test_a_higher_rate_moves_theta_further():
+    assert np.abs(train(rate=0.2, max_iter=1).theta).max() == pytest.approx(0.2, rel=1e-4)
+
+
+def test_progress_hears_every_step():
+    heard = []
+    assert train(max_iter=9, progress=heard.append).steps == heard
+    assert [step.hits + step.misses for step in heard] == sorted(step.hits + step.misses for step in heard)
+
+
+class Interrupted:
+    """LARS models, during whose fit number ``at`` somebody presses Ctrl-C."""
+
+    def __init__(self, at):
+        self.models, self.left = LarsEdges().prepare(standard_table(linear_data(0, N, D))), at
+
+    def fit(self, node, predecessors):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return self.models.fit(node, predecessors)
+
+
+def few(theta, tau):
+    return top_k_sparsemax(theta, 4, tau=tau)  # few rankings, so that new fits keep coming
+
+
+@pytest.mark.parametrize("at", [1, 16, 22])
+def test_ctrl_c_keeps_the_best_order_so_far_and_says_so(at, caplog):
+    whole = train(few)
+    with caplog.at_level(logging.WARNING, "daguerreotype"):
+        state = train(few, models=Interrupted(at))
+    done = len(state.steps)
+    assert state.interrupted
+    assert done < len(whole.steps)
+    assert f"interrupted after {done} steps: the best order so far is kept" in caplog.text
+    assert state.steps == whole.steps[:done]
+    assert state.best_loss == min((step.mode_loss for step in state.steps), default=np.inf)
+    assert sorted(state.best_order) == list(range(D))

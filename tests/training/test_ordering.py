@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+
+from daguerreotype.operators import sparsemap, top_k_sparsemax
+from daguerreotype.training.ordering import make_operator, make_start, make_temperature
+
+NAMES = ("age", "dose", "diet", "outcome")
+
+
+def start(init, operator="sparsemax", seed=0, tau=1.0, columns=None):
+    return make_start(
+        init,
+        names=NAMES,
+        variances=np.array([3.0, 1.0, 2.0, 10.0]),
+        tau=tau,
+        rng=np.random.default_rng(seed),
+        operator=operator,
+        columns=columns,
+    )
+
+
+def sorted_names(theta):
+    return [NAMES[j] for j in np.argsort(theta, kind="stable")]
+
+
+# ---------------------------------------------------------------------------- where theta starts
+
+
+def test_zeros_tie_all_columns():
+    np.testing.assert_array_equal(start("zeros"), np.zeros(4))
+
+
+def test_variances_start_at_the_columns_variances_less_their_median():
+    np.testing.assert_allclose(start("variances"), [0.5, -1.5, -0.5, 7.5])
+
+
+@pytest.mark.parametrize("order", [["diet", "age", "outcome", "dose"], [2, 0, 3, 1], np.array([2, 0, 3, 1])])
+def test_an_order_by_names_or_whole_numbers_is_what_the_scores_sort_into(order):
+    assert sorted_names(start(order)) == ["diet", "age", "outcome", "dose"]
+
+
+def test_the_neighbours_of_a_given_order_carry_mass_from_the_start():
+    for tau in (0.01, 1.0, 50.0):
+        distribution = top_k_sparsemax(start([2, 0, 3, 1], tau=tau), 100, tau=tau)
+        assert len(distribution) > 1
+        np.testing.assert_array_equal(distribution.mode, [2, 0, 3, 1])
+
+
+@pytest.mark.parametrize("scores", [[0.5, -1.0, 2.0, 0.0], np.array([3.0, 2.0, 1.0, 0.0]), [2, 0, 0, 1]])
+def test_numbers_that_are_no_order_are_scores(scores):
+    np.testing.assert_array_equal(start(scores), np.asarray(scores, dtype=float))
+
+
+def test_a_random_order_follows_the_seed_and_the_listing_of_the_columns_not_their_numbers():
+    listed = np.array([3, 1, 0, 2])
+    renumber = np.array([2, 3, 1, 0])  # column i is called renumber[i] elsewhere
+    theta = start("zeros", "random", seed=5, columns=listed)
+    np.testing.assert_array_equal(start("zeros", "random", seed=5, columns=listed), theta)
+    np.testing.assert_array_equal(start("zeros", "random", seed=5, columns=renumber[listed])[renumber], theta)
+    assert len({tuple(sorted_names(start("zeros", "random", seed=seed))) for seed in range(30)}) > 10
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        ("ones", r"init must be 'zeros', 'variances', an order or an array of scores, got 'ones'"),
+        ([0.0, 1.0], r"init has 2 entries, but the table has 4 columns"),
+        (["age", "dose", "diet", "income"], r"init must name each column once; \['income'\] are no columns"),
+        (["age", "dose", "diet", "age"], r"init must name each column once; some names occur twice"),
+        ([0.0, np.nan, 1.0, 2.0], r"init holds scores that are not finite"),
+    ],
+)
+def test_a_bad_start_is_refused_with_what_is_wrong(init, message):
+    with pytest.raises(ValueError, match=message):
+        start(init)
+
+
+def test_a_fixed_order_must_be_given():
+    with pytest.raises(ValueError, match=r"operator='fixed' needs the order: init=\[\.\.\.\] with all columns"):
+        start("zeros", "fixed")
+
+
+# ---------------------------------------------------------------------------- temperature
+
+
+def test_a_number_is_the_temperature_of_every_step():
+    tau = make_temperature(0.3, 100)
+    assert [tau(0), tau(50), tau(99)] == [0.3, 0.3, 0.3]
+
+
+def test_a_pair_is_annealed_geometrically_from_the_first_to_the_last_step():
+    tau = make_temperature((4.0, 0.25), 5)
+    np.testing.assert_allclose([tau(step) for step in range(5)], [4.0, 2.0, 1.0, 0.5, 0.25])
+    assert tau(1000) == pytest.approx(0.25)
+    assert make_temperature((4.0, 0.25), 1)(0) == 4.0
+
+
+def test_a_callable_is_asked_at_every_step():
+    assert make_temperature(lambda step: 1.0 / (1 + step), 100)(3) == 0.25
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, np.inf, np.nan, (1.0, 0.0), (-1.0, 1.0)])
+def test_a_temperature_that_is_not_positive_and_finite_is_refused(tau):
+    with pytest.raises(ValueError, match=r"tau must be positive and finite"):
+        make_temperature(tau, 10)
+
+
+def test_a_callable_that_gives_no_temperature_is_refused_when_asked():
+    with pytest.raises(ValueError, match=r"tau must be positive and finite, got 0\.0"):
+        make_temperature(lambda step: 0.0, 10)(0)
+
+
+@pytest.mark.parametrize(
+    ("tau", "message"),
+    [
+        ((1.0, 0.5, 0.1), r"tau must be a number, a pair \(first, last\) or a callable"),
+        ("warm", r"tau must be a positive number, got 'warm'"),
+    ],
+)
+def test_what_is_no_temperature_is_refused(tau, message):
+    with pytest.raises(ValueError, match=message):
+        make_temperature(tau, 10)
+
+
+# ---------------------------------------------------------------------------- operators
+
+
+@pytest.mark.parametrize(("name", "function"), [("sparsemax", top_k_sparsemax), ("sparsemap", sparsemap)])
+def test_a_name_stands_for_the_operator_with_k_filled_in(name, function, rng):
+    theta = rng.normal(size=5)
+    made, direct = make_operator(name, 7)(theta, 0.5), function(theta, 7, tau=0.5)
+    np.testing.assert_array_equal(made.ranks, direct.ranks)
+    np.testing.assert_allclose(made.probs, direct.probs)
+
+
+@pytest.mark.parametrize("name", ["fixed", "random"])
+def test_orders_that_are_not_learned_need_no_operator(name):
+    assert make_operator(name, 10) is None
+
+
+def test_a_callable_is_the_operator():
+    def own(theta, tau):
+        return top_k_sparsemax(theta, 2, tau=tau)
+
+    assert make_operator(own, 10) is own
+
+
+@pytest.mark.parametrize("operator", ["softmax", 3, dict])
+def test_an_unknown_operator_is_refused_with_what_there_is(operator):
+    with pytest.raises(ValueError, match=r"operator must be 'sparsemax', 'sparsemap', 'fixed', 'random', or a call"):
+        make_operator(operator, 10)
+
+
+@pytest.mark.parametrize("k", [0, -3, 2.5, True])
+def test_k_must_be_a_positive_whole_number(k):
+    with pytest.raises(ValueError, match=r"k must be"):
+        make_operator("sparsemax", k)
