@@ -64,7 +64,7 @@ class NearestNeighbourModels:
         if parents.size == 0:
             return target.copy()
         inputs = self.values[:, parents]
-        others = np.arange(2, self.k + 2)  # the nearest of all is the row itself
+        others = np.arange(2, self.k + 2)  # the nearest is the row itself: no two are equal
         _, rows = cKDTree(inputs).query(inputs, others)
         return target - target[rows].mean(axis=1)
 

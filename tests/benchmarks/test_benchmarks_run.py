@@ -47,5 +47,5 @@ def test_without_noise_a_gene_is_a_bounded_monotone_function_of_its_only_regulat
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="unknown family 'cubic': choose one of 'linear-gaussian', .*'offset'"):
+    with pytest.raises(ValueError, match=r"unknown family 'cubic': choose one of 'linear-gaussian', .*'offset'"):
         problem("cubic", 0)

@@ -58,6 +58,7 @@ def test_without_a_file_the_sachs_data_come_with_their_graph():
     ("text", "expected"),
     [
         ("", "comma-separated text: No columns to parse"),
+        ("a,b\n", "no rows below the names"),
         ("a,b\n0,1,2\n1,3,4\n", "more fields than its first line has names"),
         ("a,b\n1,2\n3,4,5,6\n", "comma-separated text: Error tokenizing data"),
     ],
@@ -102,7 +103,16 @@ def test_a_graph_may_be_a_list_of_edges_or_a_matrix_in_any_order(write, text):
     assert graph.to_numpy().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
-def test_a_matrix_over_a_column_called_cause_is_not_taken_for_a_list(write):
+def test_a_list_without_edges_is_a_graph_without_edges(write):
+    assert read_graph(write("cause,effect\n"), NAMES).to_numpy().sum() == 0
+
+
+def test_a_table_may_itself_have_a_column_called_cause(write):
+    graph = read_graph(write("cause,effect\ncause,b\n"), ("cause", "b"))
+    assert graph.to_numpy().tolist() == [[0, 1], [0, 0]]
+
+
+def test_a_matrix_over_columns_called_cause_and_effect_is_not_taken_for_a_list(write):
     graph = read_graph(write("cause,effect\n0,1\n0,0\n"), ("cause", "effect"))
     assert graph.loc["cause", "effect"] == 1
 

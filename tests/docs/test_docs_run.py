@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,25 +17,27 @@ PAGES = [
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(text):
-    """(line, language, content) of the fenced blocks of a page."""
-    return [(text[: match.start()].count("\n") + 2, *match.groups()) for match in BLOCK.finditer(text)]
+def python_blocks(text):
+    """(first line, code, output) of every python block; the output is a text block right after it, or None."""
+    found = []
+    for block, following in pairwise([*BLOCK.finditer(text), None]):
+        language, code = block.groups()
+        shown = None
+        if following is not None and following[1] == "text" and not text[block.end() : following.start()].strip():
+            shown = following[2]
+        if language == "python":
+            found.append((text[: block.start()].count("\n") + 2, code, shown))
+    return found
 
 
 def run_page(text, name):
-    """Execute the python blocks in one namespace; a text block right after one is what it prints."""
+    """Execute the python blocks of a page in one namespace, and compare what they print."""
     namespace = {"__name__": "__main__"}
-    printed = None
-    for line, language, content in blocks(text):
-        if language == "python":
-            code = compile("\n" * (line - 1) + content, name, "exec")
-            with contextlib.redirect_stdout(io.StringIO()) as stream:
-                exec(code, namespace)
-            printed = stream.getvalue()
-        elif language == "text" and printed is not None:
-            assert printed == content, f"{name}, line {line}: the code above prints\n{printed}"
-            printed = None
-    return namespace
+    for line, code, shown in python_blocks(text):
+        with contextlib.redirect_stdout(io.StringIO()) as stream:
+            exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)
+        if shown is not None:
+            assert stream.getvalue() == shown, f"{name}: not what the code from line {line} prints"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -44,11 +47,11 @@ def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch):
 
 
 def test_output_that_differs_from_the_page_is_noticed():
-    with pytest.raises(AssertionError, match="page, line 5: the code above prints\n2"):
-        run_page("```python\nprint(1 + 1)\n```\n```text\n3\n```\n", "page")
+    with pytest.raises(AssertionError, match="page: not what the code from line 3 prints"):
+        run_page("# Sum\n```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n", "page")
 
 
 def test_the_tutorial_shows_the_example_script_as_it_is():
     page = (ROOT / "docs" / "bring-your-own-estimator.md").read_text(encoding="utf-8")
     script = (ROOT / "examples" / "own_estimator.py").read_text(encoding="utf-8")
-    assert script in [content for _, language, content in blocks(page) if language == "python"]
+    assert script in [code for _, code, _ in python_blocks(page)]

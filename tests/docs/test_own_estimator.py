@@ -5,8 +5,8 @@ import runpy
 from pathlib import Path
 
 import pytest
-from contracts import test_edges
 
+from contracts import test_edges
 from daguerreotype.edges.base import EdgeEstimator, HasPredictions, HasResiduals, LocalModels
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "own_estimator.py"))

@@ -90,9 +90,9 @@ class Interrupted:
 
 
 def test_ctrl_c_keeps_the_best_order_so_far_and_says_so(caplog):
-    values, start = linear_data(2, 100, 8), np.arange(8)[::-1]
+    values, start = linear_data(5, 100, 8), np.arange(8)[::-1]
     losses = []
-    for at in (20, 200, 10_000):
+    for at in (20, 150, 10_000):
         scores = LocalScores(Interrupted(values, at), BIC, n_rows=100, d=8)
         with caplog.at_level(logging.WARNING, "daguerreotype"):
             caplog.clear()
@@ -102,7 +102,7 @@ def test_ctrl_c_keeps_the_best_order_so_far_and_says_so(caplog):
         assert loss == pytest.approx(scores_of(values, "lars").loss_of(order))
         losses.append(loss)
     assert losses[0] == scores_of(values, "lars").loss_of(start)  # not one sweep was finished
-    assert losses[0] > losses[1] >= losses[2]
+    assert losses[0] > losses[1] > losses[2]
 
 
 # ---------------------------------------------------------------------------- against the optimum

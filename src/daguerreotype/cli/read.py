@@ -43,6 +43,8 @@ def read_input(path: Path | None) -> Input:
         sachs = load_sachs()
         return Input("Sachs et al. (2005), proteins and lipids in T cells", sachs.X, sachs.adjacency)
     table, named = _read_csv(path)
+    if table.empty:
+        raise ValueError(f"{path} has no rows below the names of its columns.")
     notes: list[str] = []
     if not named:
         table.columns = pd.Index([f"x{j}" for j in range(table.shape[1])])
@@ -59,7 +61,8 @@ def read_graph(path: Path, names: tuple[str, ...]) -> pd.DataFrame:
     """The DAG at ``path`` as 0/1 matrix over ``names``, from a list of edges or a matrix."""
     frame, named = _read_csv(path)
     what = f"the graph of {path}"
-    if {"cause", "effect"} <= set(frame.columns) and "cause" not in names:
+    listed = {"cause", "effect"}
+    if listed <= set(frame.columns) and not listed <= set(names):
         graph = nx.DiGraph()
         graph.add_nodes_from(names)
         graph.add_edges_from(frame[["cause", "effect"]].astype(str).itertuples(index=False))

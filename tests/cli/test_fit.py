@@ -1,0 +1,232 @@
+"""The verb fit within this process: what it prints for which table."""
+
+import inspect
+import io
+import json
+from typing import get_args
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from daguerreotype import Daguerreotype
+from daguerreotype.cli import fit as verb
+from daguerreotype.cli.main import app
+from daguerreotype.cli.read import Input
+from daguerreotype.cli.show import Outcome, show_outcome, to_json
+from daguerreotype.datasets import load_sachs
+from daguerreotype.edges.registry import NAMED
+from daguerreotype.metrics import evaluate
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["fit", *map(str, arguments)])
+
+
+@pytest.fixture
+def table(rng):
+    cause = rng.normal(size=300)
+    middle = np.sin(2 * cause) + 0.2 * rng.normal(size=300)
+    return pd.DataFrame({"[red]x": middle**2 + 0.1 * rng.normal(size=300), "middle": middle, "cause": cause})
+
+
+@pytest.fixture
+def data(table, tmp_path):
+    table.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+@pytest.fixture
+def truth(tmp_path):
+    (tmp_path / "graph.csv").write_text("cause,effect\nmiddle,[red]x\ncause,[red]x\nmiddle,other\n")
+    return tmp_path / "graph.csv"
+
+
+def test_the_json_is_what_the_learner_finds(data):
+    result = run(data, "--json", "--seed", 3, "--penalty", 2, "--transform", "none", "--operator", "sparsemap")
+    found = json.loads(result.stdout)
+    X = pd.read_csv(data)
+    model = Daguerreotype("sparsemap", "gam", transform="none", penalty=2.0, random_state=3).fit(X)
+    assert found["order"] == model.causal_order_
+    assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
+    for edge in found["edges"]:
+        assert edge["weight"] == model.weights_.loc[edge["cause"], edge["effect"]]
+    assert found["settings"] == {
+        "edges": "gam",
+        "operator": "sparsemap",
+        "transform": "none",
+        "penalty": 2.0,
+        "seed": 3,
+    }
+    assert found["data"] == {"name": "data.csv", "rows": 300, "columns": list(X.columns)}
+    assert found["transform"] == "none"
+    assert found["metrics"] is None
+    assert found["seconds"] > 0
+
+
+def test_a_column_name_that_looks_like_markup_is_shown_as_it_is(data):
+    result = run(data, "--quiet")
+    assert result.exit_code == 0
+    assert "[red]x" in result.stdout
+    assert result.stderr == ""
+
+
+def test_an_unknown_node_in_the_known_graph_is_an_error_before_any_learning(data, truth, monkeypatch):
+    monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
+    result = run(data, "--truth", truth)
+    assert result.exit_code == 2
+    assert "graph.csv has other" in result.stderr
+
+
+def test_metrics_are_those_of_the_known_graph(data, tmp_path):
+    graph = tmp_path / "matrix.csv"
+    true = pd.DataFrame([[0, 0, 0], [1, 0, 0], [1, 1, 0]], *[["[red]x", "middle", "cause"]] * 2)
+    true.iloc[::-1].to_csv(graph)
+    found = json.loads(run(data, "--truth", graph, "--json").stdout)
+    estimated = pd.DataFrame(0, index=true.index, columns=true.columns)
+    for edge in found["edges"]:
+        estimated.loc[edge["cause"], edge["effect"]] = 1
+    assert found["metrics"] == evaluate(true, estimated, found["order"])
+
+
+def test_without_a_file_sachs_is_learned_and_compared():
+    result = run()
+    assert result.exit_code == 0
+    model = Daguerreotype().fit(load_sachs().X)
+    scores = evaluate(load_sachs().adjacency, model.adjacency_matrix_)
+    words = " ".join(result.stdout.split())
+    assert "853 rows, 11 columns" in words
+    assert " → ".join(model.causal_order_) in words
+    assert f"SHD {scores['shd']} " in words
+    assert f"SID {scores['sid']} of 110 " in words
+    assert f"F1 {scores['f1']:.2f} " in words
+    assert f"edges {scores['n_edges']} found" in words
+    assert "17 are known" in words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b\n1,x\n2,y\n3,z\n", "could not convert to numbers: column 'b'"),
+        ("a,b\n1,2\n2,\n3,5\n", "'b' (1)"),
+        ("a,b\n1,1\n2,1\n3,1\n", "column 'b' is constant"),
+        ("a\n1\n2\n3\n", "at least 2 are needed"),
+    ],
+)
+def test_what_the_learner_refuses_is_one_line_and_status_2(tmp_path, text, expected):
+    (tmp_path / "bad.csv").write_text(text)
+    result = run(tmp_path / "bad.csv", "-q")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert expected in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_a_failure_that_is_not_the_users_is_one_line_and_status_1(data, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("out of\nluck")
+
+    monkeypatch.setattr(Daguerreotype, "fit", fail)
+    result = run(data)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "error: unexpected RuntimeError: out of luck. Set DAGUERREOTYPE_TRACEBACK=1 to see where it happened.\n"
+    )
+    monkeypatch.setenv("DAGUERREOTYPE_TRACEBACK", "1")
+    assert isinstance(run(data).exception, RuntimeError)
+
+
+@pytest.mark.parametrize("option", [("--edges", "magic"), ("--operator", "fixed"), ("--seed", "-1"), ("--frob",)])
+def test_options_that_do_not_exist_are_refused_with_status_2(option):
+    assert run(*option).exit_code == 2
+
+
+def test_a_penalty_below_zero_is_the_learners_error(data):
+    result = run(data, "--penalty", "-1")
+    assert (result.exit_code, result.stderr) == (2, "error: penalty must be above 0, got -1.0.\n")
+
+
+def test_names_and_defaults_of_the_options_are_those_of_the_learner():
+    learner = inspect.signature(Daguerreotype).parameters
+    command = inspect.signature(verb.fit).parameters
+    for ours, theirs in {
+        "edges": "edges",
+        "operator": "operator",
+        "transform": "transform",
+        "seed": "random_state",
+    }.items():
+        assert command[ours].default == learner[theirs].default
+    assert command["penalty"].default == learner["penalty"].default
+    assert tuple(verb.Edges) == NAMED
+    assert set(verb.Transform) == set(get_args(learner["transform"].annotation))
+
+
+class Fitted:
+    """A learner with a result that the test chooses."""
+
+    def __init__(self, edges, order):
+        self.causal_graph_ = nx.DiGraph()
+        self.causal_graph_.add_nodes_from(order)
+        for cause, effect, weight, probability in edges:
+            self.causal_graph_.add_edge(cause, effect, weight=weight, probability=probability)
+        self.causal_order_ = order
+        self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
+        self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
+        self.transform, self.transform_ = "auto", "log"
+
+
+def outcome(edges, order=("a", "b", "c"), known=None):
+    task = Input("my.csv", pd.DataFrame(0.0, index=range(4), columns=list(order)))
+    return Outcome(Fitted(edges, list(order)), task, known, 1.23)
+
+
+def shown(result, **settings):
+    stream = io.StringIO()
+    show_outcome(result, Console(file=stream, highlight=False, markup=False, **settings))
+    return stream.getvalue()
+
+
+def test_edges_are_sorted_by_probability_and_then_by_strength_whatever_the_rounding():
+    edges = [("a", "b", 0.2, 1.0), ("a", "c", -0.9, 1.0 - 1e-15), ("b", "c", 5.0, 0.5)]
+    found = json.loads(to_json(outcome(edges)))["edges"]
+    assert [(edge["cause"], edge["effect"]) for edge in found] == [("a", "c"), ("a", "b"), ("b", "c")]
+    assert found[0]["probability"] == 1.0
+
+
+def test_a_graph_without_edges_says_so_in_words_and_in_json():
+    assert "No edges" in shown(outcome([]))
+    assert json.loads(to_json(outcome([])))["edges"] == []
+
+
+def test_each_edge_is_held_against_the_known_graph():
+    known = pd.DataFrame([[0, 1, 0], [0, 0, 0], [0, 1, 0]], list("abc"), list("abc"))
+    lines = shown(outcome([("a", "b", 1.0, 1.0), ("b", "c", 1.0, 0.9), ("a", "c", 1.0, 0.8)], known=known))
+    assert [line.split()[-1] for line in lines.splitlines() if "1.00 " in line] == ["right", "reversed", "absent"]
+    assert "found: 1 right, 1 reversed, 1 absent; 2 are known" in lines
+
+
+def test_off_a_terminal_there_is_no_colour_and_long_names_stay_whole():
+    long = "a very long name of a column " * 8
+    text = shown(outcome([(long, "b", 1.0, 1.0)], (long, "b")))
+    assert "\x1b" not in text
+    assert any(long.strip() in line and " b " in line for line in text.splitlines())
+
+
+def test_on_a_narrow_terminal_no_line_is_too_long():
+    long = "column_" * 12
+    text = shown(outcome([(long, "b", 1.0, 1.0)], (long, "b")), force_terminal=True, no_color=True, width=60)
+    plain = [
+        line.replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "") for line in text.splitlines()
+    ]
+    assert max(map(len, plain)) <= 60
+
+
+def test_without_unicode_arrows_are_made_of_dashes():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    show_outcome(outcome([("a", "b", 1.0, 1.0)]), Console(file=stream, highlight=False, markup=False))
+    stream.seek(0)
+    assert "a -> b -> c" in stream.read()
