@@ -102,7 +102,7 @@ def print_by(table: pd.DataFrame, column: str, settings: Sequence[str]) -> None:
 def print_means(table: pd.DataFrame) -> None:
     """Means with standard errors, and paired differences to the default."""
     print("\nmeans over families and n ± standard error (paired difference to the default ± its standard error)")
-    print(f"{'':17}{'SHD':>29}{'SID':>31}{'F1':>34}{'edges':>8}{'seconds':>9}")
+    print(f"{'':17}{'SHD':>29}{'SID':>31}{'F1':>34}{'edges':>8}{'CPU s':>9}")
     for name in table.setting.unique():
         mean, error = mean_and_error(table[table.setting == name])
         change, change_error = difference(table, name, "default")

@@ -148,7 +148,7 @@ def print_row(name: str, rows: Sequence[Sequence[float]], *more: float) -> float
     mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0)
     cells = [f"{m:.{p}f} ±{s:.{p}f}" for m, s, p in zip(mean, deviation, (1, 1, 2, 1, 3), strict=True)]
     line = f"{name:32}" + "".join(f"{cell:>15}" for cell in cells)
-    print(line + "".join(f"{value:12.1f}" for value in more), flush=True)
+    print(line + "".join(f"{value:12.3g}" for value in more), flush=True)
     return float(mean[-1])
 
 
@@ -225,17 +225,15 @@ def measure_memory(learner: Learner, key: Key) -> None:
 
 
 def speed(repeats: int, d: int, home: str | None, n_cases: int | None = None) -> None:
-    print(
-        f"\nspeed: the best of {repeats} on one core, and how many times as long others take; peak memory in MB,"
-    )
+    print(f"\nspeed: CPU seconds, the best of {repeats}, and how many times as long others take; peak megabytes")
     print("beyond imports, and beyond a first small fit that loads the compiled code")
     names = (*installed(), "authors")
-    print(f"{'':32}{'seconds':>10}" + "".join(f"{n:>12}{'ratio':>9}" for n in names) + f"{'MB':>9}{'MB':>9}")
+    print(f"{'':32}{'seconds':>10}" + "".join(f"{n:>12}{'ratio':>10}" for n in names) + f"{'MB':>9}{'MB':>9}")
     for label, (learner, key, comparable) in list(speed_cases(d, home).items())[:n_cases]:
         seconds = min(fit(learner, data(key)[0])[1] for _ in range(repeats))
         others = [fit_peer(peer, key)[1] for peer in installed()]
         others.append(AUTHORS[key[0]] if comparable else np.nan)
-        cells = (f"{o:10.2f} s{o / seconds:9.1f}" if np.isfinite(o) else " " * 21 for o in others)
+        cells = (f"{o:10.3g} s{o / seconds:10,.2f}" if np.isfinite(o) else " " * 22 for o in others)
         call = [sys.executable, __file__, "--memory", label, "--nodes", str(d)]
         call += [] if home is None else ["--data-home", home]
         run = subprocess.run(call, capture_output=True, check=True)
@@ -244,8 +242,7 @@ def speed(repeats: int, d: int, home: str | None, n_cases: int | None = None) ->
 
 
 def spread(count: int) -> None:
-    print("\nspread on Sachs with the paper's settings, theta from zeros, and how many different graphs")
-    print_header(f"mean ± standard deviation over {count} fits", "graphs")
+    print_header(f"spread on Sachs with the paper's settings, theta from zeros, over {count} fits", "graphs")
     X, _ = data(("sachs",))
     rng, same = np.random.default_rng(0), np.arange(X.shape[1])
     cases = {

@@ -1,6 +1,7 @@
 """Which synthetic problems are learners compared on? Thirteen kinds of data with a known graph.
 
-Graphs take turns by seed: scale-free or Erdős-Rényi, with 2 d or d edges in expectation.
+Graphs take turns by seed, so that any two in a row differ in both: scale-free or Erdős-Rényi, with 2 d or d edges
+in expectation.
 """
 
 import numpy as np
@@ -42,7 +43,7 @@ def problem(family: str, seed: int, d: int = 20, n: int = 500) -> tuple[FloatArr
     """
     if family not in FAMILIES:
         raise ValueError(f"unknown family {family!r}: choose one of {', '.join(map(repr, FAMILIES))}.")
-    kind, n_edges = ("SF", "ER")[seed % 2], (2 * d, d)[seed // 2 % 2]
+    kind, n_edges = (("SF", 2 * d), ("ER", d), ("SF", d), ("ER", 2 * d))[seed % 4]
     adjacency = simulate_dag(d, n_edges, kind, random_state=seed)
     if family == "hill":
         return hill_kinetics(adjacency, n, np.random.default_rng([seed, 1])), adjacency

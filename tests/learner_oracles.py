@@ -29,7 +29,9 @@ def additive_data(seed, n=200, d=6, density=0.4):
 
 def standard_table(values):
     """The table that the learner makes of these columns with ``standardize=True``."""
-    return Table((values - values.mean(axis=0)) / values.std(axis=0), tuple(f"x{j}" for j in range(values.shape[1])))
+    return Table(
+        (values - values.mean(axis=0)) / values.std(axis=0), tuple(f"x{j}" for j in range(values.shape[1]))
+    )
 
 
 def direct_fits(models, order):

@@ -6,7 +6,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from learner_oracles import additive_data, direct_edge_probabilities, direct_loss, linear_data, standard_table
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
@@ -15,6 +14,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.training.losses import EntropyLoss, make_loss
+from learner_oracles import additive_data, direct_edge_probabilities, direct_loss, linear_data, standard_table
 
 NAMES = ["age", "dose", "diet", "outcome", "cost"]
 QUICK = {"edges": "bic", "loss": "bic", "k": 20, "max_iter": 60, "n_restarts": 1, "transform": "none"}
@@ -97,7 +97,9 @@ def test_the_causal_order_is_the_mode_of_the_distribution_and_sorts_theta(operat
 def test_the_loss_is_that_of_the_causal_order(loss):
     X = linear_data(2, 100, 5)
     model = fit(X, loss=loss)
-    direct = direct_loss(ESTIMATORS["bic"].prepare(standard_table(X)), make_loss(loss, 1.5), model.causal_order_, 100)
+    direct = direct_loss(
+        ESTIMATORS["bic"].prepare(standard_table(X)), make_loss(loss, 1.5), model.causal_order_, 100
+    )
     assert model.loss_ == pytest.approx(direct)
 
 
@@ -134,7 +136,9 @@ def test_the_score_of_a_linear_model_is_the_log_density_of_its_gaussian(standard
 def test_the_density_behind_the_score_integrates_to_one(transform, edges):
     X = np.exp(0.25 * linear_data(5, 200, 2, density=1.0))
     model = fit(X, transform=transform, edges=edges)
-    margin = 0.0099 * np.ptp(X, axis=0) if transform == "log" else 3 * X.std(axis=0)  # the log ends where its shift does
+    margin = (
+        0.0099 * np.ptp(X, axis=0) if transform == "log" else 3 * X.std(axis=0)
+    )  # the log ends where its shift does
     grid = np.linspace(X.min(axis=0) - margin, X.max(axis=0) + 4 * X.std(axis=0), 72)
     density = [[np.exp(model.score([[x, y]])) for y in grid[:, 1]] for x in grid[:, 0]]
     total = np.trapezoid(np.trapezoid(density, grid[:, 1], axis=1), grid[:, 0])
@@ -185,7 +189,16 @@ def test_a_callable_operator_is_called_with_theta_and_tau():
 
 @pytest.mark.parametrize(
     "loss",
-    ["nll_ev", "nll_nv", "mse", "bic", "entropy", EntropyLoss("maxent"), EntropyLoss("spacings"), lambda v, p, n: v],
+    [
+        "nll_ev",
+        "nll_nv",
+        "mse",
+        "bic",
+        "entropy",
+        EntropyLoss("maxent"),
+        EntropyLoss("spacings"),
+        lambda v, p, n: v,
+    ],
 )
 @pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
 def test_no_loss_ends_above_that_of_the_order_it_started_from(loss, operator):
@@ -265,16 +278,18 @@ class Interrupted:
         self.at = at
 
     def prepare(self, table):
-        models, made = LarsEdges().prepare(table), []
+        return InterruptedModels(LarsEdges().prepare(table), self.at)
 
-        class Models:
-            def fit(_, node, predecessors):
-                made.append(node)
-                if len(made) == self.at:
-                    raise KeyboardInterrupt
-                return models.fit(node, predecessors)
 
-        return Models()
+class InterruptedModels:
+    def __init__(self, models, left):
+        self.models, self.left = models, left
+
+    def fit(self, node, predecessors):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return self.models.fit(node, predecessors)
 
 
 @pytest.mark.parametrize("at", [3, 60])

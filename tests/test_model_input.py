@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from learner_oracles import linear_data
 
 from daguerreotype import Daguerreotype
+from learner_oracles import linear_data
 
 NAMES = ["age", "dose", "diet", "outcome"]
 
@@ -82,7 +82,9 @@ def test_a_column_without_numbers_is_named_with_its_kind_and_what_to_do(column, 
 
 
 def test_several_columns_without_numbers_are_all_named():
-    refused(frame(age="x", diet="y"), r"columns 'age', 'diet' hold .* values\. Encode them as numbers or drop them")
+    refused(
+        frame(age="x", diet="y"), r"columns 'age', 'diet' hold .* values\. Encode them as numbers or drop them"
+    )
 
 
 def test_truth_values_and_small_numbers_are_numbers():
@@ -184,7 +186,10 @@ def test_three_rows_and_two_columns_are_enough():
         ({"patience": 0}, r"patience must be at least 1, got 0"),
         ({"n_restarts": -1}, r"n_restarts must be at least 0, got -1"),
         ({"cache_size": 0.0}, r"cache_size must be above 0, got 0\.0"),
-        ({"init": ["age", "dose", "diet", "income"]}, r"init must name each column once; \['income'\] are no columns"),
+        (
+            {"init": ["age", "dose", "diet", "income"]},
+            r"init must name each column once; \['income'\] are no columns",
+        ),
         ({"operator": "fixed"}, r"operator='fixed' needs the order"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -206,9 +211,7 @@ def test_what_is_no_edge_estimator_is_refused(edges, error, message):
         Daguerreotype(edges=edges).fit(frame())
 
 
-@pytest.mark.parametrize(
-    ("operator", "edges"), [("softmax", "lars"), ("fixed", "lars"), ("sparsemax", "gam")]
-)
+@pytest.mark.parametrize(("operator", "edges"), [("softmax", "lars"), ("fixed", "lars"), ("sparsemax", "gam")])
 def test_the_paper_has_no_configuration_with_other_parts(operator, edges):
     with pytest.raises(ValueError, match=rf"got '{operator}' with '{edges}'"):
         Daguerreotype.paper(operator, edges)
@@ -247,5 +250,7 @@ def test_rows_cannot_be_scored_by_an_estimator_that_does_not_predict():
             return Models()
 
     fitted = Daguerreotype(edges=Empty(), loss="nll_ev", transform="none").fit(frame())
-    with pytest.raises(TypeError, match=r"Models cannot predict unseen rows: give it a method predict\(node, fit, val"):
+    with pytest.raises(
+        TypeError, match=r"Models cannot predict unseen rows: give it a method predict\(node, fit, val"
+    ):
         fitted.score(frame())

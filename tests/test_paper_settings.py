@@ -1,4 +1,4 @@
-"""Do the paper's settings give the paper's rows? Published: table 1 of Zantedeschi et al. (2023), LARS, bilevel."""
+"""Do the paper's settings give the paper's rows, those of LARS with bilevel training?"""
 
 from pathlib import Path
 

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from learner_oracles import linear_data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LassoLarsIC
@@ -15,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from daguerreotype import Daguerreotype
+from learner_oracles import linear_data
 
 QUICK = {"edges": "bic", "loss": "bic", "k": 10, "max_iter": 30, "n_restarts": 1}
 
@@ -85,7 +85,9 @@ def test_set_params_reaches_into_a_regressor():
     assert (model.edges.criterion, model.k) == ("aic", 3)
 
 
-@pytest.mark.parametrize("ask", [lambda m: m.score(np.ones((4, 2))), lambda m: m.causal_graph_], ids=["score", "graph"])
+@pytest.mark.parametrize(
+    "ask", [lambda m: m.score(np.ones((4, 2))), lambda m: m.causal_graph_], ids=["score", "graph"]
+)
 def test_before_fit_there_is_nothing_to_ask(ask):
     with pytest.raises(NotFittedError, match=r"This Daguerreotype instance is not fitted yet"):
         ask(Daguerreotype())

@@ -1,19 +1,21 @@
 import numpy as np
 import pytest
-from learner_oracles import linear_data
 from scipy import stats
 from sklearn.preprocessing import PowerTransformer
 
 from daguerreotype import Daguerreotype
 from daguerreotype.graphs import to_cpdag
 from daguerreotype.transforms import fit_transforms
+from learner_oracles import linear_data
 
 NAMES = ("none", "log", "yeo-johnson")
 
 
 def skewed(seed=0, n=80):
     rng = np.random.default_rng(seed)
-    return np.column_stack([rng.lognormal(size=n), rng.normal(size=n), -rng.exponential(size=n), 5 + rng.random(n)])
+    return np.column_stack(
+        [rng.lognormal(size=n), rng.normal(size=n), -rng.exponential(size=n), 5 + rng.random(n)]
+    )
 
 
 def fitted_transform(name, values):

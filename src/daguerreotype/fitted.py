@@ -10,9 +10,11 @@ from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasPredictions, Table
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.bilevel import Operator
-from daguerreotype.training.learn import Learned, Schedule, learn, order_to_theta
+from daguerreotype.training.learn import Learned, Progress, Schedule, learn, order_to_theta
 from daguerreotype.training.losses import Loss
 from daguerreotype.transforms import Transform, fit_transforms
+
+NON_GAUSSIAN = 0.03  # nats that residuals lack of a Gaussian's entropy, from which they are clearly not Gaussian
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Parts:
 
     estimator: EdgeEstimator
     loss: Loss
+    non_gaussian_loss: Loss | None  # to go on with where residuals turn out not to be Gaussian
     operator: Operator | None
     schedule: Schedule
     standardize: bool
@@ -35,6 +38,7 @@ class Fitted:
     centre: FloatArray
     scale: FloatArray
     learned: Learned
+    gaussian: bool
     log_likelihood: float
 
     def score(self, values: FloatArray) -> float:
@@ -65,20 +69,24 @@ def learn_scales(
 
     def learn_one(candidate: Transform) -> Fitted:
         table, centre, scale = _to_table(candidate.apply(values), names, parts.standardize)
-        learned = learn(
-            table,
-            parts.estimator,
-            parts.loss,
-            parts.operator,
-            start,
-            parts.schedule,
-            lambda step: bar.update(candidate.name, step),
-        )
+
+        def told(step: Progress) -> None:
+            bar.update(candidate.name, step)
+
+        learned = learn(table, parts.estimator, parts.loss, parts.operator, start, parts.schedule, told)
+        other = parts.non_gaussian_loss
+        trained = parts.operator is not None and not learned.interrupted
+        gaussian = other is None or not trained or learned.negentropy() < NON_GAUSSIAN
+        if not gaussian and other is not None:
+            # From the order found so far, which is near: without restarts.
+            schedule = replace(parts.schedule, n_restarts=0)
+            theta = order_to_theta(learned.order, schedule.tau(0))
+            learned = learn(table, parts.estimator, other, parts.operator, theta, schedule, told, learned.models)
         # Likelihood of the rows as they came: of the table's, times both changes of scale.
         jacobian = float(np.mean(candidate.log_jacobian(values))) - float(np.log(scale).sum())
         price = 0.5 * np.log(table.n_rows) / table.n_rows * candidate.n_parameters
         likelihood = learned.log_likelihood() + jacobian - price
-        return Fitted(candidate, table, centre, scale, learned, likelihood)
+        return Fitted(candidate, table, centre, scale, learned, gaussian, likelihood)
 
     candidates = fit_transforms(transform, values)
     if n_jobs in (None, 1):
@@ -91,23 +99,6 @@ def learn_scales(
     return list(
         Parallel(n_jobs=n_jobs, prefer="threads")(delayed(learn_one)(candidate) for candidate in candidates)
     )
-
-
-def learn_on(fitted: Fitted, loss: Loss, parts: Parts, bar: ProgressBar) -> Fitted:
-    """Learn on from the order of ``fitted`` under another loss, which is near: without restarts."""
-    if parts.operator is None or fitted.learned.interrupted:
-        return fitted
-    learned = learn(
-        fitted.table,
-        parts.estimator,
-        loss,
-        parts.operator,
-        order_to_theta(fitted.learned.order, parts.schedule.tau(0)),
-        replace(parts.schedule, n_restarts=0),
-        lambda step: bar.update(f"{fitted.transform.name}, other loss", step),
-        fitted.learned.models,
-    )
-    return replace(fitted, learned=learned)
 
 
 def canonical_columns(values: FloatArray) -> IntArray:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from daguerreotype.arrays import FloatArray
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
-from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_on, learn_scales
+from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_scales
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.learn import Schedule
@@ -23,8 +23,6 @@ from daguerreotype.training.losses import make_loss
 from daguerreotype.training.ordering import make_operator, make_start, make_temperature
 
 logger = logging.getLogger("daguerreotype")
-
-NON_GAUSSIAN = 0.03  # nats that the residuals lack of a Gaussian's entropy, from which loss="auto" takes notice
 
 
 class Daguerreotype(BaseEstimator):  # type: ignore[misc]
@@ -255,10 +253,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             )
             self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
             self.transform_ = self._fitted.transform.name
-            self.criterion_ = "bic" if self.loss == "auto" else self.loss
-            if self.loss == "auto" and self._fitted.learned.negentropy() > NON_GAUSSIAN:
-                self.criterion_ = "entropy"
-                self._fitted = learn_on(self._fitted, make_loss("entropy", self.penalty), parts, bar)
+            self.criterion_ = self.loss
+            if self.loss == "auto":
+                self.criterion_ = "bic" if self._fitted.gaussian else "entropy"
         if len(candidates) > 1:
             compared = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
             logger.info("chose transform %r by likelihood per row: %s", self.transform_, compared)
@@ -295,6 +292,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                 self.edges, penalty=check_positive(self.penalty, "penalty"), seed=self.random_state or 0
             ),
             loss=make_loss(self.loss, self.penalty),
+            non_gaussian_loss=make_loss("entropy", self.penalty) if self.loss == "auto" else None,
             operator=make_operator(self.operator, self.k),
             schedule=schedule,
             standardize=bool(self.standardize),

@@ -2,13 +2,13 @@ import logging
 
 import numpy as np
 import pytest
-from learner_oracles import direct_loss, linear_data, standard_table
 
 from daguerreotype.edges import LarsEdges
 from daguerreotype.operators import sparsemap, top_k_sparsemax
 from daguerreotype.training.bilevel import Adam, train_bilevel
 from daguerreotype.training.losses import make_loss
 from daguerreotype.training.scores import LocalScores
+from learner_oracles import direct_loss, linear_data, standard_table
 
 N, D = 100, 5
 LOSS = make_loss("nll_ev", 1.0)
@@ -21,7 +21,14 @@ OPERATORS = {
 def train(operator="sparsemax", theta=None, models=None, seed=0, **changes):
     models = models or LarsEdges().prepare(standard_table(linear_data(seed, N, D)))
     scores = LocalScores(models, LOSS, n_rows=N, d=D)
-    settings = {"tau": lambda step: 1.0, "rate": 0.05, "l2": 0.0005, "max_iter": 60, "tolerance": 0, "patience": 50}
+    settings = {
+        "tau": lambda step: 1.0,
+        "rate": 0.05,
+        "l2": 0.0005,
+        "max_iter": 60,
+        "tolerance": 0,
+        "patience": 50,
+    }
     start = np.zeros(D) if theta is None else theta
     return train_bilevel(OPERATORS.get(operator, operator), scores, start, **(settings | changes))
 

@@ -2,13 +2,13 @@ import logging
 
 import numpy as np
 import pytest
-from learner_oracles import additive_data, least_loss, linear_data, standard_table
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.training.losses import make_loss
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.scores import LocalScores
+from learner_oracles import additive_data, least_loss, linear_data, standard_table
 
 BIC = make_loss("bic", 1.5)
 ESTIMATORS = {"bic": BicEdges(penalty=1.5), "gam": GamEdges(penalty=1.5), "lars": LarsEdges()}

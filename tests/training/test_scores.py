@@ -2,6 +2,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+
+from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
+from daguerreotype.operators import sparsemap, top_k_sparsemax
+from daguerreotype.training.losses import EntropyLoss, make_loss
+from daguerreotype.training.scores import LocalScores
 from learner_oracles import (
     additive_data,
     direct_edge_probabilities,
@@ -10,11 +15,6 @@ from learner_oracles import (
     linear_data,
     standard_table,
 )
-
-from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
-from daguerreotype.operators import sparsemap, top_k_sparsemax
-from daguerreotype.training.losses import EntropyLoss, make_loss
-from daguerreotype.training.scores import LocalScores
 
 ESTIMATORS = {"lars": LarsEdges(), "lasso": LassoEdges(), "bic": BicEdges(), "gam": GamEdges()}
 LOSSES = {
@@ -72,7 +72,9 @@ def test_losses_of_a_distribution_are_those_of_its_rankings_fitted_one_by_one(es
 def test_the_loss_of_an_order_does_not_depend_on_which_orders_came_before(estimator, loss):
     used, models = scores_of(estimator, loss), ESTIMATORS[estimator].prepare(table())
     for order in list(permutations(range(D)))[::3]:
-        assert used.loss_of(np.array(order)) == pytest.approx(direct_loss(models, LOSSES[loss], order, N), abs=1e-10)
+        assert used.loss_of(np.array(order)) == pytest.approx(
+            direct_loss(models, LOSSES[loss], order, N), abs=1e-10
+        )
 
 
 @pytest.mark.parametrize("loss", ["nll_ev", "bic", "spacings"])

@@ -1,5 +1,6 @@
 """What must an edge estimator offer? The plug-in contract between orderings and regressions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -55,6 +56,15 @@ class EdgeEstimator(Protocol):
 
     def prepare(self, table: Table) -> LocalModels:
         """Do once per data set what every local fit shares (second moments, bases, tensors)."""
+        ...
+
+
+@runtime_checkable
+class HasBatchFits(Protocol):
+    """Local models that fit many nodes together faster than one by one."""
+
+    def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
+        """What ``fit`` gives for each (node, predecessors), whatever else is asked for with it."""
         ...
 
 

@@ -4,12 +4,14 @@ A gate z multiplies what one parent contributes; the penalty is the expected num
 plain tensors of any shape, one entry per gate.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 from daguerreotype.edges.needs_torch import torch
 
 Tensor = torch.Tensor
+EDGE = 1e-6  # how close to 0 and 1 the noise of hard concrete gates may come
 
 
 class Gates(Protocol):
@@ -23,8 +25,16 @@ class Gates(Protocol):
         """One sample of all gates, differentiable in the parameters."""
         ...
 
+    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """The sample that uniform ``noise`` in [0, 1) makes, and its derivative in each parameter."""
+        ...
+
     def expected_open(self, parameters: Tensor) -> Tensor:
         """Probability that each gate is open: what the L0 penalty sums up."""
+        ...
+
+    def open_slope(self, parameters: Tensor) -> Tensor:
+        """Derivative of ``expected_open`` in each parameter."""
         ...
 
     def keep_valid(self, parameters: Tensor) -> None:
@@ -51,12 +61,20 @@ class BernoulliGates:
     def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
         """Zeros and ones, with the gradient of the probabilities."""
         noise = torch.rand(parameters.shape, generator=generator, device=parameters.device, dtype=parameters.dtype)
-        drawn = (noise < parameters).to(parameters.dtype)
+        drawn, _ = self.draw(parameters, noise)
         return parameters + (drawn - parameters).detach()
+
+    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """One where the noise is below the probability; the derivative is taken as one."""
+        return (noise < parameters).to(parameters.dtype), torch.ones_like(parameters)
 
     def expected_open(self, parameters: Tensor) -> Tensor:
         """The probabilities."""
         return parameters
+
+    def open_slope(self, parameters: Tensor) -> Tensor:
+        """Ones."""
+        return torch.ones_like(parameters)
 
     def keep_valid(self, parameters: Tensor) -> None:
         """Clamp to [0, 1]."""
@@ -86,24 +104,39 @@ class HardConcreteGates:
 
     def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
         """Clipped samples between 0 and 1."""
-        noise = torch.rand(
-            parameters.shape, generator=generator, device=parameters.device, dtype=parameters.dtype
-        ).clamp_(1e-6, 1.0 - 1e-6)
-        concrete = torch.sigmoid((torch.logit(noise) + parameters) / self.beta)
-        return (self.gamma + (self.zeta - self.gamma) * concrete).clamp(0.0, 1.0)
+        noise = torch.rand(parameters.shape, generator=generator, device=parameters.device, dtype=parameters.dtype)
+        return self._stretch(self._concrete(parameters, noise)).clamp(0.0, 1.0)
+
+    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Clipped samples, and the slope of the concrete variable where nothing was clipped."""
+        concrete = self._concrete(parameters, noise)
+        stretched = self._stretch(concrete)
+        inside = (stretched > 0.0) & (stretched < 1.0)
+        slope = concrete * (1.0 - concrete) * ((self.zeta - self.gamma) / self.beta)
+        return stretched.clamp(0.0, 1.0), slope * inside
+
+    def _concrete(self, parameters: Tensor, noise: Tensor) -> Tensor:
+        """The binary concrete variable that uniform noise makes."""
+        return torch.sigmoid((torch.logit(noise, eps=EDGE) + parameters) / self.beta)
+
+    def _stretch(self, concrete: Tensor) -> Tensor:
+        return self.gamma + (self.zeta - self.gamma) * concrete
 
     def expected_open(self, parameters: Tensor) -> Tensor:
         """Probability of a gate above zero."""
-        shift = self.beta * torch.log(torch.tensor(-self.gamma / self.zeta, dtype=parameters.dtype))
-        return torch.sigmoid(parameters - shift.to(parameters.device))
+        return torch.sigmoid(parameters - self.beta * math.log(-self.gamma / self.zeta))
+
+    def open_slope(self, parameters: Tensor) -> Tensor:
+        """Slope of the sigmoid."""
+        probability = self.expected_open(parameters)
+        return probability * (1.0 - probability)
 
     def keep_valid(self, parameters: Tensor) -> None:
         """Any location is valid."""
 
     def most_probable(self, parameters: Tensor) -> Tensor:
         """One where the noiseless gate exceeds one half."""
-        gate = self.gamma + (self.zeta - self.gamma) * torch.sigmoid(parameters)
-        return (gate > 0.5).to(parameters.dtype)
+        return (self._stretch(torch.sigmoid(parameters)) > 0.5).to(parameters.dtype)
 
 
 def make_gates(name: str) -> Gates:

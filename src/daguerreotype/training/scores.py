@@ -6,13 +6,14 @@ costs two look-ups.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import HasMoves, HasResiduals, LocalModels
+from daguerreotype.edges.base import HasBatchFits, HasMoves, HasResiduals, LocalModels
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.kernel import kernel
 from daguerreotype.result import LocalFit
@@ -69,19 +70,26 @@ class LocalScores:
         get = self._index.get
         found = [get(key, -1) for key in keys.tolist()]
         if -1 in found:
-            before = self.misses
+            missing: dict[int, int] = {}  # key -> where it was first asked for
             for i, index in enumerate(found):
                 if index < 0:
-                    key = int(keys[i])
-                    known = get(key)  # an earlier miss of this call may have been the same
-                    found[i] = self._add(key, nodes[i], predecessors(i)) if known is None else known
-            self.hits -= self.misses - before
+                    missing.setdefault(int(keys[i]), i)
+            requests = [(nodes[i], predecessors(i)) for i in missing.values()]
+            for key, (node, _), fit in zip(missing, requests, self._fit_all(requests), strict=True):
+                self._add(key, node, fit)
+            found = [self._index[key] for key in keys.tolist()]
+            self.hits -= len(missing)
         self.hits += len(found)
         return np.array(found, dtype=np.int64)
 
-    def _add(self, key: int, node: int, predecessors: IntArray) -> int:
-        """Fit ``node`` on its predecessors and remember the fit."""
-        fit = self.models.fit(node, predecessors)
+    def _fit_all(self, requests: list[tuple[int, IntArray]]) -> list[LocalFit]:
+        """The fits of all requests, together where the models can."""
+        if isinstance(self.models, HasBatchFits):
+            return self.models.fit_many(requests)
+        return [self.models.fit(node, predecessors) for node, predecessors in requests]
+
+    def _add(self, key: int, node: int, fit: LocalFit) -> None:
+        """Remember a fit."""
         index = len(self._fits)
         if index == self._terms.shape[0]:
             self._terms = np.concatenate([self._terms, np.empty_like(self._terms)])
@@ -89,8 +97,7 @@ class LocalScores:
         self._fits.append(fit)
         self._index[key] = index
         self.misses += 1
-        self.n_bytes += OVERHEAD + fit.parents.nbytes + fit.weights.nbytes
-        return index
+        self.n_bytes += _bytes_of(fit)
 
     def terms_of(self, node: int, fit: LocalFit) -> FloatArray:
         """Local terms (2,) of one fit; those that need residuals are kept by parents and weights."""
@@ -119,7 +126,7 @@ class LocalScores:
             size = max(64, len(kept))
             self._terms = np.empty((size, 2))
             self._terms[: len(kept)] = terms[[index for _, index in kept]]
-            self.n_bytes = sum(OVERHEAD + fit.parents.nbytes + fit.weights.nbytes for fit in self._fits)
+            self.n_bytes = sum(map(_bytes_of, self._fits))
 
     # ------------------------------------------------------------------ orderings
 
@@ -223,6 +230,12 @@ class LocalScores:
         terms = self._terms[indices]
         self._keep_bound()
         return terms[: m + 1], terms[m + 1 : 2 * m + 1], terms[2 * m + 1 :]
+
+
+def _bytes_of(fit: LocalFit) -> int:
+    """What a cached fit holds, with the parameters that an estimator's own record carries."""
+    values = (getattr(fit, field.name) for field in fields(fit))
+    return OVERHEAD + sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
 
 @kernel

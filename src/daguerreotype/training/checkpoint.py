@@ -1,0 +1,150 @@
+"""How does a long training run survive being killed? Its whole state, in one file that is always complete."""
+
+import hashlib
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.edges.base import Table
+from daguerreotype.operators import OrderDistribution
+
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+Header: TypeAlias = dict[str, Any]
+
+FORMAT = 1
+UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError, NotImplementedError, SyntaxError)
+
+
+class Checkpoint:
+    """A file that holds the last saved state of one training run.
+
+    The state is a zip archive of plain arrays (npz) with a JSON header; nothing in it can run code. A new state
+    replaces the old one in one step: whenever the process dies, the file holds one of the two.
+
+    Parameters
+    ----------
+    path : path
+        The file. If it exists, training goes on from it.
+    settings : dict
+        What the run depends on, as JSON values by name. A file with others is refused.
+    every : int or None
+        Steps between two saves; None goes by the clock.
+    seconds : float
+        Seconds between two saves when it goes by the clock.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], settings: Header, *, every: int | None = None, seconds: float = 30.0
+    ) -> None:
+        self.path, self.every, self.seconds = Path(path), every, seconds
+        self.settings = json.loads(json.dumps(settings))  # as it will be read back: lists, no tuples
+        self._saved_at = time.monotonic()
+
+    def due(self, step: int) -> bool:
+        """Whether the state after ``step`` steps is to be saved."""
+        if self.every is not None:
+            return step % self.every == 0
+        return time.monotonic() - self._saved_at >= self.seconds
+
+    def save(self, arrays: Arrays, header: Header) -> None:
+        """Replace the file by this state."""
+        text = json.dumps({"format": FORMAT, "settings": self.settings, **header})
+        # In the same folder, so that the replacement is one step of the file system.
+        partial = self.path.with_name(self.path.name + ".partial")
+        with open(partial, "wb") as file:
+            np.savez(file, allow_pickle=False, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, self.path)
+        _sync_folder(self.path.parent)
+        self._saved_at = time.monotonic()
+
+    def load(self) -> tuple[Arrays, Header] | None:
+        """The saved state; None if there is no file yet."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header: Header = json.loads(arrays.pop("header").tobytes())
+            saved = header["settings"]
+        except UNREADABLE as error:
+            raise ValueError(
+                f"{self.path} is not a complete checkpoint of joint training ({error}). Delete it to train from "
+                "the start, or give another path."
+            ) from error
+        if header.get("format") != FORMAT:
+            raise ValueError(
+                f"{self.path} is a checkpoint of format {header.get('format')!r}, but this version reads format "
+                f"{FORMAT}. Go on with the version that wrote it, or delete it to train from the start."
+            )
+        self._check(saved)
+        return arrays, header
+
+    def _check(self, saved: Header) -> None:
+        """Refuse the state of a run that this one does not continue."""
+        names = [name for name in {**saved, **self.settings} if saved.get(name) != self.settings.get(name)]
+        if names:
+            differences = "; ".join(_difference(name, saved.get(name), self.settings.get(name)) for name in names)
+            raise ValueError(
+                f"{self.path} is a checkpoint of another training run: {differences}. Give the data and settings "
+                "that it began with, or another path."
+            )
+
+
+def _difference(name: str, saved: Any, given: Any) -> str:
+    """How one setting differs, in words; digests would say nothing."""
+    if name.startswith("digest of "):
+        return f"{name.removeprefix('digest of ')} differ"
+    return f"{name} was {saved!r} and is now {given!r}"
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a replacement in ``folder`` survive a power failure, where folders can be synchronized."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def describe_run(
+    table: Table,
+    edges: Any,
+    distribution: OrderDistribution,
+    theta: FloatArray,
+    tau: Callable[[int], float],
+    **settings: Any,
+) -> Header:
+    """What a training run depends on, by name: settings as they are, data and operator as digests.
+
+    The operator is known by its distribution at the start; the temperature by its value at some steps.
+    """
+    return {
+        "edges": type(edges).__name__,
+        **{f"edges.{name}": value for name, value in vars(edges).items() if name != "device"},
+        **settings,
+        "tau": [tau(step) for step in (0, 1, 10, 100, 1000)],
+        "columns": list(table.names),
+        "digest of data": _digest(table.values),
+        "digest of scores at the start": _digest(theta),
+        "digest of orders at the start": _digest(distribution.probs, distribution.ranks),
+    }
+
+
+def _digest(*arrays: npt.NDArray[Any]) -> str:
+    """SHA-256 of shapes and bytes."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.shape}{array.dtype}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,127 @@
+"""What does joint training carry from one step to the next? All that a checkpoint must hold."""
+
+import math
+from dataclasses import astuple, dataclass, field
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.descent import Optimizer
+from daguerreotype.edges.gradient import GradientEdges
+from daguerreotype.edges.needs_torch import torch
+from daguerreotype.training.bilevel import Adam, Step
+from daguerreotype.training.checkpoint import Arrays, Header
+from daguerreotype.training.joint_models import Tensor
+from daguerreotype.training.joint_objective import JointObjective
+from daguerreotype.training.stopping import ApproximateConvergence
+
+MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps
+
+
+@dataclass(frozen=True)
+class Best:
+    """Where the smoothed objective was lowest; replaced as a whole, so that Ctrl-C never mixes two."""
+
+    objective: float
+    theta: FloatArray
+    order: IntArray
+    flat: Tensor
+
+
+@dataclass
+class JointRun:
+    """All that changes during training."""
+
+    theta: FloatArray
+    order: IntArray
+    flat: Tensor
+    adam: Adam
+    optimizer: Optimizer
+    generator: torch.Generator
+    stopping: ApproximateConvergence
+    best: Best
+    smoothed: float = 0.0  # exponential sum, not yet divided by its weights
+    converged: bool = False
+    steps: list[Step] = field(default_factory=list)
+
+    def smooth(self, objective: float) -> float:
+        """Exponential mean of the objective, as if it had always looked back as far as it could."""
+        self.smoothed = MEMORY * self.smoothed + (1 - MEMORY) * objective
+        return self.smoothed / (1 - MEMORY ** len(self.steps))
+
+    def state(self) -> tuple[Arrays, Header]:
+        """The whole state as arrays and JSON values."""
+        tensors = {
+            "flat": self.flat,
+            "best_flat": self.best.flat,
+            "mean": self.optimizer.mean,
+            "square": self.optimizer.square,
+            "generator": self.generator.get_state(),
+        }
+        arrays = {
+            **{name: tensor.cpu().numpy() for name, tensor in tensors.items()},
+            "theta": self.theta,
+            "order": self.order,
+            "best_theta": self.best.theta,
+            "best_order": self.best.order,
+            **{f"adam{name}": each for name, each in vars(self.adam).items() if isinstance(each, np.ndarray)},
+            "steps": np.array([astuple(step) for step in self.steps]),
+        }
+        header = {
+            "adam": {name: each for name, each in vars(self.adam).items() if not isinstance(each, np.ndarray)},
+            "count": self.optimizer.count,
+            "stopping": vars(self.stopping),
+            "best_objective": self.best.objective,
+            "smoothed": self.smoothed,
+            "converged": self.converged,
+        }
+        return arrays, header
+
+    def restore(self, arrays: Arrays, header: Header) -> None:
+        """Go back to a saved state."""
+
+        def tensor(name: str) -> Tensor:
+            return torch.from_numpy(arrays[name]).to(self.flat.device)
+
+        self.theta, self.order, self.flat = arrays["theta"], arrays["order"], tensor("flat")
+        self.best = Best(header["best_objective"], arrays["best_theta"], arrays["best_order"], tensor("best_flat"))
+        self.optimizer.mean, self.optimizer.square = tensor("mean"), tensor("square")
+        self.optimizer.count = header["count"]
+        self.generator.set_state(torch.from_numpy(arrays["generator"]))
+        moments = {name.removeprefix("adam"): each for name, each in arrays.items() if name.startswith("adam_")}
+        vars(self.adam).update(header["adam"] | moments)
+        vars(self.stopping).update(header["stopping"])
+        self.smoothed, self.converged = header["smoothed"], header["converged"]
+        self.steps = [
+            Step(objective, loss, int(support), tau, int(hits), int(misses))
+            for objective, loss, support, tau, hits, misses in arrays["steps"].tolist()
+        ]
+
+
+def start_run(
+    objective: JointObjective,
+    edges: GradientEdges,
+    theta: FloatArray,
+    device: str,
+    rate: float,
+    stopping: ApproximateConvergence,
+) -> JointRun:
+    """The state before the first step."""
+    generator = torch.Generator(device)
+    generator.manual_seed(int(edges.random_state))
+    flat = torch.zeros(sum(objective.sizes), device=device, dtype=getattr(torch, edges.dtype))
+    parameters = objective.views(flat)
+    objective.model.fill(parameters, generator)
+    parameters["gates"].copy_(objective.gates.start(objective.shapes["gates"], device, flat.dtype))
+    theta = np.array(theta, dtype=np.float64)
+    order = np.argsort(theta, kind="stable")
+    return JointRun(
+        theta=theta,
+        order=order,
+        flat=flat,
+        adam=Adam(theta.size, rate),
+        optimizer=Optimizer(flat, edges),
+        generator=generator,
+        stopping=stopping,
+        best=Best(math.inf, theta, order, flat.clone()),
+    )
