@@ -221,7 +221,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         if self.training != "bilevel":
             raise ValueError(f"training must be 'bilevel', got {self.training!r}.")
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
-        tau = make_temperature(self.tau, self.max_iter)
+        tau = make_temperature(self.tau, check_positive_int(self.max_iter, "max_iter"))
         # Columns and rows take part in an order of their own, made from the data: what breaks ties must not
         # depend on how the user happened to number them.
         columns = canonical_columns(values)
@@ -285,6 +285,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             patience=check_positive_int(self.patience, "patience"),
             refine=bool(self.refine),
             n_restarts=check_count(self.n_restarts, "n_restarts"),
+            seed=self.random_state or 0,
             cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
         )
         return Parts(

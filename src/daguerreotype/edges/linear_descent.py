@@ -1,7 +1,7 @@
 """How is one gated linear regression trained fast on a CPU? Descent from second moments, compiled.
 
-The same steps with the same noise as ``descent.descend`` on a ``LinearProblem``, for one request at a time: nothing
-of its result depends on other requests, and a step costs p times the number of open gates.
+The same steps with the same noise as ``descent.descend`` on a ``LinearProblem``, for one request at a time:
+nothing of its result depends on other requests, and a step costs p times the number of open gates.
 """
 
 import math
@@ -34,7 +34,7 @@ def open_gates(
     smooth: bool,
     adam: bool,
 ) -> BoolArray:
-    """Open gates (p,) of the best model met when ``node`` is trained on ``columns`` (p,) from weights ``start``."""
+    """Open gates (p,) of the best model met on the way from weights ``start`` (p,)."""
     p = columns.size
     inner = np.empty((p, p))
     state = np.empty(2 * p)  # weights, then gate parameters

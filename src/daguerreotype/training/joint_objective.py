@@ -1,4 +1,4 @@
-r"""What does joint training minimise? The expected loss of orderings that share their edges, with its gradients."""
+"""What does joint training minimise? The expected loss of orderings that share edges, with its gradients."""
 
 import math
 from dataclasses import dataclass

@@ -30,6 +30,7 @@ class Schedule:
     patience: int
     refine: bool
     n_restarts: int
+    seed: int
     cache_bytes: float
 
 
@@ -114,7 +115,7 @@ def learn(
             operator,
             scores,
             start,
-            tau=schedule.tau,
+            tau=lambda iteration: schedule.tau(used + iteration),
             rate=schedule.rate,
             l2=schedule.l2,
             max_iter=max(schedule.max_iter - used, 1),
@@ -135,7 +136,11 @@ def learn(
         steps, interrupted = state.steps, state.interrupted
         if schedule.refine and not interrupted:
             order, refined, interrupted = refine_order(
-                state.best_order, scores, n_restarts=schedule.n_restarts, progress=refine_losses.append
+                state.best_order,
+                scores,
+                n_restarts=schedule.n_restarts,
+                random_state=schedule.seed,
+                progress=refine_losses.append,
             )
             refined_at = len(steps)
             if interrupted:

@@ -1,0 +1,201 @@
+"""Which parents does a small neural network with L0 gates keep? The paper's estimator "non-linear"."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.base import Table
+from daguerreotype.edges.descent import Request, choose_device, descend, seed_of
+from daguerreotype.edges.gradient import GradientEdges
+from daguerreotype.edges.needs_torch import torch
+from daguerreotype.edges.networks import ACTIVATIONS, Networks
+from daguerreotype.result import LocalFit
+
+# Hidden values of all requests that train together: what a CPU's cache and a GPU's memory take.
+HIDDEN_VALUES = {"cpu": 2**20, "cuda": 2**28}
+ROWS = 2**16  # rows that are predicted at a time
+
+
+@dataclass(frozen=True, slots=True)
+class MlpFit(LocalFit):
+    """A network's fit, which remembers its parameters; weights are the norms of the parents' input weights.
+
+    Attributes
+    ----------
+    input_weights : array of shape (p + 1, hidden)
+        Rows of the parents, then the biases of the hidden units.
+    output_weights : array of shape (hidden + 1,)
+        Weights of the hidden units, then the bias.
+    """
+
+    input_weights: FloatArray
+    output_weights: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlpEdges(GradientEdges):
+    r"""Parents of a network with one hidden layer, one L0 gate per parent: the paper's "non-linear" (appendix D).
+
+    For node j on predecessors P, minimises over weights and gate parameters, one sample of z per step,
+
+    .. math:: \mathbb{E}_{z \sim \pi} \Big[ \tfrac{1}{2n} \sum_r (x_{rj} - f(x_r \circ z))^2 \Big]
+              + \lambda \sum_{i \in P} \Pr(z_i > 0) + l_2 (\|W\|^2 + \|v\|^2), \qquad
+              f(x) = c + v^\top a(b + W^\top x)
+
+    Parents are those whose gate is open in the best model seen; the network then trains on with these gates
+    fixed. The strength of a parent is the norm of its row of W. Without ``pruning`` all gates are open.
+
+    Parameters
+    ----------
+    hidden : int
+        Hidden units. The paper's 50 follow most curves; fewer train faster.
+    activation : {"sigmoid", "tanh", "relu"}
+        The paper's is the sigmoid.
+    pruning, l2, gates, optimizer, learning_rate, max_iter, tol, patience, batch_size, device, dtype, random_state
+        See :class:`~daguerreotype.edges.gradient.GradientEdges`. All requests of one call train as one batch on
+        the device, as far as memory goes. With ``batch_size`` the objective is looked at on one batch of rows.
+
+    Notes
+    -----
+    Degrees of freedom are the effective parameters of the output layer, the trace of
+    :math:`C (C + 2 l_2 I)^{-1}` with C the covariance of the hidden units, and at least one per parent: what the
+    network can move of its fit at the price that ``l2`` sets. A network that explains nothing has no parents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from daguerreotype.edges.base import Table
+    >>> x = np.random.default_rng(0).normal(size=(200, 3))
+    >>> x[:, 2] = x[:, 0] ** 2 + 0.1 * x[:, 2]
+    >>> models = MlpEdges(hidden=10).prepare(Table(x - x.mean(axis=0), ("a", "b", "c")))
+    >>> models.fit(2, np.array([0, 1])).parents
+    array([0])
+    """
+
+    learning_rate: float = 0.03  # the linear estimator's 0.1 jumps about
+    patience: int = 50
+    hidden: int = 50
+    activation: Literal["sigmoid", "tanh", "relu"] = "sigmoid"
+
+    def check(self) -> None:
+        """Refuse settings that no training could use, before any work."""
+        super().check()
+        if isinstance(self.hidden, bool) or not isinstance(self.hidden, int | np.integer) or self.hidden < 1:
+            raise ValueError(f"hidden must be a whole number of at least 1, got {self.hidden!r}.")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, got {self.activation!r}."
+            )
+
+    def prepare(self, table: Table) -> "MlpModels":
+        """Check the settings and put the rows on the device."""
+        self.check()
+        return MlpModels(self, table)
+
+
+class MlpModels:
+    """Gated networks on the rows of one table."""
+
+    def __init__(self, edges: MlpEdges, table: Table) -> None:
+        self.edges, self.table, self.device = edges, table, choose_device(edges)
+        self.dtype: torch.dtype = getattr(torch, edges.dtype)
+        # Rows are put in an order of their own, then shuffled: the table's order plays no part.
+        rows = np.random.default_rng(edges.random_state).permutation(np.lexsort(table.values.T))
+        values = np.column_stack([table.values[rows], np.ones(table.n_rows)])
+        self.values = torch.tensor(values, dtype=self.dtype, device=self.device)  # (n, d + 1)
+        self.batch_size = min(edges.batch_size or table.n_rows, table.n_rows)
+
+    def fit(self, node: int, predecessors: IntArray) -> LocalFit:
+        """Choose parents of ``node`` among ``predecessors``."""
+        return self.fit_many([(node, predecessors)])[0]
+
+    def fit_many(self, requests: Sequence[Request]) -> list[LocalFit]:
+        """What ``fit`` gives for each request, but for rounding; all are trained together."""
+        requests = [(int(node), np.array(columns, dtype=np.int64)) for node, columns in requests]
+        fits: list[LocalFit] = [self._without_parents(node) for node, _ in requests]
+        waiting = [b for b, (_, columns) in enumerate(requests) if columns.size]
+        group = max(HIDDEN_VALUES[self.device] // (self.batch_size * self.edges.hidden), 1)
+        for first in range(0, len(waiting), group):
+            places = waiting[first : first + group]
+            for b, fit in zip(places, self._train([requests[b] for b in places]), strict=True):
+                fits[b] = fit
+        return fits
+
+    def _train(self, requests: Sequence[Request]) -> Iterator[LocalFit]:
+        """Fits of requests with predecessors, trained as one batch."""
+        edges, d = self.edges, self.table.n_columns
+        seeds = torch.tensor(
+            [seed_of(edges.random_state, node, columns) for node, columns in requests], device=self.device
+        )
+        nodes = torch.tensor([node for node, _ in requests], device=self.device)
+        mask = torch.zeros((len(requests), d), dtype=self.dtype, device=self.device)
+        for b, (_, columns) in enumerate(requests):
+            mask[b, torch.from_numpy(columns).to(self.device)] = 1.0
+        problem = Networks(self.values, nodes, edges.hidden, edges.activation, edges.l2, self.batch_size)
+        weights, gates = problem.start(seeds, mask), mask
+        if edges.pruning > 0:  # else no gate gains by closing
+            weights, gates = descend(problem, weights, mask, seeds, edges, gated=True)
+        weights, _ = descend(problem, weights, gates, seeds, edges, gated=False)
+        first, output = problem.parts(weights.double())
+        arrays = first.cpu().numpy(), output.cpu().numpy(), gates.cpu().numpy()
+        for (node, _), inputs, outputs, opened in zip(requests, *arrays, strict=True):
+            yield self._finish(node, np.flatnonzero(opened), inputs, outputs.copy())
+
+    def _finish(self, node: int, parents: IntArray, inputs: FloatArray, outputs: FloatArray) -> LocalFit:
+        """The record of a trained network: exact bias, variance and degrees of freedom on all rows."""
+        inputs = inputs[np.append(parents, -1)]  # (p + 1, hidden)
+        n, total = self.table.n_rows, np.zeros(self.edges.hidden + 1)
+        square = np.zeros((total.size, total.size))
+        for rows in _chunks(n):
+            hidden = self._hidden(inputs, self.table.values[rows][:, parents])
+            known = np.column_stack([hidden, self.table.values[rows, node]])
+            total += known.sum(axis=0)
+            square += known.T @ known
+        mean = total / n
+        covariance = square / n - np.outer(mean, mean)  # of the hidden units and the node
+        # Of all biases this one leaves least, and residuals of mean zero.
+        outputs[-1] = mean[-1] - mean[:-1] @ outputs[:-1]
+        norms = np.linalg.norm(inputs[:-1], axis=1)
+        fit = MlpFit(parents, norms, 0.0, 0.0, inputs, outputs)
+        variance = float(np.mean(self.residuals(node, fit) ** 2))
+        if parents.size == 0 or not variance < self.table.moments[node, node] or (norms == 0).any():
+            return self._without_parents(node)
+        spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
+        floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
+        dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
+        return MlpFit(parents, norms, max(variance, np.finfo(np.float64).tiny), dof, inputs, outputs)
+
+    def _without_parents(self, node: int) -> MlpFit:
+        """The mean, which is zero."""
+        hidden = self.edges.hidden
+        variance = float(self.table.moments[node, node])
+        nobody = np.zeros(0, dtype=np.int64)
+        return MlpFit(nobody, np.zeros(0), variance, 0.0, np.zeros((1, hidden)), np.zeros(hidden + 1))
+
+    def _hidden(self, inputs: FloatArray, columns: FloatArray) -> FloatArray:
+        """Hidden units (m, hidden) for the parents' columns (m, p)."""
+        return ACTIVATIONS[self.edges.activation].of_array(columns @ inputs[:-1] + inputs[-1])
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        if not isinstance(fit, MlpFit):
+            raise TypeError(
+                f"expected the MlpFit that fit returned, which holds its network, got {type(fit).__name__}."
+            )
+        fitted = np.empty(values.shape[0])
+        for rows in _chunks(values.shape[0]):
+            hidden = self._hidden(fit.input_weights, values[rows][:, fit.parents])
+            fitted[rows] = hidden @ fit.output_weights[:-1] + fit.output_weights[-1]
+        return fitted
+
+    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of ``fit`` on the training rows, shape (n,)."""
+        return self.table.values[:, node] - self.predict(node, fit, self.table.values)
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    """Rows in parts that fit into memory with their hidden units."""
+    return (slice(first, first + ROWS) for first in range(0, n, ROWS))
