@@ -101,6 +101,11 @@ def learn_scales(
     )
 
 
+def extended_bic(n_rows: int, d: int) -> float:
+    """What BIC is multiplied with so that chance finds no more parents when there are more columns to try."""
+    return 1.0 + float(np.log(d) / np.log(n_rows))
+
+
 def canonical_columns(values: FloatArray) -> IntArray:
     """Columns in an order that neither renumbering them nor shuffling the rows changes.
 

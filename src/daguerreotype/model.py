@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from daguerreotype.arrays import FloatArray
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
-from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_scales
+from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, extended_bic, learn_scales
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.learn import Schedule
@@ -55,9 +55,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
         residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
         variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
-    penalty : float
+    penalty : float or None
         Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
-        BIC; 2 gives fewer edges, and fewer wrong ones.
+        BIC; 2 gives fewer edges, and fewer wrong ones. None takes 1 + log(d) / log(n), the extended BIC (Chen
+        and Chen 2008): the more columns, the more could be parents by chance. ``penalty_`` says what it was.
     standardize : bool
         Scale columns to variance one. Leave it on unless all columns share one natural scale.
     transform : {"auto", "none", "log", "yeo-johnson"}
@@ -110,6 +111,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         The change of scale that was used.
     criterion_ : str or callable
         The loss that was used.
+    penalty_ : float
+        The penalty that was used.
     history_ : FitHistory
         What training saw.
     n_iter_ : int
@@ -138,7 +141,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         k: int = 100,
         tau: Any = 1.0,
         loss: Any = "auto",
-        penalty: float = 1.5,
+        penalty: float | None = None,
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
         init: Any = "zeros",
@@ -239,6 +242,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             operator=self.operator,
             columns=columns,
         )
+        self.penalty_ = (
+            extended_bic(*values.shape) if self.penalty is None else check_positive(self.penalty, "penalty")
+        )
         parts = self._parts(tau)
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
@@ -289,11 +295,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
         )
         return Parts(
-            estimator=make_estimator(
-                self.edges, penalty=check_positive(self.penalty, "penalty"), seed=self.random_state or 0
-            ),
-            loss=make_loss(self.loss, self.penalty),
-            non_gaussian_loss=make_loss("entropy", self.penalty) if self.loss == "auto" else None,
+            estimator=make_estimator(self.edges, penalty=self.penalty_, seed=self.random_state or 0),
+            loss=make_loss(self.loss, self.penalty_),
+            non_gaussian_loss=make_loss("entropy", self.penalty_) if self.loss == "auto" else None,
             operator=make_operator(self.operator, self.k),
             schedule=schedule,
             standardize=bool(self.standardize),

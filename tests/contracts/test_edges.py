@@ -11,9 +11,15 @@ from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
 
 
-def lazily(module, name):
-    """The class ``name`` of an estimator's module, or a skip where the module is not there."""
-    return lambda: getattr(pytest.importorskip(f"daguerreotype.edges.{module}"), name)()
+def lazily(module, name, needs=None, **settings):
+    """The estimator ``name`` of a module, or a skip where the module, or what it ``needs``, is not there."""
+
+    def make():
+        if needs is not None:
+            pytest.importorskip(needs)
+        return getattr(pytest.importorskip(f"daguerreotype.edges.{module}"), name)(**settings)
+
+    return make
 
 
 ESTIMATORS = {
@@ -22,6 +28,9 @@ ESTIMATORS = {
     "lasso-fixed": lambda: LassoEdges(alpha=0.1),
     "bic": lazily("bic", "BicEdges"),
     "gam": lazily("gam", "GamEdges"),
+    "linear": lazily("linear", "LinearEdges", needs="torch"),
+    "linear-smooth": lazily("linear", "LinearEdges", needs="torch", gates="hard-concrete"),
+    "mlp": lazily("mlp", "MlpEdges", needs="torch", hidden=10, max_iter=100),
     "regressor-linear": lambda: RegressorEdges(LinearRegression(), random_state=0),
     "regressor-sparse": lambda: RegressorEdges(LassoLarsIC(criterion="bic", noise_variance=1.0), random_state=0),
     "regressor-tree": lambda: RegressorEdges(DecisionTreeRegressor(min_samples_leaf=5), random_state=0),

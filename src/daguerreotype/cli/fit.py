@@ -69,9 +69,13 @@ def fit(
         ),
     ] = Transform.AUTO,
     penalty: Annotated[
-        float,
-        typer.Option(metavar="X", help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones."),
-    ] = 1.5,
+        float | None,
+        typer.Option(
+            metavar="X",
+            show_default="1 + log(columns) / log(rows)",
+            help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same graph.")] = 0,
     truth: Annotated[
         Path | None,

@@ -75,7 +75,7 @@ def to_json(outcome: Outcome) -> str:
             "edges": model.edges,
             "operator": model.operator,
             "transform": model.transform,
-            "penalty": model.penalty,
+            "penalty": model.penalty_,
             "seed": model.random_state,
         },
         "edges": outcome.edges,

@@ -1,0 +1,261 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from learner_oracles import additive_data, standard_table
+
+torch = pytest.importorskip("torch")
+from daguerreotype.edges import BicEdges, LarsEdges, LassoEdges  # noqa: E402
+from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
+from daguerreotype.edges.linear import LinearEdges  # noqa: E402
+from daguerreotype.edges.mlp import MlpEdges, MlpFit  # noqa: E402
+from daguerreotype.edges.networks import ACTIVATIONS, Networks  # noqa: E402
+from daguerreotype.result import LocalFit  # noqa: E402
+
+NONE = np.array([], dtype=np.int64)
+SMALL = MlpEdges(hidden=8, max_iter=300, device="cpu")
+
+
+def curved_table(n=200):
+    """Column 3 is the square of column 1 plus noise: no line through any column explains it."""
+    values = np.random.default_rng(0).normal(size=(n, 4))
+    values[:, 3] = values[:, 1] ** 2 + 0.2 * values[:, 3]
+    # columns without any linear dependence left
+    inputs = np.column_stack([np.ones(n), values[:, :3]])
+    values[:, 3] -= inputs @ np.linalg.lstsq(inputs, values[:, 3])[0]
+    return standard_table(values)
+
+
+def networks(rng, activation, batch_size=30, l2=0.02):
+    """Two networks of 3 hidden units on 4 columns, their weights and their gates."""
+    values = torch.tensor(np.column_stack([rng.normal(size=(30, 4)), np.ones(30)]))
+    problem = Networks(values, torch.tensor([3, 0]), 3, activation, l2, batch_size)
+    weights = torch.tensor(rng.normal(size=(2, 5 * 3 + 3 + 1)), requires_grad=True)
+    gates = torch.tensor(rng.random((2, 4)), requires_grad=True)
+    return problem, weights, gates
+
+
+def direct_losses(problem, weights, gates, rows):
+    """Half the mean squared residual of each network, input by input."""
+    function = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}[problem.activation]
+    for w, z, node in zip(weights, gates, problem.nodes, strict=True):
+        first, bias, output, last = w[:12].reshape(4, 3), w[12:15], w[15:18], w[18]
+        fitted = last + function(bias + sum(rows[:, [i]] * z[i] * first[i] for i in range(4))) @ output
+        yield 0.5 * torch.mean((rows[:, node] - fitted) ** 2)
+
+
+# ---------------------------------------------------------------------------- gradients
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_gradient_is_the_derivative_of_the_loss_written_out(rng, activation):
+    problem, weights, gates = networks(rng, activation)
+    loss = sum(direct_losses(problem, weights, gates, problem.values))
+    (loss + 0.02 * (weights[:, :12].square().sum() + weights[:, 15:18].square().sum())).backward()
+    by_weights, by_gates = problem.gradient(weights.detach(), gates.detach(), 0)
+    torch.testing.assert_close(by_weights, weights.grad)
+    torch.testing.assert_close(by_gates, gates.grad)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_loss_is_that_of_the_gated_weights(rng, activation):
+    problem, weights, gates = networks(rng, activation)
+    gated = weights[:, :12].reshape(2, 4, 3) * gates[:, :, None]
+    norms = gated.square().sum(dim=(1, 2)) + weights[:, 15:18].square().sum(dim=1)
+    losses = torch.stack(list(direct_losses(problem, weights, gates, problem.values)))
+    torch.testing.assert_close(problem.loss(weights, gates), losses + 0.02 * norms)
+
+
+def test_steps_go_through_all_full_batches_of_rows_in_turn(rng):
+    problem, weights, gates = networks(rng, "tanh", batch_size=8, l2=0.0)
+    for step, first in enumerate([0, 8, 16, 0]):  # the last 6 rows do not fill a batch
+        weights.grad = None
+        sum(direct_losses(problem, weights, gates, problem.values[first : first + 8])).backward()
+        torch.testing.assert_close(problem.gradient(weights.detach(), gates.detach(), step)[0], weights.grad)
+
+
+def test_a_network_starts_within_bounds_of_its_own_and_with_nothing_off_its_mask(rng):
+    problem, _, _ = networks(rng, "tanh")
+    mask = torch.tensor([[1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
+    weights = problem.start(torch.tensor([5, 6]), mask)
+    first, output = problem.parts(weights)
+    assert (first[0, 2] == 0).all()
+    assert (first[1, :4] == 0).all()
+    assert (first[0].abs() <= 3**-0.5).all()
+    assert (output[:, :-1].abs() <= 3**-0.5).all()
+    assert len(set(weights[0].tolist())) == 5 * 3 - 3 + 3 + 1  # all differ but the zeros
+    alone = replace(problem, nodes=problem.nodes[:1]).start(torch.tensor([5]), mask[:1])
+    torch.testing.assert_close(alone, weights[:1], rtol=0, atol=0)
+
+
+# ---------------------------------------------------------------------------- parents
+
+
+@pytest.mark.parametrize("gates", ["bernoulli", "hard-concrete"])
+def test_a_curved_parent_is_found_that_every_linear_estimator_misses(gates):
+    table = curved_table()
+    for linear in (LinearEdges(), LarsEdges(), LassoEdges(), BicEdges()):
+        assert linear.prepare(table).fit(3, np.arange(3)).parents.size == 0
+    fit = MlpEdges(hidden=20, gates=gates, device="cpu").prepare(table).fit(3, np.arange(3))
+    np.testing.assert_array_equal(fit.parents, [1])
+    assert fit.variance < 0.2
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation_learns_the_curve(activation):
+    edges = replace(SMALL, hidden=20, activation=activation)
+    assert edges.prepare(curved_table()).fit(3, np.array([1])).variance < 0.3
+
+
+def test_batches_of_rows_learn_the_curve_and_never_hold_more_rows_than_asked_for(monkeypatch):
+    seen, forward = set(), Networks._forward
+
+    def watched(self, gated, output, rows):
+        seen.add(len(rows))
+        return forward(self, gated, output, rows)
+
+    monkeypatch.setattr(Networks, "_forward", watched)
+    fit = MlpEdges(hidden=20, batch_size=64, device="cpu").prepare(curved_table(1000)).fit(3, np.arange(3))
+    assert seen == {64}
+    assert 1 in fit.parents
+    assert fit.variance < 0.3
+
+
+def test_without_pruning_every_gate_is_open():
+    fit = (
+        replace(SMALL, pruning=0.0, max_iter=20, learning_rate=0.01)
+        .prepare(curved_table())
+        .fit(2, np.array([0, 1, 3]))
+    )
+    np.testing.assert_array_equal(fit.parents, [0, 1, 3])
+
+
+def test_a_price_above_half_the_variance_closes_every_gate():
+    table = curved_table()
+    models = replace(SMALL, pruning=0.6).prepare(table)
+    fit = models.fit(3, np.arange(3))
+    assert (fit.parents.size, fit.dof, fit.variance) == (0, 0.0, table.moments[3, 3])
+    np.testing.assert_array_equal(models.residuals(3, fit), table.values[:, 3])
+
+
+# ---------------------------------------------------------------------------- the record of a fit
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    table = standard_table(additive_data(0, 150, 6))
+    models = replace(SMALL, pruning=0.02).prepare(table)
+    requests = [(5, np.arange(5)), (4, np.arange(4)), (3, np.array([0, 1, 2])), (2, NONE), (1, np.array([0]))]
+    return table, models, requests, models.fit_many(requests)
+
+
+def test_predictions_are_those_of_the_network_in_the_record(fitted):
+    table, models, requests, fits = fitted
+    for (node, _), fit in zip(requests, fits, strict=True):
+        hidden = torch.sigmoid(
+            torch.tensor(table.values[:, fit.parents] @ fit.input_weights[:-1] + fit.input_weights[-1])
+        )
+        expected = hidden.numpy() @ fit.output_weights[:-1] + fit.output_weights[-1]
+        np.testing.assert_allclose(models.predict(node, fit, table.values), expected, atol=1e-12)
+        np.testing.assert_allclose(models.residuals(node, fit), table.values[:, node] - expected, atol=1e-12)
+
+
+def test_variance_is_the_mean_square_of_residuals_of_mean_zero(fitted):
+    _, models, requests, fits = fitted
+    for (node, _), fit in zip(requests, fits, strict=True):
+        residuals = models.residuals(node, fit)
+        assert np.mean(residuals**2) == pytest.approx(fit.variance)
+        assert np.mean(residuals) == pytest.approx(0.0, abs=1e-10)
+
+
+def test_weights_are_norms_of_input_weights_and_columns_of_closed_gates_play_no_part(fitted):
+    table, models, requests, fits = fitted
+    assert any(
+        0 < fit.parents.size < predecessors.size for (_, predecessors), fit in zip(requests, fits, strict=True)
+    )
+    for (node, _), fit in zip(requests, fits, strict=True):
+        np.testing.assert_allclose(fit.weights, np.linalg.norm(fit.input_weights[:-1], axis=1))
+        unseen = np.full_like(table.values, np.nan)
+        unseen[:, fit.parents] = table.values[:, fit.parents]
+        np.testing.assert_array_equal(models.predict(node, fit, unseen), models.predict(node, fit, table.values))
+
+
+def test_degrees_of_freedom_are_the_trace_of_the_ridge_smoother_of_the_hidden_units(fitted):
+    table, models, requests, fits = fitted
+    for fit in fits:
+        if fit.parents.size:
+            hidden = models._hidden(fit.input_weights, table.values[:, fit.parents])
+            hidden -= hidden.mean(axis=0)
+            n, l2 = table.n_rows, models.edges.l2
+            smoother = hidden @ np.linalg.solve(hidden.T @ hidden / n + 2 * l2 * np.eye(8), hidden.T / n)
+            assert fit.dof == pytest.approx(max(np.trace(smoother), fit.parents.size))
+            assert fit.parents.size <= fit.dof <= 8
+
+
+def test_a_fit_hardly_depends_on_what_is_fitted_with_it(fitted):
+    table, _, requests, _ = fitted
+    models = replace(SMALL, dtype="float64").prepare(table)
+    together = models.fit_many(requests)
+    for request, fit in zip(requests, together, strict=True):
+        alone = models.fit(*request)
+        np.testing.assert_array_equal(fit.parents, alone.parents)
+        np.testing.assert_allclose(fit.weights, alone.weights, rtol=1e-5)
+        assert fit.variance == pytest.approx(alone.variance, rel=1e-7)
+
+
+def test_requests_are_split_where_memory_ends_and_keep_their_places(fitted, monkeypatch):
+    _, models, requests, fits = fitted
+    monkeypatch.setattr("daguerreotype.edges.mlp.HIDDEN_VALUES", {"cpu": 2 * 150 * 8})
+    for fit, other in zip(models.fit_many(requests), fits, strict=True):
+        np.testing.assert_array_equal(fit.parents, other.parents)
+        assert fit.variance == pytest.approx(other.variance, rel=1e-3)
+
+
+def test_rows_are_predicted_in_parts_with_the_same_result(fitted, monkeypatch):
+    table, models, requests, fits = fitted
+    whole = models.predict(5, fits[0], table.values)
+    monkeypatch.setattr("daguerreotype.edges.mlp.ROWS", 64)
+    np.testing.assert_allclose(models.predict(5, fits[0], table.values), whole, atol=1e-12)
+    assert models.fit(*requests[0]).variance == pytest.approx(fits[0].variance, rel=1e-3)
+
+
+def test_the_local_models_offer_batches_residuals_and_predictions(fitted):
+    for protocol in (HasBatchFits, HasResiduals, HasPredictions):
+        assert isinstance(fitted[1], protocol)
+    assert all(isinstance(fit, MlpFit) for fit in fitted[3])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_a_gpu_finds_the_same_parents(fitted):
+    table, _, requests, _ = fitted
+    on_cpu = replace(SMALL, dtype="float64").prepare(table).fit_many(requests)
+    on_gpu = replace(SMALL, dtype="float64", device="cuda").prepare(table).fit_many(requests)
+    for fit, other in zip(on_cpu, on_gpu, strict=True):
+        np.testing.assert_array_equal(fit.parents, other.parents)
+        assert fit.variance == pytest.approx(other.variance, rel=1e-3)
+
+
+# ---------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"hidden": 0}, "hidden must be a whole number of at least 1, got 0"),
+        ({"hidden": True}, "hidden must be a whole number of at least 1, got True"),
+        ({"activation": "step"}, "activation must be one of 'sigmoid', 'tanh', 'relu', got 'step'"),
+        ({"l2": float("nan")}, "l2 must be a number of at least 0, got nan"),
+    ],
+)
+def test_settings_that_no_training_could_use_are_refused_before_any_work(setting, message):
+    with pytest.raises(ValueError, match=message):
+        MlpEdges(**setting).prepare(curved_table(20))
+
+
+def test_a_fit_without_a_network_is_refused():
+    models = SMALL.prepare(Table(np.zeros((3, 2)), ("a", "b")))
+    with pytest.raises(
+        TypeError, match="expected the MlpFit that fit returned, which holds its network, got LocalFit"
+    ):
+        models.predict(0, LocalFit(NONE, np.zeros(0), 1.0, 0.0), np.zeros((3, 2)))

@@ -1,0 +1,241 @@
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from joint_oracles import KINDS, Linear, Mlp, train  # noqa: E402
+from learner_oracles import linear_data, standard_table  # noqa: E402
+
+from daguerreotype.training import checkpoint as module  # noqa: E402
+from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
+from daguerreotype.training.ordering import Sparsemax  # noqa: E402
+
+TESTS = Path(__file__).parents[1]
+EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30), "hard-concrete": Linear(gates="hard-concrete")}
+
+
+def table(seed=0):
+    return standard_table(linear_data(seed, 100, 5))
+
+
+def assert_same(found, expected):
+    assert found.steps == expected.steps
+    for field in dataclasses.fields(expected):
+        ours, theirs = getattr(found, field.name), getattr(expected, field.name)
+        if isinstance(theirs, np.ndarray):
+            np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
+    for name, values in expected.parameters.items():
+        np.testing.assert_array_equal(found.parameters[name], values, err_msg=name)
+
+
+def stop_after(count, stop):
+    """A progress callback that calls ``stop`` at its ``count``-th step."""
+    seen = []
+
+    def progress(step):
+        seen.append(step)
+        if len(seen) == count:
+            stop()
+
+    return progress
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+# The process kills itself without any chance to clean up: after a step, or in the middle of a save.
+KILLED = """
+import os, signal
+from joint_oracles import train
+from test_checkpoint import EDGES, stop_after, table
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+if {within_save}:
+    import daguerreotype.training.checkpoint as module
+    replace = module.os.replace
+    calls = []
+    def deadly(*paths):
+        calls.append(paths)
+        die() if len(calls) == {count} else replace(*paths)
+    module.os.replace = deadly
+    progress = None
+else:
+    progress = stop_after({count}, die)
+train(table(), EDGES[{kind!r}], checkpoint={path!r}, checkpoint_every=7, progress=progress)
+"""
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_a_run_killed_again_and_again_ends_bit_for_bit_as_one_that_was_not(kind, tmp_path):
+    path = tmp_path / "run.npz"
+    kills = [{"count": 3, "within_save": False}, {"count": 17, "within_save": False}]
+    kills += [{"count": 2, "within_save": True}] if kind == "linear" else []
+    reached = []
+    for kill in kills:
+        script = KILLED.format(kind=kind, path=str(path), **kill)
+        environment = os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS / 'training'}"}
+        run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        reached.append(int(np.load(path)["steps"].shape[0]) if path.exists() else 0)
+    assert reached == [0, 14, 21][: len(kills)]
+    counted = []
+    resumed = train(table(), EDGES[kind], checkpoint=path, progress=counted.append)
+    assert len(counted) == 40 - reached[-1]
+    assert_same(resumed, train(table(), EDGES[kind]))
+
+
+@pytest.mark.parametrize("kind", EDGES)
+@pytest.mark.parametrize("count", [1, 8, 39])
+def test_a_run_interrupted_at_any_step_goes_on_from_its_last_save(kind, count, tmp_path):
+    path = tmp_path / "run.npz"
+    first = train(
+        table(), EDGES[kind], checkpoint=path, checkpoint_every=1, progress=stop_after(count, interrupt)
+    )
+    assert first.interrupted
+    assert len(first.steps) == count
+    assert_same(train(table(), EDGES[kind], checkpoint=path), train(table(), EDGES[kind]))
+
+
+def test_a_converged_run_is_not_trained_on(tmp_path):
+    path, seen = tmp_path / "run.npz", []
+    settings = {"max_iter": 2000, "tolerance": 0.01, "patience": 5}
+    first = train(table(), Linear(), checkpoint=path, **settings)
+    assert len(first.steps) < 2000
+    again = train(table(), Linear(), checkpoint=path, progress=seen.append, **(settings | {"max_iter": 3000}))
+    assert seen == []
+    assert_same(again, first)
+
+
+def test_more_iterations_train_a_finished_run_on(tmp_path):
+    path = tmp_path / "run.npz"
+    train(table(), Linear(), checkpoint=path, max_iter=25)
+    assert_same(train(table(), Linear(), checkpoint=path), train(table(), Linear()))
+
+
+def test_saving_changes_nothing_about_the_result(tmp_path):
+    assert_same(
+        train(table(), Linear(), checkpoint=tmp_path / "run.npz", checkpoint_every=1), train(table(), Linear())
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_file_is_plain_arrays_with_a_header_of_json(kind, tmp_path):
+    path = tmp_path / "run.npz"
+    train(table(), KINDS[kind](), checkpoint=path, max_iter=3)
+    with np.load(path, allow_pickle=False) as file:
+        header = json.loads(file["header"].tobytes())
+        assert file["steps"].shape == (3, 6)
+        assert file["theta"].shape == (5,)
+    assert header["settings"]["rate"] == 0.1
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "run.npz"
+    train(table(), Linear(), checkpoint=path, max_iter=5)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rate": 0.2}, "rate was 0.1 and is now 0.2"),
+        ({"l2": 0.0}, "l2 was 0.0005 and is now 0.0"),
+        ({"loss": "mse"}, "loss was 'nll_ev' and is now 'mse'"),
+        ({"tolerance": 1e-3, "patience": 9}, "tolerance was 0.0 and is now 0.001; patience was 1000 and is now 9"),
+        ({"tau": lambda step: 1.0 if step < 500 else 0.5}, "tau was .* and is now"),
+        ({"theta": np.arange(5.0)}, "scores at the start differ"),
+        ({"operator": Sparsemax(9)}, "another training run: orders at the start differ"),
+        ({"edges": Linear(pruning=0.5)}, "edges.pruning was 0.01 and is now 0.5"),
+        ({"edges": Linear(random_state=3)}, "edges.random_state was 0 and is now 3"),
+        ({"edges": Mlp()}, "edges was 'Linear' and is now 'Mlp'"),
+        ({"table": table(1)}, "data differ"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused_with_what_differs(saved, changes, message):
+    arguments = {"table": table(), "edges": Linear()} | changes
+    with pytest.raises(ValueError, match=message) as error:
+        train(**arguments, checkpoint=saved)
+    assert str(error.value).startswith(f"{saved} is a checkpoint of another training run: ")
+    assert "Give the data and settings that it began with, or another path." in str(error.value)
+
+
+def test_a_checkpoint_of_other_column_names_is_refused(saved):
+    renamed = dataclasses.replace(table(), names=tuple("abcde"))
+    with pytest.raises(ValueError, match=r"columns was \['x0', .* and is now \['a', "):
+        train(renamed, Linear(), checkpoint=saved)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.7, 0.99])
+def test_a_truncated_checkpoint_is_refused(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match="is not a complete checkpoint of joint training") as error:
+        train(table(), Linear(), checkpoint=saved)
+    assert "Delete it to train from the start, or give another path." in str(error.value)
+
+
+def test_a_damaged_checkpoint_is_refused(saved):
+    content = bytearray(saved.read_bytes())
+    for position in range(200, len(content), 997):
+        content[position] ^= 0xFF
+    saved.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a complete checkpoint of joint training"):
+        train(table(), Linear(), checkpoint=saved)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "table.npz"
+    np.savez(path, values=np.ones(3))
+    with pytest.raises(ValueError, match="is not a complete checkpoint of joint training"):
+        train(table(), Linear(), checkpoint=path)
+
+
+def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
+    monkeypatch.setattr(module, "FORMAT", 2)
+    with pytest.raises(ValueError, match="is a checkpoint of format 1, but this version reads format 2"):
+        train(table(), Linear(), checkpoint=saved)
+
+
+# ---------------------------------------------------------------------- when it saves
+
+
+def test_a_save_that_fails_leaves_the_one_before(tmp_path, monkeypatch):
+    file = Checkpoint(tmp_path / "run.npz", {"a": 1})
+    file.save({"theta": np.zeros(2)}, {"count": 1})
+
+    def fail(*paths):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(module.os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        file.save({"theta": np.ones(2)}, {"count": 2})
+    arrays, header = file.load()
+    assert header["count"] == 1
+    np.testing.assert_array_equal(arrays["theta"], np.zeros(2))
+
+
+def test_saves_go_by_steps_or_by_the_clock(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    by_steps = Checkpoint(tmp_path / "a.npz", {}, every=3)
+    assert [step for step in range(1, 8) if by_steps.due(step)] == [3, 6]
+    by_clock = Checkpoint(tmp_path / "b.npz", {}, seconds=30.0)
+    now[0] = 129.0
+    assert not by_clock.due(1)
+    now[0] = 130.0
+    assert by_clock.due(1)
+    by_clock.save({}, {})
+    assert not by_clock.due(2)
