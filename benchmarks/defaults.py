@@ -20,7 +20,7 @@ from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
 from problems import FAMILIES, problem
 
-PENALTIES = (1.25, 1.5, 2.0, 2.5)
+PENALTIES = (None, 1.25, 1.5, 2.0, 2.5)  # None: by the number of rows and columns
 TRANSFORMS = ("none", "log", "yeo-johnson", "auto")
 ROWS = (300, 500, 1000)
 CRITERIA = {"shd": min, "sid": min, "f1": max}  # which of several values is best
@@ -30,10 +30,10 @@ CHOSEN = ("edges", "loss", "penalty", "transform", "refine", "n_restarts")
 Settings = dict[str, dict[str, Any]]
 
 
-def grid(penalties: Sequence[float], transforms: Sequence[str]) -> Settings:
+def grid(penalties: Sequence[float | None], transforms: Sequence[str]) -> Settings:
     """Penalties and transforms that compete with each other, by label."""
     return {
-        f"{penalty:g} {transform}": {"penalty": penalty, "transform": transform}
+        f"{penalty} {transform}": {"penalty": penalty, "transform": transform}
         for penalty, transform in product(penalties, transforms)
     }
 
@@ -133,10 +133,10 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     used = Daguerreotype().get_params()
-    penalties, transforms = sorted({*PENALTIES, used["penalty"]}), TRANSFORMS
+    penalties, transforms = list(dict.fromkeys([*PENALTIES, used["penalty"]])), TRANSFORMS
     families, seeds, d, sizes = FAMILIES, options.seeds, 20, ROWS
     if options.smoke:
-        penalties, transforms = sorted({2.0, used["penalty"]}), ("none", "auto")
+        penalties, transforms = list(dict.fromkeys([2.0, used["penalty"]])), ("none", "auto")
         families, seeds, d, sizes = ("gp-add", "hill"), 2, 6, (150,)
     competing, changes = grid(penalties, transforms), single_changes()
     print("default: " + ", ".join(f"{name}={used[name]!r}" for name in CHOSEN))
@@ -152,7 +152,7 @@ def main() -> None:
     for penalty in penalties:
         print_by(table, "family", list(grid([penalty], transforms)))
     print_by(table, "n", [*changes, CEILING])
-    print_by(table, "n", list(grid(penalties, [used["transform"]])))
+    print_by(table, "n", list(grid(penalties, TRANSFORMS[-1:])))
     print_means(table)
     contests = {"penalty and transform": list(competing)}
     contests |= {name.split()[0]: ["default", name] for name in changes if name != "default"}

@@ -1,7 +1,8 @@
 """What does learning on one scale of measurement lead to, and how likely does it make the rows?"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -27,6 +28,8 @@ class Parts:
     operator: Operator | None
     schedule: Schedule
     standardize: bool
+    joint_loss: str | None = None  # train edges and ordering together, under this loss
+    resume: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def learn_scales(
         def told(step: Progress) -> None:
             bar.update(candidate.name, step)
 
-        learned = learn(table, parts.estimator, parts.loss, parts.operator, start, parts.schedule, told)
+        learned = _learn(table, parts, start, told, _file_of(parts.resume, candidate, len(candidates)))
         other = parts.non_gaussian_loss
         trained = parts.operator is not None and not learned.interrupted
         gaussian = other is None or not trained or learned.negentropy() < NON_GAUSSIAN
@@ -99,6 +102,47 @@ def learn_scales(
     return list(
         Parallel(n_jobs=n_jobs, prefer="threads")(delayed(learn_one)(candidate) for candidate in candidates)
     )
+
+
+def _learn(
+    table: Table,
+    parts: Parts,
+    start: FloatArray,
+    told: Callable[[Progress], None],
+    checkpoint: Path | None,
+) -> Learned:
+    """Train the ordering alone, or together with the edges."""
+    if parts.joint_loss is None or parts.operator is None:
+        return learn(
+            table,
+            parts.estimator,
+            parts.loss,
+            parts.operator,
+            start,
+            parts.schedule,
+            told,
+            checkpoint=checkpoint,
+        )
+    from daguerreotype.training.learn_joint import learn_joint  # needs torch
+
+    return learn_joint(
+        table,
+        parts.estimator,
+        parts.loss,
+        parts.joint_loss,
+        parts.operator,
+        start,
+        parts.schedule,
+        told,
+        checkpoint,
+    )
+
+
+def _file_of(resume: Path | None, transform: Transform, n_candidates: int) -> Path | None:
+    """The checkpoint of one candidate: the file itself if there is only one."""
+    if resume is None or n_candidates == 1:
+        return resume
+    return resume.with_name(f"{resume.name}.{transform.name}")
 
 
 def extended_bic(n_rows: int, d: int) -> float:

@@ -1,7 +1,9 @@
 """What does a user hold in hands? The learner: checks its input, assembles the parts, fits, stores."""
 
 import logging
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import networkx as nx
@@ -15,6 +17,8 @@ from threadpoolctl import threadpool_limits
 from daguerreotype.arrays import FloatArray
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
+from daguerreotype.edges.gradient import GradientEdges
+from daguerreotype.edges.registry import gradient_edges
 from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, extended_bic, learn_scales
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.progress import ProgressBar
@@ -23,6 +27,15 @@ from daguerreotype.training.losses import make_loss
 from daguerreotype.training.ordering import make_operator, make_start, make_temperature
 
 logger = logging.getLogger("daguerreotype")
+
+# Lambda of the paper's configurations, by edges and training, for each operator.
+PAPER_EDGES: dict[tuple[str, str], dict[str, float]] = {
+    ("lars", "bilevel"): {},
+    ("linear", "bilevel"): {"sparsemax": 0.01, "sparsemap": 0.01},
+    ("mlp", "bilevel"): {"sparsemax": 0.01, "sparsemap": 0.01},
+    ("linear", "joint"): {"sparsemax": 0.001, "sparsemap": 0.01},
+    ("mlp", "joint"): {"sparsemax": 0.0001, "sparsemap": 0.001},
+}
 
 
 class Daguerreotype(BaseEstimator):  # type: ignore[misc]
@@ -42,9 +55,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         From scores to orderings. "sparsemax" spreads mass over the ``k`` best orders, "sparsemap" over orders
         whose mean is the projection of theta. "fixed" keeps the order given as ``init``, "random" draws one.
         A callable takes (theta, tau) and returns an OrderDistribution.
-    edges : {"gam", "bic", "lars", "lasso"}, regressor, or EdgeEstimator
+    edges : {"gam", "bic", "lars", "lasso", "linear", "mlp"}, regressor, or EdgeEstimator
         From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
-        included. "bic": linear, the fastest for many columns. "lars": the paper's. Any scikit-learn regressor.
+        included. "bic": linear, the fastest for many columns. "lars": the paper's. "linear", "mlp": L0
+        gates trained by gradient (needs torch). Any scikit-learn regressor.
+    training : {"bilevel", "joint"}
+        "bilevel" fits the edges of every order on their own, and theta by their losses. "joint" trains theta and
+        one set of edges for all orders together: faster, less exact, for "linear" and "mlp" edges only.
     k : int
         How many orders may carry mass. 100 explores well; 10 is faster.
     tau : float, pair (first, last) or callable
@@ -136,7 +153,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self,
         operator: Literal["sparsemax", "sparsemap", "fixed", "random"] | Callable[..., Any] = "sparsemax",
         edges: Any = "gam",
-        training: Literal["bilevel"] = "bilevel",
+        training: Literal["bilevel", "joint"] = "bilevel",
         *,
         k: int = 100,
         tau: Any = 1.0,
@@ -183,34 +200,40 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     def paper(
         cls,
         operator: Literal["sparsemax", "sparsemap"] = "sparsemax",
-        edges: Literal["lars"] = "lars",
+        edges: Literal["lars", "linear", "mlp"] = "lars",
+        training: Literal["bilevel", "joint"] = "bilevel",
         **changes: Any,
     ) -> Self:
-        """The learner with the settings of the paper (appendix D), with ``changes``.
+        """The learner with the settings of one of the paper's ten configurations (appendix D), with ``changes``.
 
-        LARS edges, equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized
-        columns, no change of scale, no refinement; rate 0.05 for sparsemax and 0.1 for SparseMAP.
+        Equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized columns, no change
+        of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS; lambda is 0.01 in bilevel
+        training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax) and 0.001 or 0.0001 (mlp).
         """
-        if edges != "lars" or operator not in ("sparsemax", "sparsemap"):
+        if operator not in ("sparsemax", "sparsemap") or (edges, training) not in PAPER_EDGES:
+            known = ", ".join(f"{name} {mode}" for name, mode in PAPER_EDGES)
             raise ValueError(
-                "the paper's bilevel configuration with black-box edges is operator 'sparsemax' or 'sparsemap' "
-                f"with edges 'lars', got {operator!r} with {edges!r}."
+                f"the paper has operators 'sparsemax' and 'sparsemap' with edges and training {known}; got "
+                f"{operator!r} with {edges!r} {training!r}."
             )
         settings: dict[str, Any] = {
+            "edges": edges,
             "k": 100,
             "tau": 1.0,
             "loss": "nll_ev",
             "transform": "none",
             "refine": False,
-            "learning_rate": 0.05 if operator == "sparsemax" else 0.1,
+            "learning_rate": 0.05 if (operator, edges) == ("sparsemax", "lars") else 0.1,
             "l2_theta": 0.0005,
             "max_iter": 5000,
             "tol": 1e-5,
             "patience": 50,
         }
-        return cls(operator, edges, **(settings | changes))
+        if edges != "lars":
+            settings["edges"] = gradient_edges(edges, pruning=PAPER_EDGES[edges, training][operator])
+        return cls(operator, training=training, **(settings | changes))
 
-    def fit(self, X: Any, y: None = None) -> Self:
+    def fit(self, X: Any, y: None = None, *, resume: str | os.PathLike[str] | None = None) -> Self:
         """Learn the graph of the columns of ``X``.
 
         Parameters
@@ -219,10 +242,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             Numeric observations, one row each, without missing values.
         y : None
             Ignored; there for pipelines.
+        resume : path, optional
+            File that training is saved to now and then. If it exists, training goes on from it: a fit that was
+            killed ends as if it had not been.
         """
         values, names = self._checked(X)
-        if self.training != "bilevel":
-            raise ValueError(f"training must be 'bilevel', got {self.training!r}.")
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
         tau = make_temperature(self.tau, check_positive_int(self.max_iter, "max_iter"))
         # Columns and rows take part in an order of their own, made from the data: what breaks ties must not
@@ -245,7 +269,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.penalty_ = (
             extended_bic(*values.shape) if self.penalty is None else check_positive(self.penalty, "penalty")
         )
-        parts = self._parts(tau)
+        parts = self._parts(tau, resume)
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
             candidates = learn_scales(
@@ -259,8 +283,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             )
             self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
             self.transform_ = self._fitted.transform.name
-            self.criterion_ = self.loss
-            if self.loss == "auto":
+            self.criterion_ = parts.joint_loss or self.loss
+            if self.criterion_ == "auto":
                 self.criterion_ = "bic" if self._fitted.gaussian else "entropy"
         if len(candidates) > 1:
             compared = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
@@ -280,8 +304,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         check_columns(values, names)
         return values, names
 
-    def _parts(self, tau: Callable[[int], float]) -> Parts:
+    def _parts(self, tau: Callable[[int], float], resume: str | os.PathLike[str] | None) -> Parts:
         """What the settings stand for, after all checks."""
+        estimator = make_estimator(self.edges, penalty=self.penalty_, seed=self.random_state or 0)
+        joint_loss = self._joint_loss(estimator)
         schedule = Schedule(
             tau=tau,
             rate=check_positive(self.learning_rate, "learning_rate"),
@@ -295,13 +321,35 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
         )
         return Parts(
-            estimator=make_estimator(self.edges, penalty=self.penalty_, seed=self.random_state or 0),
-            loss=make_loss(self.loss, self.penalty_),
-            non_gaussian_loss=make_loss("entropy", self.penalty_) if self.loss == "auto" else None,
+            estimator=estimator,
+            loss=make_loss(joint_loss or self.loss, self.penalty_),
+            non_gaussian_loss=make_loss("entropy", self.penalty_)
+            if self.loss == "auto" and joint_loss is None
+            else None,
             operator=make_operator(self.operator, self.k),
             schedule=schedule,
             standardize=bool(self.standardize),
+            joint_loss=joint_loss,
+            resume=None if resume is None else Path(resume),
         )
+
+    def _joint_loss(self, estimator: Any) -> str | None:
+        """The loss of joint training; None for bilevel training. Refuses parts that cannot be trained so."""
+        if self.training == "bilevel":
+            return None
+        if self.training != "joint":
+            raise ValueError(f"training must be 'bilevel' or 'joint', got {self.training!r}.")
+        if not isinstance(estimator, GradientEdges):
+            raise ValueError(
+                "training='joint' needs edges that are trained by gradient: edges='linear' or edges='mlp', got "
+                f"{self.edges!r}. Other edges are trained with training='bilevel'."
+            )
+        loss = "nll_ev" if self.loss == "auto" else self.loss
+        if loss not in ("nll_ev", "nll_nv", "mse"):
+            raise ValueError(
+                f"training='joint' takes loss 'auto', 'nll_ev', 'nll_nv' or 'mse', got {self.loss!r}."
+            )
+        return str(loss)
 
     def _store(self, names: tuple[str, ...], named: bool) -> None:
         """Fitted attributes, back in the user's order of columns."""

@@ -17,6 +17,15 @@ NONE = np.array([], dtype=np.int64)
 SMALL = MlpEdges(hidden=8, max_iter=300, device="cpu")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads of tiny products only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def curved_table(n=200):
     """Column 3 is the square of column 1 plus noise: no line through any column explains it."""
     values = np.random.default_rng(0).normal(size=(n, 4))
@@ -73,6 +82,21 @@ def test_steps_go_through_all_full_batches_of_rows_in_turn(rng):
         weights.grad = None
         sum(direct_losses(problem, weights, gates, problem.values[first : first + 8])).backward()
         torch.testing.assert_close(problem.gradient(weights.detach(), gates.detach(), step)[0], weights.grad)
+
+
+def test_binary_gates_are_differentiated_in_turn_by_the_difference_of_open_and_closed(rng):
+    problem, weights, _ = networks(rng, "tanh")
+    weights, gates = weights.detach(), torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]).double()
+    turns, counts = torch.tensor([[0, 1, 2, 3], [1, 3, 0, 2]]), torch.tensor([3, 2])
+    problem = replace(problem, turns=turns, counts=counts)
+    for step, columns in enumerate([(0, 1), (1, 3), (2, 1), (0, 3)]):
+        expected = torch.zeros(2, 4, dtype=torch.float64)
+        for b, column in enumerate(columns):
+            opened, closed = gates.clone(), gates.clone()
+            opened[b, column], closed[b, column] = 1.0, 0.0
+            losses = [list(direct_losses(problem, weights, z, problem.values))[b] for z in (opened, closed)]
+            expected[b, column] = counts[b] * (losses[0] - losses[1])
+        torch.testing.assert_close(problem.gradient(weights, gates, step)[1], expected)
 
 
 def test_a_network_starts_within_bounds_of_its_own_and_with_nothing_off_its_mask(rng):
@@ -182,7 +206,7 @@ def test_weights_are_norms_of_input_weights_and_columns_of_closed_gates_play_no_
 
 
 def test_degrees_of_freedom_are_the_trace_of_the_ridge_smoother_of_the_hidden_units(fitted):
-    table, models, requests, fits = fitted
+    table, models, _, fits = fitted
     for fit in fits:
         if fit.parents.size:
             hidden = models._hidden(fit.input_weights, table.values[:, fit.parents])

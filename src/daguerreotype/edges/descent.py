@@ -113,10 +113,14 @@ def descend(
     start = gates.start((mask.shape[0], d), str(weights.device), weights.dtype)
     state = torch.cat([weights, start], dim=1) if gated else weights.clone()
     optimizer = Optimizer(state, edges)
-    kept_weights, kept_gates = weights.clone(), torch.zeros_like(mask) if gated else mask.clone()  # results
-    best_weights, best_gates = kept_weights, kept_gates
-    best = problem.loss(best_weights, best_gates) + edges.pruning * best_gates.sum(dim=1)
-    reference, waited = best, torch.zeros_like(best)
+    best_weights, best_gates = weights, mask
+    best = reference = problem.loss(weights, mask) + edges.pruning * mask.sum(dim=1)
+    if gated:  # progress is counted from all gates closed: undecided ones may be worse than open for a while
+        reference = problem.loss(weights, torch.zeros_like(mask))
+        best_gates = mask * (best < reference)[:, None]
+        best = torch.minimum(best, reference)
+    kept_weights, kept_gates = best_weights.clone(), best_gates.clone()  # results
+    waited = torch.zeros_like(best)
     rows = torch.arange(mask.shape[0], device=mask.device)  # those that are still in the batch
     training = torch.ones_like(rows, dtype=torch.bool)
 

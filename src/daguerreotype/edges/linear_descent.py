@@ -47,14 +47,21 @@ def open_gates(
         keys[i] = _mixed(seed + (columns[i] + 1) * COLUMN)
     mean, square, gradient = np.zeros(2 * p), np.zeros(2 * p), np.empty(2 * p)
     by_product, gates, slopes = np.empty(p), np.empty(p), np.empty(p)
-    opened, best_opened = np.zeros(p, dtype=np.bool_), np.zeros(p, dtype=np.bool_)
-    best = reference = 0.5 * moments[node, node]
+    cross, opened, best_opened = np.empty(p), np.empty(p, dtype=np.bool_), np.empty(p, dtype=np.bool_)
+    for i in range(p):
+        cross[i] = moments[columns[i], node]
+        opened[i] = True
+    nothing = 0.5 * moments[node, node]
+    everything = nothing + _gain(inner, cross, state, opened, l2, pruning)
+    best, reference = min(nothing, everything), nothing
+    for i in range(p):
+        best_opened[i] = everything < nothing
     waited = 0
     for step in range(max_iter):
         for i in range(p):
             noise = (_mixed(keys[i] + (step + 1) * STEP) >> 8) * 2.0**-24
             gates[i], slopes[i] = _drawn(state[p + i], noise, smooth)
-            by_product[i] = -moments[columns[i], node]
+            by_product[i] = -cross[i]
         for i in range(p):
             weight = state[i] * gates[i]
             if weight != 0.0:  # the matrix is symmetric: add up rows of open gates
@@ -81,16 +88,9 @@ def open_gates(
         if (step + 1) % CHECK != 0 and step + 1 != max_iter:
             continue
 
-        objective = 0.5 * moments[node, node]
         for i in range(p):
             opened[i] = state[p + i] > (0.0 if smooth else 0.5)
-        for i in range(p):
-            if opened[i]:
-                total = (0.5 * inner[i, i] + l2) * state[i] - moments[columns[i], node]
-                for k in range(i):
-                    if opened[k]:
-                        total += inner[i, k] * state[k]
-                objective += total * state[i] + pruning
+        objective = nothing + _gain(inner, cross, state, opened, l2, pruning)
         if objective < best:
             best = objective
             for i in range(p):
@@ -102,6 +102,22 @@ def open_gates(
         if waited >= patience:
             break
     return best_opened
+
+
+@kernel
+def _gain(
+    inner: FloatArray, cross: FloatArray, weights: FloatArray, opened: BoolArray, l2: float, pruning: float
+) -> float:
+    """What open gates add to the objective, prices included."""
+    gain = 0.0
+    for i in range(cross.size):
+        if opened[i]:
+            slope = (0.5 * inner[i, i] + l2) * weights[i] - cross[i]
+            for k in range(i):
+                if opened[k]:
+                    slope += inner[i, k] * weights[k]
+            gain += slope * weights[i] + pruning
+    return gain
 
 
 @kernel

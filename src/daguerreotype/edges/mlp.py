@@ -1,14 +1,14 @@
 """Which parents does a small neural network with L0 gates keep? The paper's estimator "non-linear"."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import Table
-from daguerreotype.edges.descent import Request, choose_device, descend, seed_of
+from daguerreotype.edges.descent import Request, Tensor, choose_device, descend, seed_of
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.edges.networks import ACTIVATIONS, Networks
@@ -45,8 +45,9 @@ class MlpEdges(GradientEdges):
               + \lambda \sum_{i \in P} \Pr(z_i > 0) + l_2 (\|W\|^2 + \|v\|^2), \qquad
               f(x) = c + v^\top a(b + W^\top x)
 
-    Parents are those whose gate is open in the best model seen; the network then trains on with these gates
-    fixed. The strength of a parent is the norm of its row of W. Without ``pruning`` all gates are open.
+    The network trains with all gates open, then with gates that start undecided, then on with the gates fixed of
+    the best model seen: open ones are the parents. The strength of a parent is the norm of its row of W. Without
+    ``pruning`` all gates stay open.
 
     Parameters
     ----------
@@ -60,6 +61,10 @@ class MlpEdges(GradientEdges):
 
     Notes
     -----
+    The straight-through slope of a binary gate is what opening it does to first order: nothing, when the effect
+    of the parent is even. So a step takes the exact difference in one gate, all gates in turn. Gates of
+    "hard-concrete" are seen half open, where slopes are enough.
+
     Degrees of freedom are the effective parameters of the output layer, the trace of
     :math:`C (C + 2 l_2 I)^{-1}` with C the covariance of the hidden units, and at least one per parent: what the
     network can move of its fit at the price that ``l2`` sets. A network that explains nothing has no parents.
@@ -135,14 +140,22 @@ class MlpModels:
         for b, (_, columns) in enumerate(requests):
             mask[b, torch.from_numpy(columns).to(self.device)] = 1.0
         problem = Networks(self.values, nodes, edges.hidden, edges.activation, edges.l2, self.batch_size)
-        weights, gates = problem.start(seeds, mask), mask
+        # A gate on weights that have learned nothing yet closes, and what is closed does not learn.
+        weights, gates = descend(problem, problem.start(seeds, mask), mask, seeds, edges, gated=False)
         if edges.pruning > 0:  # else no gate gains by closing
-            weights, gates = descend(problem, weights, mask, seeds, edges, gated=True)
-        weights, _ = descend(problem, weights, gates, seeds, edges, gated=False)
+            weights, gates = descend(self._gated(problem, mask), weights, mask, seeds, edges, gated=True)
+            weights, _ = descend(problem, weights, gates, seeds, edges, gated=False)
         first, output = problem.parts(weights.double())
         arrays = first.cpu().numpy(), output.cpu().numpy(), gates.cpu().numpy()
         for (node, _), inputs, outputs, opened in zip(requests, *arrays, strict=True):
             yield self._finish(node, np.flatnonzero(opened), inputs, outputs.copy())
+
+    def _gated(self, problem: Networks, mask: Tensor) -> Networks:
+        """The networks with their gates to take turns, where gates are binary."""
+        if self.edges.gates != "bernoulli":
+            return problem
+        turns = torch.argsort(mask, dim=1, descending=True, stable=True)  # predecessors first
+        return replace(problem, turns=turns, counts=mask.sum(dim=1).long())
 
     def _finish(self, node: int, parents: IntArray, inputs: FloatArray, outputs: FloatArray) -> LocalFit:
         """The record of a trained network: exact bias, variance and degrees of freedom on all rows."""

@@ -45,6 +45,10 @@ class Networks:
         Shape of the networks, and the price of their squared weights; biases are free.
     batch_size : int
         Rows of one step. Steps go through all rows in turn; the loss is that of the first batch.
+    turns, counts : tensors of shape (B, d) and (B,), or None
+        The gates of each network, as many as ``counts`` at the start of a row. If given, gates are binary and
+        each step differentiates in one of them, in turn. A slope would not do: opening the gate of an even
+        effect gains nothing to first order.
     """
 
     values: Tensor
@@ -53,6 +57,8 @@ class Networks:
     activation: str
     l2: float
     batch_size: int
+    turns: Tensor | None = None
+    counts: Tensor | None = None
 
     def start(self, seeds: Tensor, mask: Tensor) -> Tensor:
         """Weights (B, P) to start from: uniform within 1 / sqrt(inputs) of each layer, zero off the mask."""
@@ -82,16 +88,30 @@ class Networks:
         first, output = self.parts(weights)
         z = _with_one(gates)[:, :, None]
         residuals, hidden = self._forward(first * z, output, rows)
+        by_turn = self._difference(first, output, gates, step, residuals)
         residuals = residuals / rows.shape[0]
         by_output = torch.cat([torch.bmm(residuals[:, None], hidden)[:, 0], residuals.sum(1, keepdim=True)], dim=1)
         slopes = ACTIVATIONS[self.activation].slope(hidden)  # (B, m, hidden)
         slopes.mul_(output[:, None, :-1]).mul_(residuals[:, :, None])
         by_product = torch.bmm(rows.T.expand(len(slopes), -1, -1), slopes)  # (B, d + 1, hidden)
-        by_gates = (by_product[:, :-1] * first[:, :-1]).sum(dim=2)
+        by_gates = (by_product[:, :-1] * first[:, :-1]).sum(dim=2) if by_turn is None else by_turn
         by_first = by_product.mul_(z)
         by_first[:, :-1].add_(first[:, :-1], alpha=2 * self.l2)
         by_output[:, :-1].add_(output[:, :-1], alpha=2 * self.l2)
         return torch.cat([by_first.flatten(1), by_output], dim=1), by_gates
+
+    def _difference(
+        self, first: Tensor, output: Tensor, gates: Tensor, step: int, residuals: Tensor
+    ) -> Tensor | None:
+        """What opening the gate whose turn it is adds to the loss, times the number of gates, (B, d)."""
+        if self.turns is None or self.counts is None:
+            return None
+        turn = self.turns.gather(1, (step % self.counts)[:, None])  # (B, 1)
+        now = gates.gather(1, turn)
+        flipped = _with_one(gates.scatter(1, turn, 1 - now))[:, :, None]
+        others, _ = self._forward(first * flipped, output, self._rows(step))
+        change = 0.5 * (others.square() - residuals.square()).mean(dim=1, keepdim=True)
+        return torch.zeros_like(gates).scatter_(1, turn, (1 - 2 * now) * change * self.counts[:, None])
 
     def _forward(self, gated: Tensor, output: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Fitted less seen values (B, m), and hidden units (B, m, hidden)."""
@@ -107,7 +127,9 @@ class Networks:
 
     def select(self, kept: Tensor) -> "Networks":
         """The same of some of the networks."""
-        return replace(self, nodes=self.nodes[kept])
+        turns = None if self.turns is None else self.turns[kept]
+        counts = None if self.counts is None else self.counts[kept]
+        return replace(self, nodes=self.nodes[kept], turns=turns, counts=counts)
 
 
 def _with_one(gates: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from daguerreotype.edges.lars import LarsEdges
 from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
 
-NAMED = ("gam", "bic", "lars", "lasso")
+NAMED = ("gam", "bic", "lars", "lasso", "linear", "mlp")
 
 
 def make_estimator(edges: Any, *, penalty: float = 1.0, seed: int = 0) -> EdgeEstimator:
@@ -24,6 +24,8 @@ def make_estimator(edges: Any, *, penalty: float = 1.0, seed: int = 0) -> EdgeEs
             return BicEdges(penalty=penalty)
         if edges == "gam":
             return GamEdges(penalty=penalty)
+        if edges in ("linear", "mlp"):
+            return gradient_edges(edges, random_state=seed)
         return LarsEdges() if edges == "lars" else LassoEdges()
     if isinstance(edges, type):
         raise TypeError(f"edges is the class {edges.__name__}: expected an object. Write {edges.__name__}().")
@@ -35,3 +37,11 @@ def make_estimator(edges: Any, *, penalty: float = 1.0, seed: int = 0) -> EdgeEs
         f"edges is a {type(edges).__name__}: expected one of {', '.join(map(repr, NAMED))}, a regressor with fit "
         "and predict, or an object with prepare(table)."
     )
+
+
+def gradient_edges(name: str, **settings: Any) -> EdgeEstimator:
+    """The estimators that need torch, imported only when asked for."""
+    from daguerreotype.edges.linear import LinearEdges
+    from daguerreotype.edges.mlp import MlpEdges
+
+    return LinearEdges(**settings) if name == "linear" else MlpEdges(**settings)

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.checkpoint import Arrays, Checkpoint, Header
 from daguerreotype.training.scores import LocalScores
 from daguerreotype.training.stopping import ApproximateConvergence
 
@@ -53,6 +54,7 @@ def train_bilevel(
     tolerance: float,
     patience: int,
     progress: Callable[[Step], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Training:
     r"""Minimise the expected loss of orderings over theta by Adam.
 
@@ -60,13 +62,20 @@ def train_bilevel(
 
     where L is the loss of the edges fitted to an ordering. Those fits do not depend on theta but through the
     orderings, so the gradient needs the losses alone: the vector-Jacobian product of the operator with them.
-    The best mode met on the way is kept, so that the result is never worse than the start.
+    The best mode met on the way is kept, so that the result is never worse than the start. Local fits do not
+    depend on when they are made, so a run that goes on from a ``checkpoint`` ends like one that never stopped.
     """
     state = Training(theta.copy(), theta.copy(), np.argsort(theta, kind="stable"))
     adam = Adam(theta.size, rate)
     stopping = ApproximateConvergence(tolerance, patience)
+    converged = False
+    saved = None if checkpoint is None else checkpoint.load()
+    if saved is not None:
+        converged = _restore(state, adam, stopping, *saved)
     try:
-        for iteration in range(max_iter):
+        for iteration in range(len(state.steps), max_iter):
+            if converged:
+                break
             temperature = tau(iteration)
             distribution = operator(state.theta, temperature)
             losses = scores.losses(distribution)
@@ -80,13 +89,53 @@ def train_bilevel(
             state.steps.append(step)
             if progress is not None:
                 progress(step)
-            if stopping.update(objective):
-                break
-            state.theta = adam.step(state.theta, distribution.vjp(losses) + 2 * l2 * state.theta)
+            converged = stopping.update(objective)
+            if not converged:
+                state.theta = adam.step(state.theta, distribution.vjp(losses) + 2 * l2 * state.theta)
+            if checkpoint is not None and (
+                converged or iteration + 1 == max_iter or checkpoint.due(iteration + 1)
+            ):
+                checkpoint.save(*_state(state, adam, stopping, converged))
     except KeyboardInterrupt:
         state.interrupted = True
         logger.warning("interrupted after %d steps: the best order so far is kept.", len(state.steps))
     return state
+
+
+def _state(
+    state: Training, adam: "Adam", stopping: ApproximateConvergence, converged: bool
+) -> tuple[Arrays, Header]:
+    """All that the rest of a run depends on."""
+    arrays: Arrays = {
+        "theta": state.theta,
+        "best_theta": state.best_theta,
+        "best_order": state.best_order,
+        **{f"adam{name}": each for name, each in vars(adam).items() if isinstance(each, np.ndarray)},
+        "steps": np.array([astuple(step) for step in state.steps]),
+    }
+    header = {
+        "best_loss": state.best_loss,
+        "adam": {name: each for name, each in vars(adam).items() if not isinstance(each, np.ndarray)},
+        "stopping": vars(stopping),
+        "converged": converged,
+    }
+    return arrays, header
+
+
+def _restore(
+    state: Training, adam: "Adam", stopping: ApproximateConvergence, arrays: Arrays, header: Header
+) -> bool:
+    """Go back to a saved state; whether it had converged."""
+    state.theta, state.best_theta, state.best_order = (
+        arrays[name] for name in ("theta", "best_theta", "best_order")
+    )
+    state.best_loss = header["best_loss"]
+    moments = {name.removeprefix("adam"): each for name, each in arrays.items() if name.startswith("adam_")}
+    vars(adam).update(header["adam"] | moments)
+    vars(stopping).update(header["stopping"])
+    for objective, mode_loss, support, tau, hits, misses in arrays["steps"].tolist():
+        state.steps.append(Step(objective, mode_loss, int(support), tau, int(hits), int(misses)))
+    return bool(header["converged"])
 
 
 class Adam:

@@ -45,7 +45,7 @@ class Checkpoint:
         self, path: str | os.PathLike[str], settings: Header, *, every: int | None = None, seconds: float = 30.0
     ) -> None:
         self.path, self.every, self.seconds = Path(path), every, seconds
-        self.settings = json.loads(json.dumps(settings))  # as it will be read back: lists, no tuples
+        self.settings = json.loads(json.dumps(settings, default=repr))  # as it will be read back: lists, no tuples
         self._saved_at = time.monotonic()
 
     def due(self, step: int) -> bool:
@@ -78,7 +78,7 @@ class Checkpoint:
             saved = header["settings"]
         except UNREADABLE as error:
             raise ValueError(
-                f"{self.path} is not a complete checkpoint of joint training ({error}). Delete it to train from "
+                f"{self.path} is not a complete checkpoint of training ({error}). Delete it to train from "
                 "the start, or give another path."
             ) from error
         if header.get("format") != FORMAT:

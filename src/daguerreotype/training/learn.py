@@ -1,6 +1,7 @@
 """How do the parts of a fit play together? Train the ordering, refine it, train on around the new mode."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,7 @@ from daguerreotype.edges.base import EdgeEstimator, HasResiduals, LocalModels, T
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.result import FitHistory, LocalFit
 from daguerreotype.training.bilevel import Operator, Step, Training, train_bilevel
+from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.losses import Loss, residual_entropy
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.scores import LocalScores
@@ -101,16 +103,26 @@ def learn(
     schedule: Schedule,
     progress: Callable[[Progress], None] | None = None,
     models: LocalModels | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Learned:
     """Learn an ordering of the columns of ``table``; without an operator, keep the order of ``theta``.
 
-    ``models``, if given, are what the estimator prepared of this table before.
+    ``models``, if given, are what the estimator prepared of this table before. With ``checkpoint``, a file,
+    training is saved to it now and then, and goes on from it if it is there.
     """
     models = estimator.prepare(table) if models is None else models
     scores = LocalScores(models, loss, n_rows=table.n_rows, d=table.n_columns, max_bytes=schedule.cache_bytes)
 
     def train(start: FloatArray, phase: Literal["train", "resume"], used: int) -> Training:
         assert operator is not None
+        file = None
+        if checkpoint is not None and phase == "train":
+            # What follows this phase is made from its end alone, and made again after a resume.
+            settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(loss)}
+            known = describe_run(
+                table, estimator, operator(start, schedule.tau(0)), start, schedule.tau, **settings
+            )
+            file = Checkpoint(checkpoint, known)
         return train_bilevel(
             operator,
             scores,
@@ -121,7 +133,8 @@ def learn(
             max_iter=max(schedule.max_iter - used, 1),
             tolerance=schedule.tolerance,
             patience=schedule.patience,
-            progress=None if progress is None else lambda step: progress(_told(phase, step)),
+            progress=None if progress is None else lambda step: progress(told(phase, step)),
+            checkpoint=file,
         )
 
     refine_losses: list[float] = []
@@ -151,7 +164,25 @@ def learn(
                 steps, interrupted = steps + state.steps, state.interrupted
         theta, order = state.best_theta, state.best_order
         distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0)))
-    history = FitHistory(
+    return Learned(
+        theta=theta,
+        distribution=distribution,
+        order=order,
+        fits=scores.fits_of(order),
+        models=models,
+        edge_probabilities=scores.edge_probabilities(distribution),
+        loss=scores.loss_of(order),
+        history=history_of(steps, refined_at, refine_losses),
+        interrupted=interrupted,
+        n_rows=table.n_rows,
+    )
+
+
+def history_of(
+    steps: list[Step], refined_at: int | None = None, refine_losses: Sequence[float] = ()
+) -> FitHistory:
+    """All steps, column by column."""
+    return FitHistory(
         objective=np.array([step.objective for step in steps]),
         mode_loss=np.array([step.mode_loss for step in steps]),
         support=np.array([step.support for step in steps], dtype=np.int64),
@@ -161,21 +192,9 @@ def learn(
         refined_at=refined_at,
         refine_losses=np.array(refine_losses),
     )
-    return Learned(
-        theta=theta,
-        distribution=distribution,
-        order=order,
-        fits=scores.fits_of(order),
-        models=models,
-        edge_probabilities=scores.edge_probabilities(distribution),
-        loss=scores.loss_of(order),
-        history=history,
-        interrupted=interrupted,
-        n_rows=table.n_rows,
-    )
 
 
-def _told(phase: Literal["train", "refine", "resume"], step: Step) -> Progress:
+def told(phase: Literal["train", "refine", "resume"], step: Step) -> Progress:
     """The part of a step that a display shows."""
     return Progress(phase, step.objective, step.support, step.hits / max(step.hits + step.misses, 1))
 
