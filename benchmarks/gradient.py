@@ -58,8 +58,10 @@ def run(options):
     torch.set_num_threads(1)
     graphs = {}
     cuda = options.device != "cpu" and torch.cuda.is_available()
-    for training, operator, edges in product(options.training, ("sparsemax", "sparsemap"), options.edges):
-        for name, seed, X, _ in problems(options.data_home, options.seeds, options.networks):
+    part, parts = map(int, options.part.split("/"))
+    for training, operator, edges in product(options.training, options.operator, options.edges):
+        listed = list(problems(options.data_home, options.seeds, options.networks))
+        for name, seed, X, _ in listed[part - 1 :: parts]:
             model = Daguerreotype.paper(operator, edges, training, random_state=seed, max_iter=options.max_iter)
             model.edges = replace(model.edges, device=options.device, random_state=seed)
             if cuda:
@@ -99,7 +101,8 @@ def print_table(graphs, data_home):
         scores = (shd(true, graph), sid(true, graph), f1(true, graph), graph.sum(), *graphs[key + "/cost"])
         rows.setdefault((name, *setting), []).append(scores)
     print(
-        f"{'':38}{'SHD':>13}{'SID':>15}{'F1':>12}{'edges':>13}{'seconds':>9}{'steps':>7}{'GPU MB':>8}  published SHD/SID/edges"
+        f"{'':38}{'SHD':>13}{'SID':>15}{'F1':>12}{'edges':>13}{'seconds':>9}{'steps':>7}{'GPU MB':>8}"
+        "  published SHD/SID/edges"
     )
     for setting, scores in sorted(rows.items()):
         mean, spread = np.mean(scores, axis=0), np.std(scores, axis=0)
@@ -149,6 +152,8 @@ def main():
     parser.add_argument("--data-home", help="folder that holds syntren/")
     parser.add_argument("--edges", nargs="+", default=["linear"], choices=["linear", "mlp"])
     parser.add_argument("--training", nargs="+", default=["joint", "bilevel"], choices=["joint", "bilevel"])
+    parser.add_argument("--operator", nargs="+", default=["sparsemax", "sparsemap"])
+    parser.add_argument("--part", default="1/1", help="I/N: only each N-th problem, from the I-th on")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--networks", type=int, default=10)
     parser.add_argument("--max-iter", type=int, default=5000)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from oracles import all_rankings
 
 from daguerreotype.edges.base import Table
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.training.joint import train_joint
 from daguerreotype.training.ordering import Sparsemax
+from oracles import all_rankings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,7 @@ def train(table, edges, operator=None, theta=None, **changes):
         "max_iter": 40,
         "tolerance": 0.0,
         "patience": 1000,
+        "gates_held": 10,
     }
     start = np.zeros(table.n_columns) if theta is None else theta
     return train_joint(table, edges, operator or Sparsemax(10), start, **(settings | changes))

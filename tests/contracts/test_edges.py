@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LassoLarsIC, LinearRegression
 from sklearn.tree import DecisionTreeRegressor
+from threadpoolctl import threadpool_limits
 
 from daguerreotype.edges.base import EdgeEstimator, HasResiduals, LocalModels, Table
 from daguerreotype.edges.lars import LarsEdges
@@ -44,7 +45,9 @@ NODE = 5
 
 @pytest.fixture(params=ESTIMATORS)
 def estimator(request):
-    return ESTIMATORS[request.param]()
+    made = ESTIMATORS[request.param]()
+    with threadpool_limits(1):  # threads of tiny products only wait for each other
+        yield made
 
 
 def planted_table(n=200, d=8, seed=0):

@@ -11,12 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from joint_oracles import KINDS, Linear, Mlp, train  # noqa: E402
-from learner_oracles import linear_data, standard_table  # noqa: E402
-
 from daguerreotype.training import checkpoint as module  # noqa: E402
 from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
 from daguerreotype.training.ordering import Sparsemax  # noqa: E402
+from joint_oracles import KINDS, Linear, Mlp, train  # noqa: E402
+from learner_oracles import linear_data, standard_table  # noqa: E402
 
 TESTS = Path(__file__).parents[1]
 EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30), "hard-concrete": Linear(gates="hard-concrete")}
@@ -96,9 +95,7 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_as_one_that_was_not(kind,
 @pytest.mark.parametrize("count", [1, 8, 39])
 def test_a_run_interrupted_at_any_step_goes_on_from_its_last_save(kind, count, tmp_path):
     path = tmp_path / "run.npz"
-    first = train(
-        table(), EDGES[kind], checkpoint=path, checkpoint_every=1, progress=stop_after(count, interrupt)
-    )
+    first = train(table(), EDGES[kind], checkpoint=path, checkpoint_every=1, progress=stop_after(count, interrupt))
     assert first.interrupted
     assert len(first.steps) == count
     assert_same(train(table(), EDGES[kind], checkpoint=path), train(table(), EDGES[kind]))
@@ -153,6 +150,7 @@ def saved(tmp_path):
     [
         ({"rate": 0.2}, "rate was 0.1 and is now 0.2"),
         ({"l2": 0.0}, "l2 was 0.0005 and is now 0.0"),
+        ({"gates_held": 11}, "gates_held was 10 and is now 11"),
         ({"loss": "mse"}, "loss was 'nll_ev' and is now 'mse'"),
         ({"tolerance": 1e-3, "patience": 9}, "tolerance was 0.0 and is now 0.001; patience was 1000 and is now 9"),
         ({"tau": lambda step: 1.0 if step < 500 else 0.5}, "tau was .* and is now"),
@@ -182,7 +180,7 @@ def test_a_checkpoint_of_other_column_names_is_refused(saved):
 def test_a_truncated_checkpoint_is_refused(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="is not a complete checkpoint of joint training") as error:
+    with pytest.raises(ValueError, match="is not a complete checkpoint of training") as error:
         train(table(), Linear(), checkpoint=saved)
     assert "Delete it to train from the start, or give another path." in str(error.value)
 
@@ -192,14 +190,14 @@ def test_a_damaged_checkpoint_is_refused(saved):
     for position in range(200, len(content), 997):
         content[position] ^= 0xFF
     saved.write_bytes(content)
-    with pytest.raises(ValueError, match="is not a complete checkpoint of joint training"):
+    with pytest.raises(ValueError, match="is not a complete checkpoint of training"):
         train(table(), Linear(), checkpoint=saved)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
     path = tmp_path / "table.npz"
     np.savez(path, values=np.ones(3))
-    with pytest.raises(ValueError, match="is not a complete checkpoint of joint training"):
+    with pytest.raises(ValueError, match="is not a complete checkpoint of training"):
         train(table(), Linear(), checkpoint=path)
 
 

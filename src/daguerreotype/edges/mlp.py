@@ -159,6 +159,8 @@ class MlpModels:
 
     def _finish(self, node: int, parents: IntArray, inputs: FloatArray, outputs: FloatArray) -> LocalFit:
         """The record of a trained network: exact bias, variance and degrees of freedom on all rows."""
+        if parents.size == 0:
+            return self._without_parents(node)
         inputs = inputs[np.append(parents, -1)]  # (p + 1, hidden)
         n, total = self.table.n_rows, np.zeros(self.edges.hidden + 1)
         square = np.zeros((total.size, total.size))
@@ -174,7 +176,7 @@ class MlpModels:
         norms = np.linalg.norm(inputs[:-1], axis=1)
         fit = MlpFit(parents, norms, 0.0, 0.0, inputs, outputs)
         variance = float(np.mean(self.residuals(node, fit) ** 2))
-        if parents.size == 0 or not variance < self.table.moments[node, node] or (norms == 0).any():
+        if not variance < self.table.moments[node, node]:
             return self._without_parents(node)
         spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
         floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())

@@ -18,7 +18,7 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Operator, Step
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.joint_models import Tensor, make_model
-from daguerreotype.training.joint_objective import JointLoss, JointObjective, joint_losses
+from daguerreotype.training.joint_objective import JointLoss, JointObjective, OpenGates, joint_losses
 from daguerreotype.training.joint_run import Best, JointRun, start_run
 from daguerreotype.training.stopping import ApproximateConvergence
 
@@ -74,6 +74,7 @@ def train_joint(
     tolerance: float,
     patience: int,
     loss: JointLoss = "nll_ev",
+    gates_held: int | None = None,
     progress: Callable[[Step], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
@@ -84,7 +85,10 @@ def train_joint(
     Solves the problem of :class:`JointObjective` (eq. 7) by Adam on theta with ``rate`` and by the optimizer of
     ``edges`` with its own rate, on one sample of the gates and one minibatch per step. Training has converged
     when ``patience`` steps have not lowered the exponential mean of the objective (over about 20 steps: single
-    values are noisy) by ``tolerance``; the point of the lowest mean is kept.
+    values are noisy) by ``tolerance``; the point of the lowest mean is kept. Without pruning all gates are open.
+
+    Gates are drawn from the first step on, but stay undecided for ``gates_held`` steps: before the weights have
+    learned anything the only force on a gate is its price, and Adam would close it within a few steps for good.
 
     Parameters
     ----------
@@ -104,6 +108,9 @@ def train_joint(
         When to stop.
     loss : {"nll_ev", "nll_nv", "mse"}
         What an ordering loses.
+    gates_held : int, optional
+        Steps before the gates begin to move; by default 100 for linear edges and 200 for neural ones. No point
+        before that counts as the best, and training does not stop before.
     progress : callable, optional
         Is told every step.
     checkpoint : path, optional
@@ -116,11 +123,14 @@ def train_joint(
     device = choose_device(edges)
     joint_losses(np.ones((1, 1)), loss)  # refuses what it does not know
     model = make_model(table, edges, device)
-    objective = JointObjective(model, make_gates(edges.gates), edges, loss, l2)
+    gates = OpenGates() if edges.pruning == 0 else make_gates(edges.gates)
+    held = 0 if edges.pruning == 0 else model.learns_in if gates_held is None else gates_held
+    objective = JointObjective(model, gates, edges, loss, l2)
     run = start_run(objective, edges, theta, device, rate, ApproximateConvergence(tolerance, patience))
     file = None
     if checkpoint is not None:
         settings = {"rate": rate, "l2": l2, "loss": loss, "tolerance": tolerance, "patience": patience}
+        settings["gates_held"] = held
         start = operator(run.theta, tau(0))
         known = describe_run(table, edges, start, theta, tau, device=device, **settings)
         file = Checkpoint(checkpoint, known, every=checkpoint_every, seconds=checkpoint_seconds)
@@ -132,7 +142,7 @@ def train_joint(
     try:
         while not run.converged and len(run.steps) < max_iter:
             temperature = tau(len(run.steps))
-            _step(run, objective, operator(run.theta, temperature), temperature)
+            _step(run, objective, operator(run.theta, temperature), temperature, held)
             if file is not None and (run.converged or len(run.steps) == max_iter or file.due(len(run.steps))):
                 file.save(*run.state())
             if progress is not None:
@@ -143,7 +153,9 @@ def train_joint(
     return _result(run, objective, interrupted)
 
 
-def _step(run: JointRun, objective: JointObjective, distribution: OrderDistribution, tau: float) -> None:
+def _step(
+    run: JointRun, objective: JointObjective, distribution: OrderDistribution, tau: float, held: int
+) -> None:
     """Look at the objective, remember it, and move unless it has stopped falling."""
     d = run.theta.size
     noise = torch.rand((d, d), generator=run.generator, device=run.flat.device, dtype=run.flat.dtype)
@@ -163,13 +175,18 @@ def _step(run: JointRun, objective: JointObjective, distribution: OrderDistribut
     run.steps.append(step)
     run.order = distribution.mode
     smoothed = run.smooth(found.objective)
-    if smoothed < run.best.objective:
-        run.best = Best(smoothed, run.theta, run.order, run.flat.clone())
-    run.converged = run.stopping.update(smoothed)
+    undecided = len(run.steps) <= held
+    if undecided or smoothed < run.best.objective:
+        run.best = Best(math.inf if undecided else smoothed, run.theta, run.order, run.flat.clone())
+    run.converged = not undecided and run.stopping.update(smoothed)
     if not run.converged:
+        gates = objective.views(run.flat)["gates"]
+        before = gates.clone()
         run.theta = run.adam.step(run.theta, found.by_theta)
         run.optimizer.step(run.flat, found.by_edges)
-        objective.gates.keep_valid(objective.views(run.flat)["gates"])
+        if undecided:
+            gates.copy_(before)
+        objective.gates.keep_valid(gates)
 
 
 def _result(run: JointRun, objective: JointObjective, interrupted: bool) -> JointTraining:

@@ -81,6 +81,7 @@ class JointModel(Protocol):
 
     weights: dict[str, tuple[int, ...]]  # names and shapes of what the squared norm keeps small
     biases: dict[str, tuple[int, ...]]
+    learns_in: int  # steps after which the gates can tell what an edge is worth
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
         """Write the parameters at the start of training, with which all rankings lose the same."""
@@ -109,6 +110,7 @@ class LinearModel:
     """
 
     biases: dict[str, tuple[int, ...]] = {}
+    learns_in = 100
 
     def __init__(self, table: Table, device: str, dtype: torch.dtype) -> None:
         d = table.n_columns
@@ -154,6 +156,8 @@ class MlpModel:
     every pass through the table is shuffled anew and cut into batches.
     """
 
+    learns_in = 200
+
     def __init__(self, table: Table, edges: Any, device: str, dtype: torch.dtype) -> None:
         d, h = table.n_columns, int(edges.hidden)
         if edges.activation not in ACTIVATIONS:
@@ -171,7 +175,8 @@ class MlpModel:
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
         """Random hidden units that nothing listens to yet."""
-        bound = parameters["input"].shape[0] ** -0.5
+        # Standardized inputs through half of the gates then have unit variance.
+        bound = (6 / parameters["input"].shape[0]) ** 0.5
         parameters["input"].uniform_(-bound, bound, generator=generator)
         parameters["hidden_bias"].uniform_(-bound, bound, generator=generator)
         parameters["output"].zero_()

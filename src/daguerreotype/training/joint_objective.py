@@ -7,13 +7,25 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from daguerreotype.arrays import FloatArray
-from daguerreotype.edges.gates import Gates
+from daguerreotype.edges.gates import BernoulliGates, Gates
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.joint_models import JointModel, LocalProblems, Parameters, Tensor
 
 JointLoss: TypeAlias = Literal["nll_ev", "nll_nv", "mse"]
+
+
+class OpenGates(BernoulliGates):
+    """Gates that never close: nothing is gained by closing one that costs nothing."""
+
+    def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
+        """Ones."""
+        return torch.ones(shape, device=device, dtype=dtype)
+
+    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Ones, whatever the noise."""
+        return torch.ones_like(parameters), torch.zeros_like(parameters)
 
 
 @dataclass(frozen=True)

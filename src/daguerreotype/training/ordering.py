@@ -28,7 +28,7 @@ class Sparsemax:
 
 @dataclass
 class SparseMap:
-    """SparseMAP by active set, each call warm-started with the solution of the last."""
+    """SparseMAP by active set, with a fixed number of iterations."""
 
     max_iter: int
 

@@ -1,0 +1,106 @@
+"""The learner with edges that are trained by gradient: joint and bilevel, killed and resumed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from daguerreotype import Daguerreotype
+from daguerreotype.edges.linear import LinearEdges
+from daguerreotype.edges.mlp import MlpEdges
+
+QUICK = {"transform": "none", "refine": False, "loss": "nll_ev", "k": 10, "max_iter": 60}
+
+
+def chain(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    y = 1.5 * x + rng.normal(size=n)
+    return np.column_stack([y, 1.5 * y + rng.normal(size=n), x])
+
+
+@pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
+@pytest.mark.parametrize("edges", [LinearEdges(), MlpEdges(hidden=5, max_iter=40)], ids=["linear", "mlp"])
+@pytest.mark.parametrize("training", ["joint", "bilevel"])
+def test_every_gradient_configuration_gives_a_dag_that_respects_its_order(operator, edges, training):
+    settings = QUICK | ({"max_iter": 3} if isinstance(edges, MlpEdges) else {})
+    model = Daguerreotype(operator, edges, training, **settings).fit(chain())
+    assert nx.is_directed_acyclic_graph(model.causal_graph_)
+    ranks = np.argsort(model.causal_order_)
+    for i, j in np.argwhere(model.adjacency_matrix_):
+        assert ranks[i] < ranks[j]
+        assert 0 < model.edge_probabilities_[i, j] <= 1
+    assert np.isfinite(model.score(chain(seed=1)))
+
+
+def test_joint_training_on_the_raw_scale_recovers_a_chain():
+    model = Daguerreotype("sparsemax", "linear", "joint", standardize=False, transform="none").fit(chain(2000))
+    assert model.adjacency_matrix_.tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0]]
+
+
+def test_joint_training_refuses_edges_that_have_no_gradient():
+    with pytest.raises(ValueError, match=r"training='joint' needs edges that are trained by gradient.*got 'gam'"):
+        Daguerreotype(training="joint").fit(chain())
+
+
+def test_joint_training_refuses_a_loss_that_it_cannot_differentiate():
+    with pytest.raises(ValueError, match="takes loss 'auto', 'nll_ev', 'nll_nv' or 'mse', got 'bic'"):
+        Daguerreotype(edges="linear", training="joint", loss="bic").fit(chain())
+
+
+@pytest.mark.parametrize("edges", ["linear", "mlp"])
+@pytest.mark.parametrize("training", ["joint", "bilevel"])
+@pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
+def test_the_papers_gradient_configurations_can_be_asked_for(operator, edges, training):
+    model = Daguerreotype.paper(operator, edges, training)
+    expected = {"bilevel": 0.01, "joint": 0.001 if operator == "sparsemax" else 0.01}[training]
+    if (edges, training) == ("mlp", "joint"):
+        expected /= 10
+    assert (model.operator, model.training, model.edges.pruning) == (operator, training, pytest.approx(expected))
+    assert (model.k, model.learning_rate, model.loss, model.refine) == (100, 0.1, "nll_ev", False)
+
+
+FIT = """
+import sys
+import numpy as np
+from daguerreotype import Daguerreotype
+from daguerreotype.training import checkpoint
+checkpoint.Checkpoint.due = lambda self, step: step % 5 == 0  # often, so that a kill finds something
+X = np.random.default_rng(0).normal(size=(200, 8)).cumsum(axis=1)
+training, path = sys.argv[1:]
+m = Daguerreotype("sparsemax", "linear", training, transform="none", loss="nll_ev", refine=False, k=30,
+                  max_iter=3000, tol=0.0, patience=3000, learning_rate=0.01)
+m.fit(X, resume=path or None)
+print(m.n_iter_, m.adjacency_matrix_.tolist(), m.theta_.tolist())
+"""
+
+
+@pytest.mark.parametrize("training", ["joint", "bilevel"])
+def test_a_fit_killed_in_the_middle_and_resumed_ends_as_one_that_was_not(training, tmp_path):
+    path = tmp_path / "fit.npz"
+    command = [sys.executable, "-c", FIT, training]
+    whole = subprocess.run([*command, ""], capture_output=True, text=True, check=True).stdout
+    process = subprocess.Popen([*command, str(path)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert path.exists()
+    resumed = subprocess.run([*command, str(path)], capture_output=True, text=True, check=True).stdout
+    assert resumed == whole
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "fit.npz"
+    model = Daguerreotype(edges="bic", **QUICK)
+    model.fit(chain(), resume=path)
+    with pytest.raises(ValueError, match="checkpoint of another training run: data differ"):
+        model.fit(chain(seed=1), resume=path)
