@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from daguerreotype.edges.base import Table
 from daguerreotype.edges.gradient import GradientEdges
@@ -42,7 +43,8 @@ def train(table, edges, operator=None, theta=None, **changes):
         "gates_held": 10,
     }
     start = np.zeros(table.n_columns) if theta is None else theta
-    return train_joint(table, edges, operator or Sparsemax(10), start, **(settings | changes))
+    with threadpool_limits(1):  # as in the learner: threads only wait for each other on problems of this size
+        return train_joint(table, edges, operator or Sparsemax(10), start, **(settings | changes))
 
 
 def dense_probs(theta, tau):

@@ -80,7 +80,7 @@ def test_weights_of_linear_edges_are_least_squares_coefficients_of_the_standardi
 @pytest.mark.parametrize("edges", ESTIMATORS)
 def test_edge_probabilities_are_sums_over_the_rankings_of_the_distribution(operator, edges):
     X = linear_data(1, 100, 5)
-    model = fit(X, operator=operator, edges=edges)
+    model = fit(X, operator=operator, edges=edges, penalty=1.5)
     direct = direct_edge_probabilities(ESTIMATORS[edges].prepare(standard_table(X)), model.order_distribution_)
     np.testing.assert_allclose(model.edge_probabilities_, direct, atol=1e-12)
 
@@ -96,7 +96,7 @@ def test_the_causal_order_is_the_mode_of_the_distribution_and_sorts_theta(operat
 @pytest.mark.parametrize("loss", ["bic", "nll_ev", EntropyLoss("maxent")])
 def test_the_loss_is_that_of_the_causal_order(loss):
     X = linear_data(2, 100, 5)
-    model = fit(X, loss=loss)
+    model = fit(X, loss=loss, penalty=1.5)
     direct = direct_loss(
         ESTIMATORS["bic"].prepare(standard_table(X)), make_loss(loss, 1.5), model.causal_order_, 100
     )
@@ -310,3 +310,13 @@ def test_ctrl_c_while_refining_keeps_the_best_order_so_far_and_says_so(caplog):
     assert "interrupted while refining: the best order so far is kept" in caplog.text
     assert model.loss_ <= fit(X, edges="lars", operator="fixed", init=settings["init"]).loss_
     assert nx.is_directed_acyclic_graph(model.causal_graph_)
+
+
+def test_without_a_penalty_parents_are_priced_by_the_extended_bic():
+    X = linear_data(4, 200, 6)
+    model = fit(X, edges="bic", loss="bic")
+    explicit = fit(X, edges=BicEdges(penalty=1.0, gamma=1.0), loss="bic", penalty=1.0)
+    np.testing.assert_array_equal(model.adjacency_matrix_, explicit.adjacency_matrix_)
+    assert model.loss_ == explicit.loss_
+    linear = fit(X, edges="bic", loss="bic", penalty=1 + 2 * np.log(6) / np.log(200))  # one column per parent
+    assert model.loss_ == pytest.approx(linear.loss_)

@@ -145,11 +145,6 @@ def _file_of(resume: Path | None, transform: Transform, n_candidates: int) -> Pa
     return resume.with_name(f"{resume.name}.{transform.name}")
 
 
-def extended_bic(n_rows: int, d: int) -> float:
-    """What BIC is multiplied with so that chance finds no more parents when there are more columns to try."""
-    return 1.0 + float(np.log(d) / np.log(n_rows))
-
-
 def canonical_columns(values: FloatArray) -> IntArray:
     """Columns in an order that neither renumbering them nor shuffling the rows changes.
 

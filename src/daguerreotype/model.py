@@ -19,7 +19,7 @@ from daguerreotype.columns import check_columns, check_finite, check_frame, chec
 from daguerreotype.edges import make_estimator
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.registry import gradient_edges
-from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, extended_bic, learn_scales
+from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_scales
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.learn import Schedule
@@ -74,8 +74,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
     penalty : float or None
         Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
-        BIC; 2 gives fewer edges, and fewer wrong ones. None takes 1 + log(d) / log(n), the extended BIC (Chen
-        and Chen 2008): the more columns, the more could be parents by chance. ``penalty_`` says what it was.
+        BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
+        extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance.
     standardize : bool
         Scale columns to variance one. Leave it on unless all columns share one natural scale.
     transform : {"auto", "none", "log", "yeo-johnson"}
@@ -128,8 +128,6 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         The change of scale that was used.
     criterion_ : str or callable
         The loss that was used.
-    penalty_ : float
-        The penalty that was used.
     history_ : FitHistory
         What training saw.
     n_iter_ : int
@@ -266,9 +264,6 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             operator=self.operator,
             columns=columns,
         )
-        self.penalty_ = (
-            extended_bic(*values.shape) if self.penalty is None else check_positive(self.penalty, "penalty")
-        )
         parts = self._parts(tau, resume)
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
@@ -306,7 +301,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def _parts(self, tau: Callable[[int], float], resume: str | os.PathLike[str] | None) -> Parts:
         """What the settings stand for, after all checks."""
-        estimator = make_estimator(self.edges, penalty=self.penalty_, seed=self.random_state or 0)
+        extended = self.penalty is None
+        penalty = 1.0 if extended else check_positive(self.penalty, "penalty")
+        estimator = make_estimator(
+            self.edges, penalty=penalty, gamma=1.0 if extended else 0.0, seed=self.random_state or 0
+        )
         joint_loss = self._joint_loss(estimator)
         schedule = Schedule(
             tau=tau,
@@ -322,8 +321,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         )
         return Parts(
             estimator=estimator,
-            loss=make_loss(joint_loss or self.loss, self.penalty_),
-            non_gaussian_loss=make_loss("entropy", self.penalty_)
+            loss=make_loss(joint_loss or self.loss, penalty),
+            non_gaussian_loss=make_loss("entropy", penalty)
             if self.loss == "auto" and joint_loss is None
             else None,
             operator=make_operator(self.operator, self.k),

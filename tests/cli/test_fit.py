@@ -175,7 +175,7 @@ class Fitted:
             self.causal_graph_.add_edge(cause, effect, weight=weight, probability=probability)
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
-        self.edges, self.operator, self.penalty_, self.random_state = "bic", "sparsemax", 1.0, 0
+        self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
         self.transform, self.transform_ = "auto", "log"
 
 

@@ -22,10 +22,10 @@ def random_columns(rng, d, stride, n):
     return columns / np.maximum(columns.std(0), 1e-12), widths
 
 
-def trees_of(columns, widths, penalty=1.0):
+def trees_of(columns, widths, penalty=1.0, gamma=0.0):
     n = columns.shape[0]
     flat = columns.reshape(n, -1)
-    return GrowShrinkTrees(flat.T @ flat / n, widths, n, penalty)
+    return GrowShrinkTrees(flat.T @ flat / n, widths, n, penalty, gamma)
 
 
 def variance_by_least_squares(columns, target, used):
@@ -37,13 +37,13 @@ def variance_by_least_squares(columns, target, used):
     return np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
 
 
-def grow_shrink(columns, widths, target, predecessors, penalty):
+def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
     """The slow search: every option refitted, the best one taken."""
-    n = columns.shape[0]
+    n, d = columns.shape[:2]
 
     def score(used):
-        dof = sum(used.values())
-        return n * np.log(variance_by_least_squares(columns, target, used)) + penalty * np.log(n) * dof
+        price = penalty * np.log(n) * sum(used.values()) + 2 * gamma * np.log(d) * sum(map(bool, used.values()))
+        return n * np.log(variance_by_least_squares(columns, target, used)) + price
 
     def improve(used, sizes_of):
         while True:
@@ -59,21 +59,24 @@ def grow_shrink(columns, widths, target, predecessors, penalty):
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
-@pytest.mark.parametrize("penalty", [0.3, 1.0, 2.0])
-def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, penalty):
+@pytest.mark.parametrize(("penalty", "gamma"), [(0.3, 0.0), (1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.5, 0.3)])
+def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, penalty, gamma):
     for seed in range(40):
         rng = np.random.default_rng(seed)
         d = int(rng.integers(3, 8))
         columns, widths = random_columns(rng, d, stride, int(rng.integers(30, 200)))
-        trees = trees_of(columns, widths, penalty)
+        trees = trees_of(columns, widths, penalty, gamma)
         for _ in range(5):  # later walks meet trees that earlier ones have grown
             target, *rest = rng.permutation(d)
             predecessors = np.sort(rest[: rng.integers(0, d)])
-            expected = grow_shrink(columns, widths, target, predecessors, penalty)
+            expected = grow_shrink(columns, widths, target, predecessors, penalty, gamma)
             parents, used, variance, dof = trees.fit(target, predecessors)
+            cost = penalty * np.log(columns.shape[0]) * sum(expected.values()) + 2 * gamma * np.log(d) * len(
+                expected
+            )
+            assert dof == pytest.approx(cost / (penalty * np.log(columns.shape[0])))
             assert dict(zip(parents.tolist(), used.tolist(), strict=True)) == expected
             assert variance == pytest.approx(variance_by_least_squares(columns, target, expected), rel=1e-9)
-            assert dof == sum(expected.values())
 
 
 @settings(max_examples=60, deadline=None)

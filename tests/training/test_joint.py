@@ -209,7 +209,8 @@ def test_of_two_columns_of_equal_noise_the_cause_comes_first(operator, gates, ca
     values = rng.normal(size=(500, 2))
     values[:, 1 - cause] += 1.5 * values[:, cause]
     edges = Linear(pruning=0.05, gates=gates)
-    found = train(centred_table(values), edges, operator, max_iter=300, gates_held=None)
+    # At a slower rate theta averages over many samples of the gates before it settles.
+    found = train(centred_table(values), edges, operator, rate=0.02, max_iter=400, gates_held=None)
     np.testing.assert_array_equal(found.best_order, [cause, 1 - cause])
     assert found.weights[cause, 1 - cause] == pytest.approx(1.5, abs=0.15)
 

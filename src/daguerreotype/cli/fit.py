@@ -18,6 +18,8 @@ class Edges(StrEnum):
     BIC = "bic"
     LARS = "lars"
     LASSO = "lasso"
+    LINEAR = "linear"
+    MLP = "mlp"
 
 
 class Operator(StrEnum):
@@ -51,7 +53,7 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="How parents are chosen. gam: smooth effects of any shape; bic: linear, the fastest for many "
-            "columns; lars: as in the paper; lasso.",
+            "columns; lars: as in the paper; lasso; linear and mlp: trained by gradient (needs torch).",
         ),
     ] = Edges.GAM,
     operator: Annotated[
@@ -72,7 +74,7 @@ def fit(
         float | None,
         typer.Option(
             metavar="X",
-            show_default="1 + log(columns) / log(rows)",
+            show_default="extended BIC",
             help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,

@@ -75,7 +75,7 @@ def to_json(outcome: Outcome) -> str:
             "edges": model.edges,
             "operator": model.operator,
             "transform": model.transform,
-            "penalty": model.penalty_,
+            "penalty": model.penalty,
             "seed": model.random_state,
         },
         "edges": outcome.edges,

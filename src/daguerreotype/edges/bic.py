@@ -19,6 +19,9 @@ class BicEdges:
     ----------
     penalty : float
         Multiplies the BIC term. 1 is BIC; 1.5 to 2 gives sparser graphs with fewer false edges.
+    gamma : float
+        Adds 2 gamma log(d) to the price of every parent: the extended BIC (Chen and Chen 2008), for many columns.
+        A fit's ``dof`` then counts this too, in units of a degree of freedom.
 
     Examples
     --------
@@ -31,21 +34,22 @@ class BicEdges:
     array([2.])
     """
 
-    def __init__(self, penalty: float = 1.0) -> None:
+    def __init__(self, penalty: float = 1.0, gamma: float = 0.0) -> None:
         self.penalty = penalty
+        self.gamma = gamma
 
     def prepare(self, table: Table) -> "BicModels":
         """Take the second moments of ``table``; the rows are not needed again but for residuals."""
-        return BicModels(table, self.penalty)
+        return BicModels(table, self.penalty, self.gamma)
 
 
 class BicModels:
     """Linear local fits of one table; every fit shares the search trees of its target."""
 
-    def __init__(self, table: Table, penalty: float) -> None:
+    def __init__(self, table: Table, penalty: float, gamma: float = 0.0) -> None:
         self._values = table.values
         widths = np.ones(table.n_columns, dtype=np.int64)
-        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty)
+        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma)
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""

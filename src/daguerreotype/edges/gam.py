@@ -42,6 +42,9 @@ class GamEdges:
         freedom. 2 is a cubic polynomial; more follow wilder curves and need more rows.
     penalty : float
         Multiplies the BIC term. 1 is BIC; 1.5 to 2 gives sparser graphs with fewer false edges.
+    gamma : float
+        Adds 2 gamma log(d) to the price of every parent: the extended BIC (Chen and Chen 2008), for many columns.
+        A fit's ``dof`` then counts this too, in units of a degree of freedom.
 
     Examples
     --------
@@ -55,19 +58,20 @@ class GamEdges:
     array([ 0.7, -0.3,  0.7])
     """
 
-    def __init__(self, n_knots: int = 4, penalty: float = 1.0) -> None:
+    def __init__(self, n_knots: int = 4, penalty: float = 1.0, gamma: float = 0.0) -> None:
         self.n_knots = n_knots
         self.penalty = penalty
+        self.gamma = gamma
 
     def prepare(self, table: Table) -> "GamModels":
         """Lay out the basis columns of ``table`` and take their second moments."""
-        return GamModels(table, self.n_knots, self.penalty)
+        return GamModels(table, self.n_knots, self.penalty, self.gamma)
 
 
 class GamModels:
     """Additive local fits of one table; every fit shares the search trees of its target."""
 
-    def __init__(self, table: Table, n_knots: int, penalty: float) -> None:
+    def __init__(self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0) -> None:
         if not isinstance(n_knots, int | np.integer) or n_knots < 2:
             raise ValueError(f"n_knots is {n_knots!r}, expected a whole number of at least 2, the two ends.")
         self._names = table.names
@@ -81,7 +85,7 @@ class GamModels:
                 basis[:, i, 1 : widths[i]] = bend(spline, table.values[:, i])
         self._basis = basis.reshape(table.n_rows, -1)  # (n, d * stride)
         moments = self._basis.T @ self._basis / table.n_rows
-        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty)
+        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma)
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""

@@ -17,7 +17,7 @@ TOLERANCE = 1e-10  # share of a column's variance below which what is left of it
 
 
 class Problem(NamedTuple):
-    """What the local scores depend on: n log(variance) + price * dof, to be minimised.
+    """What the local scores depend on: n log(variance) + price * columns + entry * parents, to be minimised.
 
     Attributes
     ----------
@@ -33,6 +33,8 @@ class Problem(NamedTuple):
         Number of observations n.
     price : float
         Cost of one degree of freedom, penalty * log(n).
+    entry : float
+        Cost of a parent beside its columns, 2 gamma log(d).
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
     """
@@ -43,6 +45,7 @@ class Problem(NamedTuple):
     widths: IntArray
     n_rows: float
     price: float
+    entry: float
     max_dof: int
 
 
@@ -141,14 +144,16 @@ def find_steps(problem: Problem, path: Path, target: int, steps: Steps) -> int:
     stride = problem.blocks.shape[1]
     floor = variance_floor(problem, target)
     variance = max(path.within[target * stride, 0], floor)
-    least = variance * -np.expm1(-problem.price / problem.n_rows)  # what one dof must explain to pay
+    # What one more column of a parent, or a new parent of one column, must explain to pay.
+    least = variance * -np.expm1(-problem.price / problem.n_rows)
+    least_new = variance * -np.expm1(-(problem.price + problem.entry) / problem.n_rows)
     free = problem.max_dof
     for owner in range(path.used.size):
         free -= path.used[owner]
     if free < 1:
         return 0
     if stride == 1:
-        return _find_linear(problem, path, target, steps, least, variance - floor)
+        return _find_linear(problem, path, target, steps, least_new, variance - floor)
     return _find_blocks(problem, path, target, steps, least, floor, free)
 
 
@@ -202,6 +207,8 @@ def _find_blocks(
             if (a == 0 or a == width - 1) and explained > least and size <= free:
                 left = max(variance - explained, floor)
                 gain = problem.n_rows * np.log(variance / left) - problem.price * size
+                if used == 0:
+                    gain -= problem.entry
                 if gain > best:
                     best = gain
                     kind = LINEAR if a == 0 else (BLOCK if used == 0 else BEND)

@@ -12,8 +12,8 @@ from daguerreotype.edges.regressor import RegressorEdges
 NAMED = ("gam", "bic", "lars", "lasso", "linear", "mlp")
 
 
-def make_estimator(edges: Any, *, penalty: float = 1.0, seed: int = 0) -> EdgeEstimator:
-    """The estimator behind ``edges``; ``penalty`` goes to those that have one."""
+def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed: int = 0) -> EdgeEstimator:
+    """The estimator behind ``edges``; ``penalty`` and ``gamma`` go to those that have them."""
     if isinstance(edges, str):
         if edges not in NAMED:
             raise ValueError(
@@ -21,9 +21,9 @@ def make_estimator(edges: Any, *, penalty: float = 1.0, seed: int = 0) -> EdgeEs
                 f"with prepare(table), got {edges!r}."
             )
         if edges == "bic":
-            return BicEdges(penalty=penalty)
+            return BicEdges(penalty=penalty, gamma=gamma)
         if edges == "gam":
-            return GamEdges(penalty=penalty)
+            return GamEdges(penalty=penalty, gamma=gamma)
         if edges in ("linear", "mlp"):
             return gradient_edges(edges, random_state=seed)
         return LarsEdges() if edges == "lars" else LassoEdges()

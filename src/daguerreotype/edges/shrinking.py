@@ -139,6 +139,8 @@ def shrink(problem: Problem, target: int, owners: IntArray, used: IntArray) -> f
             for kept in range(min(used[i], 2)):  # nothing, or the linear column of a block
                 rise = rise_without(inverse, beta, starts[i] + kept, starts[i] + used[i])
                 gain = problem.price * (used[i] - kept) - problem.n_rows * np.log((now + rise) / now)
+                if kept == 0:
+                    gain += problem.entry
                 if gain > best:
                     best, choice, keep = gain, i, kept
         if choice < 0:

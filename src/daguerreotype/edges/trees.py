@@ -31,9 +31,13 @@ class GrowShrinkTrees:
         Number of observations.
     penalty : float
         Multiplies the BIC term.
+    gamma : float
+        Adds 2 gamma log(d) to the price of every parent.
     """
 
-    def __init__(self, moments: FloatArray, widths: IntArray, n_rows: int, penalty: float) -> None:
+    def __init__(
+        self, moments: FloatArray, widths: IntArray, n_rows: int, penalty: float, gamma: float = 0.0
+    ) -> None:
         if not (np.isfinite(penalty) and penalty > 0):
             raise ValueError(
                 f"penalty is {penalty!r}, expected a positive number; it multiplies the BIC term: 1 is BIC."
@@ -49,6 +53,7 @@ class GrowShrinkTrees:
             widths=widths,
             n_rows=float(n_rows),
             price=penalty * float(np.log(n_rows)),
+            entry=2.0 * gamma * float(np.log(d)),
             max_dof=max(n_rows - 3, 0),
         )
         self._pools, self._path, self._walker = _nodes(16 * d, d // 64 + 1), _start(d, stride), _rest(d)

@@ -68,6 +68,16 @@ class Walker(NamedTuple):
 
 
 @kernel
+def cost_in_dof(problem: Problem, used: IntArray) -> float:
+    """Columns in use, and what their owners cost beside them in units of a column."""
+    cost = 0.0
+    for i in range(used.size):
+        if used[i] > 0:
+            cost += used[i] + problem.entry / problem.price
+    return cost
+
+
+@kernel
 def contains(bits: IntArray, member: int) -> bool:
     """Whether ``member`` is in the set."""
     return bool((bits[member >> 6] >> (member & 63)) & 1)
@@ -192,7 +202,7 @@ def walk(problem: Problem, pools: Pools, path: Path, walker: Walker, target: int
     if np.isnan(pools.variance[node]):
         owners, used = parents_of(problem, pools, walker)
         pools.variance[node] = shrink(problem, target, owners, used)
-        pools.dof[node] = used.sum()
+        pools.dof[node] = cost_in_dof(problem, used)
     return node
 
 
@@ -206,7 +216,7 @@ def walk_once(
         include(walker.allowed, predecessor)
     end = walk(problem, pools, path, walker, target)
     owners, used = parents_of(problem, pools, walker)
-    if end >= 0 and used.sum() != pools.dof[end]:
+    if end >= 0 and cost_in_dof(problem, used) != pools.dof[end]:
         shrink(problem, target, owners, used)  # rarely asked for: cheaper to repeat than to store
     return end, owners, used
 
