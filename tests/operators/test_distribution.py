@@ -18,7 +18,9 @@ def test_orders_list_the_nodes_by_rank(distribution):
 
 
 def test_the_mode_is_the_order_of_the_largest_probability(distribution):
-    assert (distribution.mode == distribution.orders[np.argmax(distribution.probs)]).all()
+    likeliest = np.argmax(distribution.probs.round(9))
+    assert (distribution.mode == distribution.orders[likeliest]).all()
+    assert distribution.probs[distribution.mode_index] >= distribution.probs.max() - 1e-9
 
 
 def test_order_probabilities_are_sums_over_the_rankings(distribution):

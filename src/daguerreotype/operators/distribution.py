@@ -11,6 +11,7 @@ from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.rankings import ranks_to_order
 
 SHOWN = 5
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +52,14 @@ class OrderDistribution:
         return ranks_to_order(self.ranks)
 
     @property
+    def mode_index(self) -> int:
+        """Row of the most probable ranking; the first of them if several are, but for rounding."""
+        return int(np.argmax(self.probs >= self.probs.max() - ROUNDING))
+
+    @property
     def mode(self) -> IntArray:
-        """The order (d,) of the most probable ranking; the first of them if several are."""
-        return ranks_to_order(self.ranks[np.argmax(self.probs)])
+        """The order (d,) of the most probable ranking."""
+        return ranks_to_order(self.ranks[self.mode_index])
 
     @property
     def mean_ranks(self) -> FloatArray:
@@ -95,7 +101,7 @@ class OrderDistribution:
         return int(self.probs.size)
 
     def __repr__(self) -> str:
-        best = np.argsort(-self.probs, kind="stable")[:SHOWN]
+        best = np.argsort(-self.probs.round(12), kind="stable")[:SHOWN]
         lines = [
             f"OrderDistribution of {len(self)} ranking{'s' if len(self) > 1 else ''} of "
             f"{self.n_nodes} nodes, entropy {abs(self.entropy):.3f}"

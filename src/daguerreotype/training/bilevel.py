@@ -79,7 +79,7 @@ def train_bilevel(
             temperature = tau(iteration)
             distribution = operator(state.theta, temperature)
             losses = scores.losses(distribution)
-            mode = int(np.argmax(distribution.probs))
+            mode = distribution.mode_index
             if losses[mode] <= state.best_loss + ROUNDING:  # of equal modes the latest: theta has settled
                 state.best_loss = min(state.best_loss, float(losses[mode]))
                 state.best_theta = state.theta.copy()

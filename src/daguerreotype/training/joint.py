@@ -165,7 +165,7 @@ def _step(
             f"the objective of joint training is {found.objective} after {len(run.steps)} steps: lower the "
             "learning_rate of the edges, or choose dtype='float64'."
         )
-    mode = int(np.argmax(distribution.probs))
+    mode = distribution.mode_index
     last = run.steps[-1] if run.steps else None
     shared, computed = (last.hits, last.misses) if last else (0, 0)
     shared += len(distribution) * d - found.n_computed
