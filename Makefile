@@ -8,7 +8,7 @@ EXTRAS := torch,dev
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install check test demo bench clean
+.PHONY: help install check test demo bench fresh-kernels clean
 
 help:
 	@echo "make demo   set up .venv and learn the Sachs network that ships with the package"
@@ -19,6 +19,7 @@ help:
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt Makefile
+	@echo "setting up $(VENV); this takes a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	touch $(STAMP)
@@ -37,6 +38,9 @@ demo: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/operators.py
+
+fresh-kernels:
+	find src -name "*.nbi" -delete -o -name "*.nbc" -delete
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -32,24 +32,17 @@ def _unit_scale(d: int) -> float:
 
 
 @kernel
-def _insertion_sort(keys: FloatArray, order: IntArray, first: int, end: int) -> None:
-    """Sort the slice ``order[first:end]`` of indices by their keys."""
-    for i in range(first + 1, end):
-        item = order[i]
-        key = keys[item]
-        j = i - 1
-        while j >= first and keys[order[j]] > key:
-            order[j + 1] = order[j]
-            j -= 1
-        order[j + 1] = item
-
-
-@kernel
 def sort_block(keys: FloatArray, order: IntArray, scratch: IntArray, first: int, end: int) -> None:
     """Merge sort of ``order[first:end]`` by keys; stable."""
     run = 12
-    for start in range(first, end, run):
-        _insertion_sort(keys, order, start, min(start + run, end))
+    for start in range(first, end, run):  # short runs by insertion
+        for i in range(start + 1, min(start + run, end)):
+            item = order[i]
+            j = i - 1
+            while j >= start and keys[order[j]] > keys[item]:
+                order[j + 1] = order[j]
+                j -= 1
+            order[j + 1] = item
     while run < end - first:
         for start in range(first, end, 2 * run):
             middle, stop = min(start + run, end), min(start + 2 * run, end)
@@ -144,15 +137,6 @@ def _residual(target: FloatArray, units: FloatArray, weights: FloatArray, m: int
     return largest
 
 
-@algebra_kernel
-def _products(units: FloatArray, target: FloatArray, m: int) -> float:
-    """<u_m, target>."""
-    total = 0.0
-    for j in range(target.size):
-        total += units[m, j] * target[j]
-    return total
-
-
 @kernel
 def _affine_minimiser(
     factor: FloatArray, half_products: FloatArray, half_ones: FloatArray, m: int, weights: FloatArray
@@ -232,7 +216,10 @@ def decompose(
             if iterations <= n_initial:
                 continue
             break
-        products[m] = half_products[m] = _products(units, goal, m)
+        products[m] = 0.0
+        for j in range(d):
+            products[m] += units[m, j] * goal[j]
+        half_products[m] = products[m]
         half_ones[m] = 1.0
         weights[m] = 0.0 if m > 0 else 1.0
         m += 1
@@ -269,18 +256,11 @@ def decompose(
     return m, weights, ranks, factor
 
 
-@kernel
 def support_factor(ranks: IntArray) -> FloatArray:
     """Cholesky factor of <u_i, u_j> + 1 of affinely independent rankings (m, d)."""
-    m, d = ranks.shape
-    scale = _unit_scale(d)
-    units = np.empty((m, d))
-    factor = np.empty((m, m))
-    for i in range(m):
-        for j in range(d):
-            units[i, j] = (ranks[i, j] - 0.5 * (d - 1)) * scale
-        _append_to_factor(factor, units, i)
-    return factor
+    d = ranks.shape[1]
+    units = (ranks - 0.5 * (d - 1)) * _unit_scale(d)
+    return np.linalg.cholesky(units @ units.T + 1.0)
 
 
 @kernel

@@ -48,12 +48,6 @@ class PeelPullback:
 
 
 @kernel
-def _merge_time(now: float, gap: float, left_size: int, right_size: int) -> float:
-    """When a gap that is still ``gap`` wide will have vanished."""
-    return now + 2.0 * gap / (left_size + right_size)
-
-
-@kernel
 def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool, FloatArray, IntArray, IntArray]:
     """Number of rankings, whether mergers coincide, probs, ranks, the gaps in order of merging."""
     d = eta.size
@@ -77,7 +71,7 @@ def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool
     size = 0
     for block in range(starts.size - 1):
         for i in range(starts[block], starts[block + 1] - 1):
-            due[i] = _merge_time(0.0, eta[i + 1] - eta[i], 1, 1)
+            due[i] = eta[i + 1] - eta[i]
             heap_push(keys, items, size, due[i], i, -1)
             size += 1
 
@@ -113,13 +107,13 @@ def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool
         if left > 0 and due[left - 1] < np.inf:
             beyond = left - lo[left - 1]
             gap = 0.5 * (due[left - 1] - now) * (beyond + old_left)
-            due[left - 1] = _merge_time(now, gap, beyond, new)
+            due[left - 1] = now + 2.0 * gap / (beyond + new)
             heap_push(keys, items, size, due[left - 1], left - 1, -1)
             size += 1
         if right + 1 < d and due[right] < np.inf:
             beyond = hi[right + 1] - right
             gap = 0.5 * (due[right] - now) * (beyond + old_right)
-            due[right] = _merge_time(now, gap, beyond, new)
+            due[right] = now + 2.0 * gap / (beyond + new)
             heap_push(keys, items, size, due[right], right, -1)
             size += 1
         hi[left], lo[right] = right, left
