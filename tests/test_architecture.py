@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "progress": {"training"},
     "model": LEAVES
     | {"operators", "result", "edges", "training", "graphs", "knowledge", "persistence"}
-    | {"columns", "transforms", "fitted", "progress"},
+    | {"columns", "transforms", "fitted", "progress", "paper"},
+    "paper": {"edges"},
     "arrays": set(),
 }
 # The only modules that import torch as they load; they are themselves imported where they are used.

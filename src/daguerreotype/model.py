@@ -18,24 +18,15 @@ from daguerreotype.arrays import FloatArray
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
 from daguerreotype.edges.gradient import GradientEdges
-from daguerreotype.edges.registry import gradient_edges
 from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_scales
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
+from daguerreotype.paper import paper_settings
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.learn import Schedule
 from daguerreotype.training.losses import make_loss
 from daguerreotype.training.ordering import make_operator, make_start, make_temperature
 
 logger = logging.getLogger("daguerreotype")
-
-# Lambda of the paper's configurations, by edges and training, for each operator.
-PAPER_EDGES: dict[tuple[str, str], dict[str, float]] = {
-    ("lars", "bilevel"): {},
-    ("linear", "bilevel"): {"sparsemax": 0.01, "sparsemap": 0.01},
-    ("mlp", "bilevel"): {"sparsemax": 0.01, "sparsemap": 0.01},
-    ("linear", "joint"): {"sparsemax": 0.001, "sparsemap": 0.01},
-    ("mlp", "joint"): {"sparsemax": 0.0001, "sparsemap": 0.001},
-}
 
 
 class Daguerreotype(BaseEstimator):  # type: ignore[misc]
@@ -208,27 +199,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS; lambda is 0.01 in bilevel
         training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax) and 0.001 or 0.0001 (mlp).
         """
-        if operator not in ("sparsemax", "sparsemap") or (edges, training) not in PAPER_EDGES:
-            known = ", ".join(f"{name} {mode}" for name, mode in PAPER_EDGES)
-            raise ValueError(
-                f"the paper has operators 'sparsemax' and 'sparsemap' with edges and training {known}; got "
-                f"{operator!r} with {edges!r} {training!r}."
-            )
-        settings: dict[str, Any] = {
-            "edges": edges,
-            "k": 100,
-            "tau": 1.0,
-            "loss": "nll_ev",
-            "transform": "none",
-            "refine": False,
-            "learning_rate": 0.05 if (operator, edges) == ("sparsemax", "lars") else 0.1,
-            "l2_theta": 0.0005,
-            "max_iter": 5000,
-            "tol": 1e-5,
-            "patience": 50,
-        }
-        if edges != "lars":
-            settings["edges"] = gradient_edges(edges, pruning=PAPER_EDGES[edges, training][operator])
+        settings = paper_settings(operator, edges, training)
         return cls(operator, training=training, **(settings | changes))
 
     def fit(self, X: Any, y: None = None, *, resume: str | os.PathLike[str] | None = None) -> Self:

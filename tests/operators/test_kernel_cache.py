@@ -11,9 +11,9 @@ import pytest
 import daguerreotype
 
 CALL = (
-    "from daguerreotype.operators import k_best_rankings, k_best\n"
+    "from daguerreotype.operators import k_best_rankings, ranking_search\n"
     "k_best_rankings([0.0, 1.0], 2)\n"
-    "stats = k_best._search.stats\n"
+    "stats = ranking_search.search.stats\n"
     "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
 )
 

@@ -1,0 +1,238 @@
+r"""How are the k best rankings found? Best-first search of the tree of canonical parents.
+
+Sort theta once and write a permutation as the sequence s of sorted indices by position; the identity is
+the best. Undoing the first descent of any other s (the first f with s[f] > s[f+1]) gives a permutation
+whose score is no lower: its canonical parent. So the permutations form a tree rooted at the identity, and a
+best-first search of that tree meets each of them once. The children of s are the swaps at positions r < f,
+and the swap at f+1 when s[f+1] < s[f+2] and s[f] < s[f+2].
+
+Only the positions that a path has touched are stored with a search node: before the first touched position
+s is the identity, so the cheapest untouched swaps are read off one list, sorted once.
+"""
+
+import numpy as np
+
+from daguerreotype.operators.checks import BoolArray, FloatArray, IntArray
+from daguerreotype.operators.heap import heap_pop, heap_push, heap_replace_top
+from daguerreotype.operators.kernel import kernel
+
+
+@kernel
+def _grown(array: IntArray, size: int) -> IntArray:
+    """The array itself, or a copy with room for at least ``size`` entries."""
+    if array.size >= size:
+        return array
+    larger = np.empty(max(size, 2 * array.size), dtype=np.int64)
+    for i in range(array.size):
+        larger[i] = array[i]
+    return larger
+
+
+@kernel
+def search(
+    nodes: IntArray, scores: FloatArray, k: int, max_loss: float, blocked: BoolArray, seed: int
+) -> tuple[int, float, IntArray, FloatArray, IntArray, IntArray]:
+    """Best-first search of the tree, from the nodes sorted by score."""
+    d = nodes.size
+    theta = np.empty(d)  # sorted
+    ranks = np.empty((k, d), dtype=np.int64)
+    losses = np.empty(k)
+    parents = np.empty(k, dtype=np.int64)
+    swaps = np.empty((k, 2), dtype=np.int64)
+    # Search node i touched the positions places[start[i]:start[i + 1]], ascending; standing says what stands
+    # there, as sorted indices.
+    start = np.empty(k + 1, dtype=np.int64)
+    places = np.empty(8 * k, dtype=np.int64)
+    standing = np.empty(8 * k, dtype=np.int64)
+    best_score = 0.0
+    for p in range(d):
+        ranks[0, nodes[p]] = p
+        theta[p] = scores[nodes[p]]
+        best_score += (p + 1) * theta[p]
+    losses[0] = 0.0
+    parents[0] = swaps[0, 0] = swaps[0, 1] = -1
+    start[0] = start[1] = 0
+
+    # `cheap` holds the swaps of the root by increasing gap, as many as can matter; the root's children are
+    # read off it one by one. A later candidate is a (parent, position) pair, numbered as it is met, and waits
+    # in the frontier, a heap. `kept`, a heap of negated losses, holds the k - 1 best met so far; once it is
+    # full its top bounds what can still matter.
+    cheap, kept = _cheapest_swaps(theta, k - 1, max_loss, blocked)
+    n_kept = cheap.size
+    bound = min(max_loss, -kept[0]) if n_kept == k - 1 else max_loss
+    next_cheap = 0
+    frontier = np.empty(4 * k)
+    frontier_items = np.empty(4 * k, dtype=np.int64)
+    origin = np.empty(4 * k, dtype=np.int64)
+    position = np.empty(4 * k, dtype=np.int64)
+    n_frontier = n_met = 0
+    m = 1
+    while m < k:
+        # The next best ranking: its parent's, with two neighbours swapped.
+        parent, r = 0, -1
+        if next_cheap < cheap.size:
+            r = cheap[next_cheap]
+            losses[m] = theta[r + 1] - theta[r]
+        if n_frontier > 0 and (r < 0 or frontier[0] < losses[m]):
+            parent, r = origin[frontier_items[0]], position[frontier_items[0]]
+            losses[m] = frontier[0]
+            heap_pop(frontier, frontier_items, n_frontier, seed)
+            n_frontier -= 1
+        elif r >= 0:
+            next_cheap += 1
+        else:
+            break
+        room = start[m] + start[parent + 1] - start[parent] + 2
+        if room > places.size:
+            places = _grown(places, room)
+            standing = _grown(standing, room)
+        start[m + 1], left, right = _touch(places, standing, start[parent], start[parent + 1], start[m], r)
+        parents[m] = parent
+        for j in range(d):
+            ranks[m, j] = ranks[parent, j]
+        ranks[m, nodes[left]], ranks[m, nodes[right]] = r + 1, r
+        swaps[m, 0], swaps[m, 1] = nodes[left], nodes[right]
+
+        # Its children: cheap swaps before the first touched position, then those near the touched ones.
+        first, end, descent = start[m], start[m + 1], r
+        head = places[first]
+        n_offers = cheap.size + descent - head + 2
+        if n_met + n_offers > origin.size:
+            origin = _grown(origin, n_met + n_offers)
+            position = _grown(position, n_met + n_offers)
+            frontier_items = _grown(frontier_items, n_met + n_offers)
+            larger = np.empty(frontier_items.size)
+            for j in range(n_frontier):
+                larger[j] = frontier[j]
+            frontier = larger
+        offer = 0
+        while offer < n_offers:
+            if offer < cheap.size:
+                r = cheap[offer]
+                loss = losses[m] + (theta[r + 1] - theta[r])
+                if loss >= bound:
+                    offer = cheap.size  # the other cheap swaps cost more
+                    continue
+                offer += 1
+                if r >= head - 1:
+                    continue
+            else:
+                r = head - 1 + offer - cheap.size
+                offer += 1
+                if r == descent:
+                    r += 1  # the descent itself would lead back; the position behind it is the last child
+                usable, left, right = _near_swap(r, descent, d, places, standing, first, end)
+                loss = losses[m] + (theta[right] - theta[left])
+                if not usable or loss >= bound or (blocked.size > 0 and blocked[left, right]):
+                    continue
+            origin[n_met], position[n_met] = m, r
+            heap_push(frontier, frontier_items, n_frontier, loss, n_met, seed)
+            n_frontier += 1
+            n_met += 1
+            if n_kept < k - 1:
+                _push_key(kept, n_kept, -loss)
+                n_kept += 1
+            else:
+                _replace_key(kept, n_kept, -loss)
+            if n_kept == k - 1:
+                bound = min(max_loss, -kept[0])
+        m += 1
+    return m, best_score, ranks, losses, parents, swaps
+
+
+@kernel
+def _cheapest_swaps(
+    theta: FloatArray, count: int, max_loss: float, blocked: BoolArray
+) -> tuple[IntArray, FloatArray]:
+    """Positions of at most ``count`` smallest gaps of sorted scores, by size; and a heap of negated gaps."""
+    keys = np.empty(count + 1)
+    items = np.empty(count + 1, dtype=np.int64)
+    size = 0
+    bound = max_loss
+    for r in range(theta.size - 1):
+        gap = theta[r + 1] - theta[r]
+        if gap >= bound or (blocked.size > 0 and blocked[r, r + 1]):
+            continue
+        # A heap on negated gaps: the largest of those kept is on top.
+        if size < count:
+            heap_push(keys, items, size, -gap, r, -1)
+            size += 1
+        else:
+            heap_replace_top(keys, items, size, -gap, r, -1)
+        if size == count:
+            bound = -keys[0]
+    found = np.empty(size, dtype=np.int64)
+    kept = np.empty(count + 1)
+    for left_over in range(size, 0, -1):
+        found[left_over - 1] = items[0]
+        kept[size - left_over] = keys[0]  # an ascending array is a heap
+        heap_pop(keys, items, left_over, -1)
+    return found, kept
+
+
+@kernel
+def _push_key(keys: FloatArray, size: int, key: float) -> None:
+    """Insert a key into a heap of keys alone."""
+    hole = size
+    while hole > 0 and key < keys[(hole - 1) >> 1]:
+        keys[hole] = keys[(hole - 1) >> 1]
+        hole = (hole - 1) >> 1
+    keys[hole] = key
+
+
+@kernel
+def _replace_key(keys: FloatArray, size: int, key: float) -> None:
+    """Put a key in the place of the smallest of a heap of keys alone."""
+    hole = 0
+    child = 1
+    while child < size:
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[hole] = keys[child]
+        hole = child
+        child = 2 * hole + 1
+    keys[hole] = key
+
+
+@kernel
+def _near_swap(
+    r: int, descent: int, d: int, places: IntArray, standing: IntArray, first: int, end: int
+) -> tuple[bool, int, int]:
+    """Whether the swap at a position r near the touched ones is a child, and what stands at r and r + 1."""
+    head = places[first]
+    if r < 0 or r + 1 >= d:
+        return False, 0, 0
+    # Everything from the head to the position behind the descent is touched.
+    left = r if r < head else standing[first + r - head]
+    if r < descent:
+        return True, left, standing[first + r + 1 - head]
+    after = first + r + 1 - head
+    right = standing[after] if after < end and places[after] == r + 1 else r + 1
+    return left < right and standing[first + descent - head] < right, left, right
+
+
+@kernel
+def _touch(places: IntArray, standing: IntArray, first: int, end: int, at: int, r: int) -> tuple[int, int, int]:
+    """Append the touched list first:end with r and r + 1 swapped; its end, and what the two held before."""
+    j = first
+    while j < end and places[j] < r:
+        places[at], standing[at] = places[j], standing[j]
+        at += 1
+        j += 1
+    left, right = r, r + 1
+    if j < end and places[j] == r:
+        left = standing[j]
+        j += 1
+    if j < end and places[j] == r + 1:
+        right = standing[j]
+        j += 1
+    places[at], standing[at] = r, right
+    places[at + 1], standing[at + 1] = r + 1, left
+    at += 2
+    while j < end:
+        places[at], standing[at] = places[j], standing[j]
+        at += 1
+        j += 1
+    return at, left, right
