@@ -320,3 +320,30 @@ def test_without_a_penalty_parents_are_priced_by_the_extended_bic():
     assert model.loss_ == explicit.loss_
     linear = fit(X, edges="bic", loss="bic", penalty=1 + 2 * np.log(6) / np.log(200))  # one column per parent
     assert model.loss_ == pytest.approx(linear.loss_)
+
+
+@pytest.mark.parametrize("transform", ["none", "log"])
+def test_the_fitted_curves_add_up_to_the_prediction_in_the_users_units(transform):
+    rng = np.random.default_rng(0)
+    cause = rng.uniform(1, 5, size=400)
+    X = pd.DataFrame({"effect": np.exp(np.sin(2 * np.log(cause)) + 0.05 * rng.normal(size=400)), "cause": cause})
+    model = Daguerreotype(edges="gam", transform=transform).fit(X)
+    assert model.adjacency_matrix_.loc["cause", "effect"] == 1
+    truth = X["effect"] if transform == "none" else np.log(X["effect"])
+    assert np.corrcoef(model.curve("cause", "effect", X["cause"]), truth)[0, 1] > 0.97
+    assert model.curve("cause", "effect", X["cause"]).mean() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_curve_of_what_is_no_parent_or_no_column_is_refused():
+    model = fit(frame(), edges="gam")
+    cause, effect = np.argwhere(model.adjacency_matrix_.to_numpy())[0]
+    names = list(model.feature_names_in_)
+    with pytest.raises(ValueError, match="is not a parent of"):
+        model.curve(names[effect], names[cause], [0.0])
+    with pytest.raises(ValueError, match="'nothing' is no column of the fitted table"):
+        model.curve("nothing", names[effect], [0.0])
+
+
+def test_linear_edges_have_no_curves_to_show():
+    with pytest.raises(TypeError, match="BicModels has no curves to show: fit with edges='gam'"):
+        fit(linear_data(0, 100, 3), edges="bic").curve(0, 1, [0.0])

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import EdgeEstimator, HasPredictions, Table
+from daguerreotype.edges.base import EdgeEstimator, HasCurves, HasPredictions, Table
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.bilevel import Operator
 from daguerreotype.training.learn import Learned, Progress, Schedule, learn, order_to_theta
@@ -37,12 +37,23 @@ class Fitted:
     """What one candidate transform led to, and how likely it makes the data."""
 
     transform: Transform
+    typical: FloatArray  # median of every column as it came
     table: Table
     centre: FloatArray
     scale: FloatArray
     learned: Learned
     gaussian: bool
     log_likelihood: float
+
+    def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
+        """Contribution (m,) of one parent at values (m,) of it, on the scale of the table."""
+        models = self.learned.models
+        if not isinstance(models, HasCurves):
+            raise TypeError(f"{type(models).__name__} has no curves to show: fit with edges='gam'.")
+        rows = np.repeat(self.typical[None, :], values.size, axis=0)
+        rows[:, cause] = values
+        scaled = (self.transform.apply(rows) - self.centre) / self.scale
+        return models.curve(effect, self.learned.fits[effect], cause, scaled[:, cause])
 
     def score(self, values: FloatArray) -> float:
         """Mean log-likelihood per row of unseen values (m, d), columns as in training."""
@@ -89,7 +100,7 @@ def learn_scales(
         jacobian = float(np.mean(candidate.log_jacobian(values))) - float(np.log(scale).sum())
         price = 0.5 * np.log(table.n_rows) / table.n_rows * candidate.n_parameters
         likelihood = learned.log_likelihood() + jacobian - price
-        return Fitted(candidate, table, centre, scale, learned, gaussian, likelihood)
+        return Fitted(candidate, np.median(values, axis=0), table, centre, scale, learned, gaussian, likelihood)
 
     candidates = fit_transforms(transform, values)
     if n_jobs in (None, 1):

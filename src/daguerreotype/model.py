@@ -362,6 +362,42 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             )
         return graph
 
+    def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
+        """What ``cause`` contributes to ``effect`` at the given values of it, for ``edges="gam"``.
+
+        Parameters
+        ----------
+        cause, effect : str or int
+            Columns, by name or by number; cause must be a parent of effect.
+        values : array of shape (m,)
+            Values of the cause, in the units of the table that was fitted.
+
+        Returns
+        -------
+        array of shape (m,)
+            The fitted component, with mean zero over the training rows, on the scale that was learned on: that of
+            ``transform_``, in standard deviations of the effect if columns were standardized.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> cause = np.linspace(-1, 1, 200)
+        >>> effect = cause**2 + np.tile([-0.01, 0.01], 100)
+        >>> m = Daguerreotype(transform="none").fit(np.column_stack([cause, effect]))
+        >>> m.curve(0, 1, [-1.0, 0.0, 1.0]).round(1)
+        array([ 2.2, -1.1,  2.2])
+        """
+        check_is_fitted(self)
+        names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        for column in (cause, effect):
+            if column not in names:
+                raise ValueError(f"{column!r} is no column of the fitted table; its columns are {names}.")
+        place = np.argsort(self._columns)
+        return self._fitted.curve(
+            int(place[names.index(cause)]), int(place[names.index(effect)]), np.asarray(values, dtype=np.float64)
+        )
+
     def score(self, X: Any, y: None = None) -> float:
         r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
 

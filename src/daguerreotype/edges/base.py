@@ -87,6 +87,15 @@ class HasPredictions(Protocol):
 
 
 @runtime_checkable
+class HasCurves(Protocol):
+    """Local models whose fits are sums of curves, one per parent."""
+
+    def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
+        """Component (m,) of ``parent`` at values ``grid`` (m,) of its column, on the scale of the table."""
+        ...
+
+
+@runtime_checkable
 class HasMoves(Protocol):
     """Local models with a fast way to score all positions of one node; refine uses it when there."""
 
