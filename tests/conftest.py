@@ -9,3 +9,13 @@ settings.load_profile("project")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def random_dag():
+    def draw(rng, d, density):
+        upper = np.triu(rng.random((d, d)) < density, 1)
+        order = rng.permutation(d)
+        return upper[np.ix_(order, order)]
+
+    return draw
