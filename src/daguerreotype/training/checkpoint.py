@@ -4,23 +4,19 @@ import hashlib
 import json
 import os
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype.archive import Arrays, Header, UnreadableError, read_archive, write_archive
 from daguerreotype.arrays import FloatArray
 from daguerreotype.edges.base import Table
 from daguerreotype.operators import OrderDistribution
 
-Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
-Header: TypeAlias = dict[str, Any]
-
 FORMAT = 1
-UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError, NotImplementedError, SyntaxError)
 
 
 class Checkpoint:
@@ -56,15 +52,7 @@ class Checkpoint:
 
     def save(self, arrays: Arrays, header: Header) -> None:
         """Replace the file by this state."""
-        text = json.dumps({"format": FORMAT, "settings": self.settings, **header})
-        # In the same folder, so that the replacement is one step of the file system.
-        partial = self.path.with_name(self.path.name + ".partial")
-        with open(partial, "wb") as file:
-            np.savez(file, allow_pickle=False, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self.path)
-        _sync_folder(self.path.parent)
+        write_archive(self.path, arrays, {"format": FORMAT, "settings": self.settings, **header})
         self._saved_at = time.monotonic()
 
     def load(self) -> tuple[Arrays, Header] | None:
@@ -72,11 +60,9 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header: Header = json.loads(arrays.pop("header").tobytes())
+            arrays, header = read_archive(self.path)
             saved = header["settings"]
-        except UNREADABLE as error:
+        except (UnreadableError, OSError, KeyError) as error:
             raise ValueError(
                 f"{self.path} is not a complete checkpoint of training ({error}). Delete it to train from "
                 "the start, or give another path."
@@ -105,16 +91,6 @@ def _difference(name: str, saved: Any, given: Any) -> str:
     if name.startswith("digest of "):
         return f"{name.removeprefix('digest of ')} differ"
     return f"{name} was {saved!r} and is now {given!r}"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a replacement in ``folder`` survive a power failure, where folders can be synchronized."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def describe_run(

@@ -1,0 +1,159 @@
+"""What of a fit predicts rows again when its table is gone? The half of local models that a file can hold."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.splines import bend
+from daguerreotype.result import LocalFit
+
+ROWS = 2**16  # rows that a network predicts at a time
+ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "sigmoid": lambda a: 0.5 + 0.5 * np.tanh(0.5 * a),
+    "tanh": np.tanh,
+    "relu": lambda a: np.maximum(a, 0.0),
+}
+
+
+class LinearPredictor:
+    """Predicts x_j = sum_i w_i x_i by the weights of a fit, and needs nothing else."""
+
+    def predictor(self) -> "LinearPredictor":
+        """What predicts without the table."""
+        return LinearPredictor()
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        fitted: FloatArray = values[:, fit.parents] @ fit.weights
+        return fitted
+
+
+@dataclass(frozen=True, slots=True)
+class GamFit(LocalFit):
+    """An additive fit, which remembers its curves; weights are the standard deviations of the components.
+
+    Attributes
+    ----------
+    columns : array of shape (dof,)
+        Basis columns of the parents, parent by parent, the linear one first.
+    coefficients : array of shape (dof,)
+        Their least-squares coefficients.
+    """
+
+    columns: IntArray
+    coefficients: FloatArray
+
+
+class CurvePredictor:
+    """Predicts x_j = sum_i f_i(x_i): each f_i a line, or a line and the bends of column i.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Column names, for messages.
+    splines : sequence of BSpline or None
+        Bends of each column; None for a column that cannot bend.
+    stride : int
+        Basis columns laid out per column of the table.
+    """
+
+    def __init__(self, names: Sequence[str], splines: Sequence[BSpline | None], stride: int) -> None:
+        self.names, self.splines, self.stride = tuple(names), list(splines), stride
+
+    def predictor(self) -> "CurvePredictor":
+        """What predicts without the table."""
+        return CurvePredictor(self.names, self.splines, self.stride)
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        fitted = np.zeros(values.shape[0])
+        for parent in fit.parents:
+            fitted += self.curve(node, fit, int(parent), values[:, parent])
+        return fitted
+
+    def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
+        """Component f(x) of ``parent`` in ``fit`` at the values ``grid`` of its column, shape (m,).
+
+        Values are on the scale of the table that was prepared. The component has mean zero on the training
+        rows, and goes on as a straight line beyond them.
+        """
+        fit = additive(fit)
+        if parent not in fit.parents:
+            found = ", ".join(repr(self.names[i]) for i in fit.parents) or "none"
+            raise ValueError(
+                f"{self.names[parent]!r} is not a parent of {self.names[node]!r} in this fit, so it has no "
+                f"curve; ask for one of its parents: {found}."
+            )
+        grid = np.asarray(grid, dtype=np.float64)
+        beta = fit.coefficients[fit.columns // self.stride == parent]
+        values: FloatArray = beta[0] * grid
+        spline = self.splines[parent]
+        if beta.size > 1 and spline is not None:
+            values = values + bend(spline, grid) @ beta[1:]
+        return values
+
+
+def additive(fit: LocalFit) -> GamFit:
+    """Refuse a fit that does not hold its curves."""
+    if not isinstance(fit, GamFit):
+        raise TypeError(
+            f"expected the GamFit that fit returned, which holds its curves, got {type(fit).__name__}."
+        )
+    return fit
+
+
+@dataclass(frozen=True, slots=True)
+class MlpFit(LocalFit):
+    """A network's fit, which remembers its parameters; weights are the norms of the parents' input weights.
+
+    Attributes
+    ----------
+    input_weights : array of shape (p + 1, hidden)
+        Rows of the parents, then the biases of the hidden units.
+    output_weights : array of shape (hidden + 1,)
+        Weights of the hidden units, then the bias.
+    """
+
+    input_weights: FloatArray
+    output_weights: FloatArray
+
+
+class NetworkPredictor:
+    """Predicts x_j = c + v' a(b + W'x) by the network of a fit, without torch.
+
+    Parameters
+    ----------
+    activation : {"sigmoid", "tanh", "relu"}
+        The function a.
+    """
+
+    def __init__(self, activation: str) -> None:
+        self.activation = activation
+
+    def predictor(self) -> "NetworkPredictor":
+        """What predicts without the table."""
+        return NetworkPredictor(self.activation)
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        if not isinstance(fit, MlpFit):
+            raise TypeError(
+                f"expected the MlpFit that fit returned, which holds its network, got {type(fit).__name__}."
+            )
+        fitted = np.empty(values.shape[0])
+        for rows in chunks(values.shape[0]):
+            hidden = self.hidden_units(fit.input_weights, values[rows][:, fit.parents])
+            fitted[rows] = hidden @ fit.output_weights[:-1] + fit.output_weights[-1]
+        return fitted
+
+    def hidden_units(self, inputs: FloatArray, columns: FloatArray) -> FloatArray:
+        """Hidden units (m, hidden) for the parents' columns (m, p)."""
+        return ACTIVATIONS[self.activation](columns @ inputs[:-1] + inputs[-1])
+
+
+def chunks(n: int) -> Iterator[slice]:
+    """Rows in parts that fit into memory with their hidden units."""
+    return (slice(first, first + ROWS) for first in range(0, n, ROWS))
