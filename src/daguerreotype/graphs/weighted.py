@@ -1,0 +1,163 @@
+"""What is known of a graph beyond its edges? Weights and probabilities, wherever they come from."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.graphs.dag import Dag, GraphLike, Names, as_dag, listing
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedDag(Dag):
+    """A checked graph with what is known of its edges, as the importers hand it out; metrics take it as it is.
+
+    Attributes
+    ----------
+    adjacency : array of shape (d, d)
+        Entry [i, j] is True for an edge i -> j.
+    names : tuple or None
+        Node names in the order of the rows; None when nodes are known by their position only.
+    weights, probabilities : array of shape (d, d) or None
+        Of every edge, zero elsewhere; None if unknown. An edge for which only others' are known has nan.
+    """
+
+    weights: FloatArray | None = None
+    probabilities: FloatArray | None = None
+
+    @property
+    def labels(self) -> Names:
+        """Names, or positions where there are none."""
+        return tuple(range(self.n_nodes)) if self.names is None else self.names
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Adjacency of zeros and ones with names on both axes."""
+        labels = pd.Index(self.labels, tupleize_cols=False)
+        return pd.DataFrame(self.adjacency.astype(np.int64), index=labels, columns=labels)
+
+    def attributes(self, cause: int, effect: int) -> dict[str, float]:
+        """What is known of one edge, by the name that networkx attributes bear."""
+        known = {"weight": self.weights, "probability": self.probabilities}
+        found = {name: float(matrix[cause, effect]) for name, matrix in known.items() if matrix is not None}
+        return {name: value for name, value in found.items() if not np.isnan(value)}
+
+
+Exportable: TypeAlias = GraphLike | Any  # a fitted learner, which this package knows by its attributes
+KNOWN = {"weight": "weights", "probability": "probabilities"}  # of one edge, of all
+
+
+def as_weighted(
+    graph: Exportable,
+    what: str = "the graph",
+    *,
+    weights: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
+) -> WeightedDag:
+    """Check that ``graph`` is a DAG and return it with the weights and probabilities of its edges.
+
+    Parameters
+    ----------
+    graph : array-like of shape (d, d), DataFrame, networkx.DiGraph, Dag, or a fitted learner
+        As in `as_dag`. Of a networkx graph the edge attributes ``weight`` and ``probability`` are kept, of a
+        learner or baseline ``weights_`` and ``edge_probabilities_``.
+    what : str
+        What error messages call the graph.
+    weights, probabilities : array of shape (d, d), optional
+        Of the edges, where ``graph`` does not say; entries where there is no edge play no part.
+
+    Examples
+    --------
+    >>> as_weighted([[0, 1], [0, 0]], weights=[[0, -0.5], [0, 0]]).attributes(0, 1)
+    {'weight': -0.5}
+    """
+    known: dict[str, Any]
+    # A column, or a method of a graph of pgmpy, may be called like an attribute of learners.
+    learner = not isinstance(graph, nx.Graph | pd.DataFrame)
+    if isinstance(graph, WeightedDag):
+        dag: Dag = graph
+        known = {"weight": graph.weights, "probability": graph.probabilities}
+    elif learner and hasattr(graph, "adjacency_matrix_") and hasattr(graph, "weights_"):
+        dag = as_dag(graph.adjacency_matrix_, what)
+        known = {"weight": graph.weights_, "probability": getattr(graph, "edge_probabilities_", None)}
+    elif learner and hasattr(graph, "fit"):
+        raise TypeError(
+            f"{what} is a {type(graph).__name__} that is not fitted, or of another library; expected a graph or a "
+            "fitted learner. Fit it first; from_lingam and its like read models of others."
+        )
+    else:
+        dag = as_dag(graph, what)
+        known = {}
+        if isinstance(graph, nx.DiGraph):
+            known = {name: _edge_attribute(graph, dag, name) for name in KNOWN}
+    given = {"weight": weights, "probability": probabilities}
+    found = {name: known.get(name) if value is None else value for name, value in given.items()}
+    matrices = (_on_edges(found[name], dag, what) for name, what in KNOWN.items())
+    return WeightedDag(dag.adjacency, dag.names, *matrices)
+
+
+def labelled(dag: WeightedDag, labels: Iterable[Hashable]) -> nx.DiGraph:
+    """A networkx graph with these labels."""
+    names = list(labels)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from((names[i], names[j], dag.attributes(i, j)) for i, j in np.argwhere(dag.adjacency))
+    return graph
+
+
+def texts_of(dag: Dag) -> list[str]:
+    """Names as text, each its own."""
+    texts = [dag.label(node) for node in range(dag.n_nodes)]
+    repeated = [text for text, count in Counter(texts).items() if count > 1]
+    if repeated:
+        raise ValueError(f"two nodes are called {listing(repeated)} when written as text. Rename one of them.")
+    return texts
+
+
+def textual(dag: WeightedDag) -> nx.DiGraph:
+    """A networkx graph with names as text."""
+    return labelled(dag, texts_of(dag))
+
+
+def from_textual(graph: nx.DiGraph, what: str) -> WeightedDag:
+    """The DAG of a graph whose labels may be positions written as text."""
+    labels = list(graph.nodes)
+    if labels == [str(place) for place in range(len(labels))]:
+        graph = nx.relabel_nodes(nx.DiGraph(graph), {label: int(label) for label in labels})
+    return as_weighted(graph, what)
+
+
+def _edge_attribute(graph: nx.DiGraph, dag: Dag, name: str) -> FloatArray | None:
+    """One attribute of all edges (d, d), nan for edges that lack it; None if all do."""
+    labels = range(dag.n_nodes) if dag.names is None else dag.names
+    position = {label: place for place, label in enumerate(labels)}
+    matrix = np.where(dag.adjacency, np.nan, 0.0)
+    for cause, effect, value in graph.edges(data=name):
+        if value is None:
+            continue
+        try:
+            matrix[position[cause], position[effect]] = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the edge {cause} -> {effect} has {name} {value!r}; expected a number. Change or drop it."
+            ) from None
+    return None if np.isnan(matrix[dag.adjacency]).all() else matrix
+
+
+def _on_edges(matrix: Any, dag: Dag, what: str) -> FloatArray | None:
+    """Entries (d, d) of the edges, zero elsewhere."""
+    if matrix is None:
+        return None
+    labels = list(range(dag.n_nodes) if dag.names is None else dag.names)
+    if isinstance(matrix, pd.DataFrame) and set(matrix.columns) == set(matrix.index) == set(labels):
+        matrix = matrix.loc[labels, labels]
+    values = np.asarray(matrix, dtype=np.float64)
+    if values.shape != dag.adjacency.shape:
+        raise ValueError(f"{what} have shape {values.shape}; expected that of the graph, {dag.adjacency.shape}.")
+    return np.where(dag.adjacency, values, 0.0)
