@@ -1,0 +1,142 @@
+"""What did the resamples agree on? A frozen record, and the graphs that can be read off it."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from daguerreotype.arrays import FloatArray, IntArray
+
+Matrix: TypeAlias = FloatArray | pd.DataFrame
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse a threshold that is no frequency; 0 would add every edge along the order."""
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold must be above 0 and at most 1, got {threshold}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    r"""How often each edge, ancestor and precedence came up in graphs learned from resampled rows.
+
+    Matrices are (d, d), row i for the cause and column j for the effect; DataFrames if the table was one. All
+    frequencies are shares of the resamples that could be fitted.
+
+    Attributes
+    ----------
+    edge_frequencies : array or DataFrame of shape (d, d)
+        Share of graphs with the edge i -> j.
+    ancestor_frequencies : array or DataFrame of shape (d, d)
+        Share of graphs with a directed path from i to j.
+    order_frequencies : array or DataFrame of shape (d, d)
+        Share of orders with i before j. The order of columns without a path between them means nothing.
+    consensus_order : list or array of length d
+        The order along which the graphs agree most, causes first: of all orders the one that keeps the edges
+        common to all graphs, then most of the edges that more than half of them have, then most of all edges.
+    order_stability : float
+        Do related columns stay in the consensus order? With A the ancestor frequencies,
+
+        .. math:: S = \frac{\sum_{i \text{ before } j} (A_{ij} - A_{ji})}{\sum_{i \text{ before } j} (A_{ij} +
+            A_{ji})},
+
+        Kendall's tau between the orders of the graphs and the consensus order, over the pairs with a path between
+        them: 1 if no graph ever turns one around, 0 if half of them do. NaN if there never was an edge.
+    column_stability : array or Series of shape (d,)
+        The same over the pairs that contain the column.
+    threshold : float
+        Least frequency of the edges of `consensus`.
+    n_resamples : int
+        How many resamples the frequencies count.
+    failures : dict
+        Resamples that could not be fitted and are left out, by index, with the reason.
+    n_redraws : int
+        How often rows were drawn again because they could not be fitted: a column was constant among them, say.
+    random_state : int
+        Seed of the run; resample i draws from child i of ``numpy.random.SeedSequence(random_state)``.
+    settings : dict
+        Class and parameters of the learner, and ``fraction`` and ``replace`` of the run.
+    """
+
+    edge_frequencies: Matrix = field(repr=False)
+    ancestor_frequencies: Matrix = field(repr=False)
+    order_frequencies: Matrix = field(repr=False)
+    consensus_order: list[str] | IntArray
+    order_stability: float
+    column_stability: FloatArray | pd.Series = field(repr=False)
+    threshold: float
+    n_resamples: int
+    failures: dict[int, str]
+    n_redraws: int
+    random_state: int
+    settings: dict[str, Any] = field(repr=False)
+
+    def consensus_at(self, threshold: float) -> Any:
+        """Adjacency (d, d) of the edges along the consensus order with at least this frequency.
+
+        A DAG for every threshold, because all its edges point along one order; a lower threshold only adds edges.
+        At one half it is the DAG with the least mean Hamming distance to the graphs of the resamples. Take 0.8 or
+        more to claim edges, less than one half to see what else was considered.
+        """
+        check_threshold(threshold)
+        ranks = np.argsort(self._order())
+        adjacency = (np.asarray(self.edge_frequencies) >= threshold) & (ranks[:, None] < ranks)
+        return self._like(adjacency.astype(np.int64))
+
+    @property
+    def consensus(self) -> Any:
+        """Adjacency (d, d) of the consensus at `threshold`."""
+        return self.consensus_at(self.threshold)
+
+    @property
+    def consensus_graph(self) -> nx.DiGraph:
+        """The consensus at `threshold`; edges carry ``frequency`` and ``reverse_frequency``."""
+        frequencies, names = np.asarray(self.edge_frequencies), self._names()
+        graph = nx.DiGraph()
+        graph.add_nodes_from(names)
+        for i, j in np.argwhere(np.asarray(self.consensus)):
+            graph.add_edge(
+                names[i],
+                names[j],
+                frequency=float(frequencies[i, j]),
+                reverse_frequency=float(frequencies[j, i]),
+            )
+        return graph
+
+    def edge_intervals(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        r"""Where the edge frequencies of infinitely many resamples would lie: lower and upper bounds.
+
+        Wilson's score interval of a frequency f of n resamples, with z the normal quantile:
+
+        .. math:: \frac{f + z^2 / 2n \pm z \sqrt{f (1 - f) / n + z^2 / 4n^2}}{1 + z^2 / n} .
+
+        It says whether there were enough resamples, not how likely the edge is to be a cause.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {confidence}.")
+        n, f = self.n_resamples, np.asarray(self.edge_frequencies)
+        z = float(ndtri(0.5 + 0.5 * confidence))
+        centre = f + z**2 / (2 * n)
+        spread = z * np.sqrt(f * (1 - f) / n + z**2 / (4 * n**2))
+        lower, upper = (np.clip((centre + side * spread) / (1 + z**2 / n), 0, 1) for side in (-1, 1))
+        return self._like(lower), self._like(upper)
+
+    def _names(self) -> list[Any]:
+        """Names of the columns, or their numbers."""
+        frequencies = self.edge_frequencies
+        return list(frequencies.columns if isinstance(frequencies, pd.DataFrame) else range(len(frequencies)))
+
+    def _order(self) -> IntArray:
+        """The consensus order as column numbers."""
+        place = {name: number for number, name in enumerate(self._names())}
+        return np.array([place[name] for name in self.consensus_order], dtype=np.int64)
+
+    def _like(self, matrix: Any) -> Any:
+        """With the names of the table, if it had any."""
+        frequencies = self.edge_frequencies
+        if isinstance(frequencies, pd.DataFrame):
+            return pd.DataFrame(matrix, index=frequencies.index, columns=frequencies.columns)
+        return matrix
