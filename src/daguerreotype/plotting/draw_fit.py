@@ -1,0 +1,253 @@
+"""How did a fit come about, how sure is its order, and what shape do its effects have?"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.graphs import GraphLike
+from daguerreotype.graphs.dag import listing
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.plotting.draw_graph import draw_view
+from daguerreotype.plotting.labels import spread_labels
+from daguerreotype.plotting.needs_matplotlib import Axes, plt
+from daguerreotype.plotting.view import shorten, view_fit
+from daguerreotype.result import FitHistory
+
+BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8A8A8A"
+LABEL = 0.17  # inches of a line of small labels
+TICK = 3  # ticks of one panel of curves, about
+
+
+def plot_fit(
+    model: Any,
+    kind: str = "graph",
+    *,
+    truth: GraphLike | None = None,
+    X: npt.ArrayLike | pd.DataFrame | None = None,
+    effect: Hashable | None = None,
+    ax: Any = None,
+) -> Any:
+    """What ``Daguerreotype.plot`` draws."""
+    for name, value, owner in (("truth", truth, "graph"), ("X", X, "curves"), ("effect", effect, "curves")):
+        if value is not None and kind != owner:
+            raise ValueError(f"{name} goes with kind={owner!r}, got kind={kind!r}. Leave it out.")
+    names = [str(name) for name in getattr(model, "feature_names_in_", range(model.n_features_in_))]
+    if kind == "graph":
+        return draw_view(view_fit(model, truth), ax)
+    if kind == "training":
+        return plot_training(model.history_, ax=ax)
+    if kind == "scores":
+        steps = getattr(model.history_, "theta", None)
+        return plot_scores(model.theta_ if steps is None or not len(steps) else steps, names, ax=ax)
+    if kind == "order":
+        return plot_order(model.order_distribution_, names, ax=ax)
+    if kind == "curves":
+        return plot_curves(model, X, effect=effect, axes=ax)
+    kinds = "'graph', 'training', 'scores', 'order' or 'curves'"
+    raise ValueError(f"kind must be {kinds}, got {kind!r}.")
+
+
+def plot_training(history: FitHistory, *, ax: Axes | None = None) -> Axes:
+    """Objective and loss of the most probable order at every step, and where refining stepped in.
+
+    Parameters
+    ----------
+    history : FitHistory
+        ``history_`` of a fitted learner.
+    ax : matplotlib Axes, optional
+        Where to draw.
+    """
+    if len(history) == 0:
+        raise ValueError("there are no training steps to show: the order was given, not learned.")
+    ax = ax or _own_axes((5.6, 3.4))
+    steps = np.arange(1, len(history) + 1)
+    ax.plot(steps, history.objective, color=BLUE, linewidth=1.6, label="expected loss + regularization")
+    ax.plot(
+        steps, history.mode_loss, color=ORANGE, linewidth=1.6, drawstyle="steps-mid", label="most probable order"
+    )
+    if history.refined_at is not None:
+        ax.axvline(history.refined_at + 0.5, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), label="refined")
+    ax.set_xlabel("step")
+    ax.set_ylabel("loss per row")
+    ax.locator_params(axis="x", integer=True)
+    ax.legend(edgecolor="none", framealpha=0.85)
+    _lighten(ax)
+    return ax
+
+
+def plot_scores(theta: npt.ArrayLike, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
+    """Scores of the columns: how they moved in training, or where they ended. A low score comes first.
+
+    Parameters
+    ----------
+    theta : array of shape (t, d) or (d,)
+        Scores at every step, or in the end.
+    names : sequence of d str
+        What columns are called.
+    ax : matplotlib Axes, optional
+        Where to draw.
+    """
+    path = np.asarray(theta, dtype=np.float64)
+    last = path if path.ndim == 1 else path[-1]
+    if last.shape != (len(names),):
+        raise ValueError(f"theta has shape {path.shape}; expected ({len(names)},) or (steps, {len(names)}).")
+    ax = ax or _own_axes((5.6, max(2.6, LABEL * len(names) + 0.8)))
+    order = np.argsort(last, kind="stable")
+    colours = plt.get_cmap("viridis")(np.linspace(0.0, 0.88, len(names)))
+    if path.ndim == 1:
+        places = np.arange(len(names))
+        ax.hlines(places, min(0.0, float(last.min())), last[order], color=colours, linewidth=1.4)
+        ax.scatter(last[order], places, color=colours, s=22, zorder=3)
+        ax.set_yticks(places, [shorten(names[node]) for node in order], fontsize=8, parse_math=False)
+        ax.invert_yaxis()
+        ax.set_xlabel("score; the lowest comes first")
+    else:
+        steps = np.arange(1, len(path) + 1)
+        for node, colour in zip(order, colours, strict=True):
+            ax.plot(steps, path[:, node], color=colour, linewidth=1.3)
+        ax.set_xlabel("step")
+        ax.set_ylabel("score; the lowest comes first")
+        ax.locator_params(axis="x", integer=True)
+        ax.set_xlim(1, max(len(path), 2))
+        spread_labels(ax, last, [shorten(name) for name in names], colours[np.argsort(order)])
+    _lighten(ax)
+    return ax
+
+
+def plot_order(distribution: OrderDistribution, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
+    """Heat map of how probably the column of each row precedes that of each column, sorted by the mode.
+
+    Parameters
+    ----------
+    distribution : OrderDistribution
+        ``order_distribution_`` of a fitted learner.
+    names : sequence of d str
+        What columns are called.
+    ax : matplotlib Axes, optional
+        Where to draw.
+    """
+    d = distribution.n_nodes
+    if len(names) != d:
+        raise ValueError(f"got {len(names)} names for orders of {d} columns; expected as many.")
+    side = min(max(2.6, 1.15 * LABEL * d), 15.0)
+    ax = ax or _own_axes((side + 2.2, side + 1.2))
+    mode = distribution.mode
+    precedes = distribution.edge_order_probabilities()[np.ix_(mode, mode)]
+    precedes[np.diag_indices(d)] = np.nan
+    image = ax.imshow(precedes, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest")
+    ax.set_facecolor("#D9D9D9")  # shows on the diagonal
+    labels = [shorten(names[node]) for node in mode]
+    size = min(9.0, 72 * side / (1.25 * d))
+    ax.set_xticks(range(d), labels, rotation=90, fontsize=size, parse_math=False)
+    ax.set_yticks(range(d), labels, fontsize=size, parse_math=False)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.03)
+    bar.set_label("probability that the row precedes the column")
+    bar.outline.set_visible(False)
+    return ax
+
+
+def plot_curves(
+    model: Any,
+    X: npt.ArrayLike | pd.DataFrame | None,
+    *,
+    effect: Hashable | None = None,
+    most: int = 24,
+    axes: Any = None,
+) -> npt.NDArray[np.object_]:
+    """The fitted effect of every cause, one panel per edge, the strongest first, over the values in ``X``.
+
+    Parameters
+    ----------
+    model : Daguerreotype
+        Fitted with ``edges="gam"``.
+    X : DataFrame or array of shape (n, d)
+        Rows whose values the curves run over, such as the training table; marks on the axis show them.
+    effect : str or int, optional
+        Show the causes of this column only.
+    most : int
+        Panels at most; the title says how many edges were left out.
+    axes : array of Axes, optional
+        Where to draw, at least one per edge.
+
+    Returns
+    -------
+    array of Axes
+        One per panel.
+    """
+    if X is None:
+        raise ValueError("kind='curves' needs X, the rows whose values the curves run over: plot('curves', X=X).")
+    columns = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
+    if effect is not None and effect not in columns:
+        raise ValueError(f"effect is {effect!r}, which is no column; expected one of {listing(columns)}.")
+    values = X[columns].to_numpy(dtype=np.float64) if isinstance(X, pd.DataFrame) else np.asarray(X, np.float64)
+    if values.ndim != 2 or values.shape[1] != len(columns):
+        raise ValueError(f"X has shape {values.shape}; expected ({len(columns)} columns), as in fit.")
+    adjacency, weights = np.asarray(model.adjacency_matrix_), np.abs(np.asarray(model.weights_))
+    edges = [(i, j) for i, j in np.argwhere(adjacency) if effect is None or columns[j] == effect]
+    if not edges:
+        raise ValueError(
+            f"there are no edges{'' if effect is None else f' into {effect!r}'}, so no curves to show."
+        )
+    edges.sort(key=lambda edge: -weights[edge])
+    shown = edges[:most]
+    panels = _panels(axes, len(shown))
+    for ax, (cause, target) in zip(panels, shown, strict=True):
+        _draw_curve(ax, model, columns[cause], columns[target], values[:, cause])
+    unit = "standard deviations of the effect" if model.standardize else "on the scale of the effect"
+    if axes is None:
+        left_out = "" if len(shown) == len(edges) else f"; the {len(shown)} strongest of {len(edges)} edges"
+        panels[0].figure.supylabel(f"contribution, {unit}{left_out}", fontsize=9)
+    return panels
+
+
+def _draw_curve(ax: Axes, model: Any, cause: Any, effect: Any, values: FloatArray) -> None:
+    """One fitted component over the values of its cause, with marks where the rows are."""
+    values = values[np.isfinite(values)]
+    low, high = float(values.min()), float(values.max())
+    grid = np.linspace(low, high, 200)
+    if model.transform_ == "log" and low > 0.0:  # the scale on which the curve was fitted
+        grid = np.geomspace(low, high, 200)
+        ax.set_xscale("log")
+    ax.axhline(0.0, color=GREY, linewidth=0.7)
+    ax.plot(grid, model.curve(cause, effect, grid), color=BLUE, linewidth=1.8)
+    marks = np.quantile(values, np.linspace(0.0, 1.0, min(values.size, 200)))
+    ax.plot(marks, np.full(marks.size, 0.02), "|", color=GREY, alpha=0.5, transform=ax.get_xaxis_transform())
+    ax.set_title(f"→ {shorten(str(effect))}", fontsize=9, parse_math=False)
+    ax.set_xlabel(shorten(str(cause)), fontsize=9, parse_math=False)
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", nbins=TICK)
+    ax.tick_params(labelsize=8)
+    _lighten(ax)
+
+
+def _panels(axes: Any, n_panels: int) -> npt.NDArray[np.object_]:
+    """As many Axes: of a new figure, or the first of those given."""
+    if axes is not None:
+        given = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+        if given.size < n_panels:
+            raise ValueError(f"ax has {given.size} Axes for {n_panels} curves; give as many, or none.")
+        return given[:n_panels]
+    n_columns = min(4, n_panels)
+    n_rows = -(-n_panels // n_columns)
+    size = (2.3 * n_columns + 0.5, 2.0 * n_rows + 0.2)
+    _, grid = plt.subplots(n_rows, n_columns, figsize=size, sharey=True, squeeze=False, layout="constrained")
+    for unused in grid.ravel()[n_panels:]:
+        unused.set_visible(False)
+    panels: npt.NDArray[np.object_] = grid.ravel()[:n_panels]
+    return panels
+
+
+def _own_axes(size: tuple[float, float]) -> Axes:
+    """Axes of a new figure."""
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _lighten(ax: Axes) -> None:
+    """No frame where there is nothing to read off."""
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,219 @@
+"""How does a graph look? Causes on the left; width shows weight, opacity probability, colour what is known."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.graphs import GraphLike
+from daguerreotype.plotting.layout import ARROW, HEIGHT, Layout, lay_out
+from daguerreotype.plotting.needs_matplotlib import (
+    Axes,
+    FancyBboxPatch,
+    FontProperties,
+    Line2D,
+    Path,
+    PathPatch,
+    Polygon,
+    Text,
+    plt,
+    text_to_path,
+)
+from daguerreotype.plotting.view import GraphView, shorten, view_graph
+
+# Colours of Okabe and Ito, which the colour-blind tell apart; line styles say the same to those who print in grey.
+LOOKS: dict[str, tuple[str, Any]] = {
+    "correct": ("#0072B2", "-"),
+    "missing": ("#8A8A8A", (0, (1.5, 1.5))),
+    "wrong": ("#D55E00", "-"),
+    "reversed": ("#AA3377", (0, (5, 1.5))),
+    "edge": ("#3B5B7A", "-"),
+    "negative": ("#D55E00", (0, (5, 1.5))),
+}
+FONT = 10.0  # points of a label, where there is room
+LARGEST = (30.0, 20.0)  # inches of a figure of our own
+SMALLEST = (3.2, 1.6)
+SMALLEST_WITH_LEGEND = (5.6, 1.6)
+LEGEND = 0.35  # inches that the legend takes
+THINNEST, THICKEST = 0.8, 2.6  # points of an edge, by its weight
+PAD = 0.6  # ems around the picture
+
+
+def plot_graph(
+    adjacency: GraphLike,
+    *,
+    truth: GraphLike | None = None,
+    weights: npt.ArrayLike | pd.DataFrame | None = None,
+    probabilities: npt.ArrayLike | pd.DataFrame | None = None,
+    order: Iterable[Hashable] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a graph, causes on the left and every edge towards the right.
+
+    An edge is as wide as its weight is large (in absolute value) and as opaque as it is probable. Against a known
+    graph, edges are correct, wrong or reversed, and those of the known graph alone are missing; a legend counts
+    them. Without one, edges of negative weight have a colour of their own.
+
+    Parameters
+    ----------
+    adjacency : array-like of shape (d, d), DataFrame or networkx.DiGraph
+        The graph; entry [i, j] = 1 means i -> j.
+    truth : array-like of shape (d, d), DataFrame or networkx.DiGraph, optional
+        A known graph on the same nodes, matched by name where both have names.
+    weights, probabilities : array-like or DataFrame of shape (d, d), optional
+        Of the edges; entries of pairs without an edge are ignored.
+    order : sequence, optional
+        All nodes, causes first. Without it the graph's own depths decide.
+    ax : matplotlib Axes, optional
+        Where to draw. Without it a new figure is made, as large as the labels need, up to 30 by 20 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = plot_graph([[0, 1, 1], [0, 0, 1], [0, 0, 0]], truth=[[0, 1, 0], [0, 0, 0], [0, 1, 0]])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['1 correct', '1 wrong', '1 reversed']
+    """
+    view = view_graph(adjacency, truth=truth, weights=weights, probabilities=probabilities, order=order)
+    return draw_view(view, ax)
+
+
+def draw_view(view: GraphView, ax: Axes | None = None) -> Axes:
+    """Draw a checked graph."""
+    labels = [shorten(name) for name in view.names]
+    layout = lay_out(view.adjacency | view.missing, view.ranks, [_label_width(label) for label in labels])
+    looks = _looks(view)
+    ax = ax or _own_axes(layout, with_legend=_needs_legend(looks))
+    ax.set_axis_off()
+    ax.set_xlim(-PAD, layout.size[0] + PAD)
+    ax.set_ylim(-PAD, layout.size[1] + PAD)
+    ax.set_aspect("equal")
+    ax.apply_aspect()
+    scale = min(_points_per_em(ax) / FONT, 1.0)  # thinner lines in a small picture
+    sizes = np.abs(view.weights[view.adjacency])
+    strongest = float(sizes.max(initial=0.0)) or 1.0
+    if sizes.size and np.ptp(sizes) == 0.0:
+        strongest *= 3.0  # weights that are all the same, or not known, need no thick lines
+    for (cause, effect), curve in layout.curves.items():
+        look = looks[cause, effect]
+        strength = abs(view.weights[cause, effect]) / strongest if look != "missing" else 0.0
+        chance = view.probabilities[cause, effect] if look != "missing" else 1.0
+        width = THINNEST + (THICKEST - THINNEST) * float(strength)
+        shaft, head = _edge_patches(curve, *LOOKS[look], width=width, alpha=0.2 + 0.8 * float(chance), scale=scale)
+        shaft.set_gid(f"edge-{cause}-{effect}")  # to be found by, in the Axes and in an SVG file
+        ax.add_patch(shaft)
+        ax.add_patch(head)
+    linked = {node for edge in layout.curves for node in edge}
+    for node, label in enumerate(labels):
+        _draw_node(ax, layout, node, label, strong=node in linked)
+    if _needs_legend(looks):
+        _draw_legend(ax, list(looks.values()))
+    return ax
+
+
+def _looks(view: GraphView) -> dict[tuple[int, int], str]:
+    """The entry of LOOKS for every drawn edge."""
+    looks: dict[tuple[int, int], str] = {}
+    for cause, effect in np.argwhere(view.adjacency | view.missing):
+        sign = "negative" if view.weights[cause, effect] < 0 else "edge"
+        looks[int(cause), int(effect)] = view.verdict(cause, effect) or sign
+    return looks
+
+
+def _needs_legend(looks: dict[tuple[int, int], str]) -> bool:
+    """Whether colours mean anything."""
+    return any(look != "edge" for look in looks.values())
+
+
+def _own_axes(layout: Layout, with_legend: bool) -> Axes:
+    """Axes that fill a new figure in which labels have their natural size, if it does not get too large."""
+    inches = (layout.size + 2 * PAD) * FONT / 72
+    inches *= min(1.0, *(np.array(LARGEST) / inches))
+    width, height = np.maximum(inches, SMALLEST_WITH_LEGEND if with_legend else SMALLEST)
+    legend = LEGEND if with_legend else 0.0
+    figure = plt.figure(figsize=(width, height + legend))
+    return figure.add_axes((0.0, legend / (height + legend), 1.0, height / (height + legend)))
+
+
+def _label_width(label: str) -> float:
+    """Width of a label in ems, as the font has it."""
+    width, _, _ = text_to_path.get_text_width_height_descent(label, FontProperties(size=100), ismath=False)
+    return 1.03 * float(width) / 100  # small letters are rounded up to whole pixels
+
+
+class _Label(Text):
+    """Text that is one em of the data high, whatever becomes of the figure."""
+
+    def draw(self, renderer: Any) -> None:
+        assert isinstance(self.axes, Axes)
+        self.set_fontsize(_points_per_em(self.axes))
+        super().draw(renderer)
+
+
+def _points_per_em(ax: Axes) -> float:
+    """How large one unit of the data comes out."""
+    left, right = ax.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0]
+    return float(right - left) * 72 / ax.figure.dpi
+
+
+def _draw_node(ax: Axes, layout: Layout, node: int, label: str, *, strong: bool) -> None:
+    """A rounded box with a label; nodes without edges are paler."""
+    (x, y), width = layout.centres[node], layout.widths[node]
+    ink = plt.rcParams["text.color"]
+    box = FancyBboxPatch(
+        (x - 0.5 * width, y - 0.5 * HEIGHT),
+        width,
+        HEIGHT,
+        boxstyle=f"round,pad=0,rounding_size={0.3 * HEIGHT}",
+        facecolor=ax.get_facecolor(),
+        edgecolor=ink,
+        linewidth=0.8,
+        alpha=None if strong else 0.6,
+        linestyle="-" if strong else (0, (2, 2)),
+        zorder=3,
+    )
+    ax.add_patch(box)
+    text = _Label(x, y, label, ha="center", va="center_baseline", color=ink, parse_math=False, zorder=4)
+    text.set_alpha(None if strong else 0.7)
+    ax.add_artist(text)
+
+
+def _edge_patches(
+    curve: FloatArray, color: str, style: Any, *, width: float, alpha: float, scale: float
+) -> tuple[PathPatch, Polygon]:
+    """A line that ends where the head begins, so that opacities do not add up."""
+    tip, before = curve[-1], curve[-4]
+    direction = (tip - before) / np.linalg.norm(tip - before)
+    length = ARROW * (0.6 + 0.15 * width)
+    across = 0.42 * length * np.array([-direction[1], direction[0]])
+    base = tip - length * direction
+    line = curve.copy()
+    line[-4:] = np.linspace(before, base, 4)
+    codes = [Path.MOVETO] + [Path.CURVE4] * (len(line) - 1)
+    shaft = PathPatch(
+        Path(line, codes),
+        fill=False,
+        edgecolor=color,
+        linewidth=scale * width,
+        linestyle=style,
+        alpha=alpha,
+        zorder=1,
+    )
+    shaft.set_capstyle("butt")
+    corners = np.array([tip, base + across, base - across])
+    return shaft, Polygon(corners, facecolor=color, linewidth=0, alpha=alpha, zorder=2)
+
+
+def _draw_legend(ax: Axes, looks: list[str]) -> None:
+    """What colours mean, and how many edges have each, under the picture."""
+    names = {"edge": "positive", "negative": "negative"}
+    shown = [look for look in LOOKS if look in looks]
+    handles = [Line2D([], [], color=LOOKS[look][0], linestyle=LOOKS[look][1], linewidth=2) for look in shown]
+    words = [f"{looks.count(look)} {names.get(look, look)}" for look in shown]
+    ax.legend(handles, words, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False, borderpad=0.2)

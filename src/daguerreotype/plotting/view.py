@@ -1,0 +1,153 @@
+"""What is there to draw? A graph with weights, probabilities and an order, checked, beside a known graph."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.graphs import Dag, GraphLike, as_dag
+from daguerreotype.graphs.dag import Names, listing, match_names, topological_order
+
+Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
+LONGEST = 26  # characters of a label; the middle of longer ones is left out
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """A graph that can be drawn; nodes are positions 0, ..., d - 1.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What nodes are called.
+    adjacency : array of shape (d, d)
+        The graph.
+    weights, probabilities : array of shape (d, d)
+        Of every edge; ones where nothing is known.
+    order : array of shape (d,)
+        Nodes, causes first; every edge points forward in it.
+    truth : array of shape (d, d) or None
+        The known graph, on the same nodes.
+    """
+
+    names: tuple[str, ...]
+    adjacency: BoolArray
+    weights: FloatArray
+    probabilities: FloatArray
+    order: IntArray
+    truth: BoolArray | None = None
+
+    @property
+    def ranks(self) -> IntArray:
+        """Position of every node in the order, shape (d,)."""
+        return np.argsort(self.order)
+
+    @property
+    def missing(self) -> BoolArray:
+        """Edges of the known graph that the graph has in neither direction, shape (d, d)."""
+        if self.truth is None:
+            return np.zeros_like(self.adjacency)
+        missing: BoolArray = self.truth & ~self.adjacency & ~self.adjacency.T
+        return missing
+
+    def verdict(self, cause: int, effect: int) -> Verdict | None:
+        """What the known graph says of an edge of either graph; None without a known graph."""
+        if self.truth is None:
+            return None
+        if not self.adjacency[cause, effect]:
+            return "missing" if self.missing[cause, effect] else None
+        if self.truth[cause, effect]:
+            return "correct"
+        return "reversed" if self.truth[effect, cause] else "wrong"
+
+
+def view_graph(
+    adjacency: GraphLike,
+    *,
+    truth: GraphLike | None = None,
+    weights: npt.ArrayLike | pd.DataFrame | None = None,
+    probabilities: npt.ArrayLike | pd.DataFrame | None = None,
+    order: Iterable[Hashable] | None = None,
+) -> GraphView:
+    """Check all parts of a picture against each other; matrices with names are matched by name."""
+    dag = as_dag(adjacency)
+    return GraphView(
+        names=tuple(dag.label(node) for node in range(dag.n_nodes)),
+        adjacency=dag.adjacency,
+        weights=match_matrix(weights, dag, "weights"),
+        probabilities=np.clip(match_matrix(probabilities, dag, "probabilities"), 0.0, 1.0),
+        order=topological_order(dag) if order is None else _order(order, dag),
+        truth=None if truth is None else _truth(truth, dag),
+    )
+
+
+def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
+    """The graph that a fitted learner found."""
+    return view_graph(
+        model.adjacency_matrix_,
+        truth=truth,
+        weights=model.weights_,
+        probabilities=model.edge_probabilities_,
+        order=model.causal_order_,
+    )
+
+
+def shorten(name: str, longest: int = LONGEST) -> str:
+    """One line of a name, with … for the middle of a long one."""
+    line = " ".join(name.split()) or "(no name)"
+    if len(line) <= longest:
+        return line
+    tail = (longest - 1) // 2
+    return f"{line[: longest - 1 - tail]}…{line[-tail:]}"
+
+
+def match_matrix(values: npt.ArrayLike | pd.DataFrame | None, dag: Dag, what: str) -> FloatArray:
+    """Finite numbers (d, d) in the order of the nodes; ones if there are none."""
+    d = dag.n_nodes
+    if values is None:
+        return np.ones((d, d))
+    if isinstance(values, pd.DataFrame) and dag.names is not None:
+        rows = match_names(dag.names, tuple(values.index), "the graph", what)
+        columns = match_names(dag.names, tuple(values.columns), "the graph", what)
+        values = values.to_numpy()[np.ix_(rows, columns)]
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.shape != (d, d):
+        raise ValueError(f"{what} have shape {matrix.shape}; expected {(d, d)}, one entry per pair of nodes.")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{what} have missing or infinite entries; expected numbers. Set those of no edge to 0.")
+    return matrix
+
+
+def _order(order: Iterable[Hashable], dag: Dag) -> IntArray:
+    """Positions of the nodes in order, after checking that every edge points forward."""
+    given: Names = tuple(node.item() if isinstance(node, np.generic) else node for node in order)
+    nodes: Names = tuple(range(dag.n_nodes)) if dag.names is None else dag.names
+    if sorted(map(repr, given)) != sorted(map(repr, nodes)):
+        raise ValueError(f"the order is {listing(given)}; expected every node once: {listing(nodes)}.")
+    places = match_names(given, nodes, "the order", "the graph")
+    ranks = np.argsort(places)
+    against = np.argwhere(dag.adjacency & (ranks[:, None] > ranks[None, :]))
+    if against.size:
+        cause, effect = (dag.label(int(node)) for node in against[0])
+        raise ValueError(
+            f"edge {cause} -> {effect} points against the order, where {effect} comes first. Leave the order out "
+            "to have the graph laid out by its edges alone."
+        )
+    return places
+
+
+def _truth(truth: GraphLike, dag: Dag) -> BoolArray:
+    """The known graph on the nodes of ``dag``, by name where both have names."""
+    known = as_dag(truth, "the true graph")
+    if known.n_nodes != dag.n_nodes:
+        raise ValueError(
+            f"the true graph has {known.n_nodes} nodes and the graph {dag.n_nodes}; expected the same nodes."
+        )
+    if known.names is None or dag.names is None:
+        return known.adjacency
+    rows = match_names(dag.names, known.names, "the graph", "the true graph")
+    return known.adjacency[np.ix_(rows, rows)]

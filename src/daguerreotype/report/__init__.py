@@ -1,0 +1,5 @@
+"""One HTML page about a fit, which works offline. ``write_report`` is what ``Daguerreotype.report`` calls."""
+
+from daguerreotype.report.page import write_report
+
+__all__ = ["write_report"]

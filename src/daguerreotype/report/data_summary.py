@@ -1,0 +1,110 @@
+"""What are the data like, and does their scale give the order away?"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.graphs.dag import listing
+from daguerreotype.metrics.sortability import TELLING, r2_sortability, sortability_warning, var_sortability
+from daguerreotype.plotting.view import GraphView
+
+
+def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, view: GraphView) -> dict[str, Any]:
+    """Size, columns, log-likelihood and sortability of the rows ``X``."""
+    values = _values(model, X)
+    complete = values[np.isfinite(values).all(axis=1)]
+    score, refused = _score(model, X)
+    return {
+        "n_rows": len(values),
+        "n_complete": len(complete),
+        "columns": [_describe(column) for column in values.T],
+        "score": score,
+        "refused": refused,
+        **_sortability(model, complete, view),
+    }
+
+
+def _values(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
+    """Numbers (n, d) in the order of the columns of the fit; missing values are nan."""
+    columns = list(getattr(model, "feature_names_in_", []))
+    if isinstance(X, pd.DataFrame) and columns:
+        absent = [name for name in columns if name not in X.columns]
+        if absent:
+            raise ValueError(f"X lacks columns of the fit: {listing(absent)}. Give it the same columns.")
+        X = X[columns]
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    values: FloatArray = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    if values.shape[1] != model.n_features_in_ or len(values) == 0:
+        raise ValueError(
+            f"X has shape {values.shape}; expected rows of the {model.n_features_in_} columns of the fit."
+        )
+    return values
+
+
+def _describe(column: FloatArray) -> dict[str, float | int | None]:
+    """Moments and extremes of the values that are there; None where they do not exist."""
+    there = column[np.isfinite(column)]
+    missing = int(column.size - there.size)
+    if there.size == 0:
+        return {"mean": None, "sd": None, "min": None, "max": None, "skew": None, "missing": missing}
+    sd = float(there.std())
+    skew = float(np.mean(((there - there.mean()) / sd) ** 3)) if sd > 0 else None
+    numbers = {"mean": there.mean(), "sd": sd, "min": there.min(), "max": there.max(), "skew": skew}
+    shown = {name: None if value is None else float(f"{value:.6g}") for name, value in numbers.items()}
+    return {**shown, "missing": missing}
+
+
+def _score(model: Any, X: npt.ArrayLike | pd.DataFrame) -> tuple[float | None, str | None]:
+    """Mean log-likelihood per row, or why there is none."""
+    try:
+        score = float(model.score(X))
+    except (TypeError, ValueError) as error:
+        return None, str(error)
+    return (score, None) if np.isfinite(score) else (None, "the rows are impossible under the fitted model.")
+
+
+def _sortability(model: Any, complete: FloatArray, view: GraphView) -> dict[str, Any]:
+    """Var- and R²-sortability of the known graph, or else of the learned one, and what they mean."""
+    graph = view.adjacency if view.truth is None else view.truth
+    whose = "learned" if view.truth is None else "known"
+    nothing: dict[str, Any] = {"var_sortability": None, "r2_sortability": None, "graph": whose, "warnings": []}
+    if len(complete) < 2 or not graph.any() or not np.all(np.ptp(complete, axis=0) > 0):
+        return nothing
+    by_variance, by_r2 = var_sortability(complete, graph), r2_sortability(complete, graph)
+    frame = pd.DataFrame(complete, columns=list(view.names))
+    warnings = [sortability_warning(complete, graph) if view.truth is not None else sortability_warning(frame)]
+    if view.truth is None:
+        warnings += [
+            _of_learned("variance", by_variance) and f"{_of_learned('variance', by_variance)} {_scaling(model)}",
+            _of_learned("predictability from all others (R²)", by_r2),
+        ]
+    return {
+        **nothing,
+        "var_sortability": by_variance,
+        "r2_sortability": by_r2,
+        "warnings": [warning for warning in warnings if warning],
+    }
+
+
+def _of_learned(criterion: str, value: float) -> str | None:
+    """What it means that the learned graph follows a criterion that has nothing to do with causes."""
+    if TELLING[0] < value < TELLING[1]:
+        return None
+    share, direction = (value, "growing") if value > 0.5 else (1.0 - value, "falling")
+    return (
+        f"Sorting the columns by {direction} {criterion} alone puts {share:.0%} of the paths of the learned graph "
+        "in its order. Real causes need not follow it: do not take the agreement for evidence."
+    )
+
+
+def _scaling(model: Any) -> str:
+    """Whether the learner saw the scale of the columns."""
+    if model.standardize:
+        return "The columns were standardized before learning, so the order was not read off their scale."
+    return (
+        "The columns were not standardized, so the learner saw their scale: fit again with standardize=True and "
+        "check that the graph stays."
+    )

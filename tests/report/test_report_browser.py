@@ -1,0 +1,253 @@
+"""The report in a real browser: opened from a file, without any network."""
+
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daguerreotype import Daguerreotype
+from daguerreotype.report.content import collect
+from daguerreotype.report.page import render
+
+EVIL = "<script>alert(1)</script>"
+IMG = '<img src=x onerror="alert(2)">'
+
+
+def missing(what):
+    if os.environ.get("DAGUERREOTYPE_REQUIRE_TOOLS") == "1":
+        pytest.fail(f"{what} is not there, and DAGUERREOTYPE_REQUIRE_TOOLS=1 asks for it")
+    pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright")
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        missing("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=program,
+            args=["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def fit():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=120)
+    b = a + rng.normal(size=120)
+    columns = {EVIL: a, IMG: b, "c": b + 0.5 * a + rng.normal(size=120), "d": a - b + 2 * rng.normal(size=120)}
+    X = pd.DataFrame(columns)
+    # Far apart from certain: orders of many kinds carry mass, and edges of both directions.
+    m = Daguerreotype("sparsemap", edges="bic", transform="none", tau=30.0, refine=False, loss="nll_ev").fit(X)
+    return m, X
+
+
+@pytest.fixture(scope="module")
+def page(browser, fit, tmp_path_factory):
+    m, X = fit
+    names = list(X.columns)
+    truth = pd.DataFrame(np.eye(4, k=1, dtype=int), index=names, columns=names)
+    path = m.report(tmp_path_factory.mktemp("report") / "report.html", X, truth=truth, title=EVIL)
+    page = browser.new_page(viewport={"width": 1200, "height": 1000})
+    page.seen = []
+    page.on("console", lambda message: page.seen.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: page.seen.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (page.seen.append("dialog"), dialog.dismiss()))
+    page.on("request", lambda request: page.seen.append(f"request: {request.url}"))
+    page.goto(path.as_uri())
+    page.home = f"request: {path.as_uri()}"
+    return page
+
+
+def probabilities(page, selector):
+    return page.eval_on_selector_all(selector, "edges => edges.map(edge => Number(edge.dataset.probability))")
+
+
+def set_threshold(page, value):
+    page.locator("#threshold").fill(str(value))
+
+
+@pytest.fixture(autouse=True)
+def _as_opened(page):
+    page.locator("#reset").click()
+    yield
+    assert page.seen == [page.home]  # no console message, error, dialog or request, whatever was done
+
+
+def test_the_slider_hides_edges_and_their_rows(page, fit):
+    page.locator("#missing").uncheck()
+    drawn = probabilities(page, "#graph .edge")
+    assert len({round(p, 3) for p in drawn if p > 0}) > 2
+    for threshold in (0.0, 0.3, 0.6, 1.0):
+        set_threshold(page, threshold)
+        kept = sorted(p for p in drawn if p > 0 and p >= threshold - 1e-9)
+        assert sorted(probabilities(page, "#graph .edge:not(.hidden)")) == kept
+        assert page.locator("#edges tbody tr:visible").count() == len(kept)
+        assert page.locator("#threshold-value").text_content() == f"{threshold:.2f}"
+
+
+def test_at_first_the_whole_learned_graph_is_shown(page, fit):
+    n_edges = int(fit[0].adjacency_matrix_.to_numpy().sum())
+    assert page.locator("#shown").text_content().startswith(f"{n_edges} of {n_edges} learned edges shown")
+
+
+def test_edges_outside_the_learned_graph_can_be_hidden(page):
+    set_threshold(page, 0)
+    assert page.locator("#graph .edge.outside:not(.hidden)").count() > 0
+    page.locator("#others").uncheck()
+    assert page.locator("#graph .edge.outside:not(.hidden)").count() == 0
+
+
+def test_the_slider_obeys_the_keyboard(page):
+    set_threshold(page, 0.5)
+    page.locator("#threshold").press("ArrowRight")
+    assert page.locator("#threshold-value").text_content() == "0.51"
+
+
+@pytest.mark.parametrize("name", ["weight", "probability", "cause"])
+def test_the_table_sorts_both_ways_and_says_so(page, name):
+    set_threshold(page, 0)
+    head = page.locator("#edges th", has_text=name)
+    column = page.locator("#edges th").all_inner_texts().index(name)
+
+    def cells():
+        texts = page.eval_on_selector_all(
+            "#edges tbody tr:not([hidden])", f"rows => rows.map(row => row.cells[{column}].textContent)"
+        )
+        return texts if name == "cause" else [float(text) for text in texts if text != "–"]
+
+    seen = {}
+    for _ in range(2):
+        head.locator("button").press("Enter")
+        seen[head.get_attribute("aria-sort")] = cells()
+    key = str.casefold if name == "cause" else None
+    assert set(seen) == {"ascending", "descending"}
+    assert len(set(seen["ascending"])) > 1
+    if name == "cause":  # browsers sort words by locale: only check that both ways mirror each other in groups
+        groups = [list(dict.fromkeys(seen[way])) for way in ("ascending", "descending")]
+        assert groups[0] == groups[1][::-1]
+    else:
+        assert seen["ascending"] == sorted(seen["ascending"], key=key)
+        assert seen["descending"] == sorted(seen["descending"], key=key, reverse=True)
+    assert page.locator("#edges th[aria-sort='none']").count() == page.locator("#edges th").count() - 1
+
+
+def test_hovering_an_edge_shows_weight_and_probability(page, fit):
+    m, _ = fit
+    cause, effect, values = next(iter(m.causal_graph_.edges(data=True)))
+    found = None
+    for edge in page.locator("#graph .edge:not(.missing):not(.outside) .reach").all():
+        for share in (0.5, 0.3, 0.7, 0.15, 0.85):
+            x, y = edge.evaluate(
+                "(path, share) => { const p = path.getPointAtLength(share * path.getTotalLength())"
+                ".matrixTransform(path.getScreenCTM()); return [p.x, p.y]; }",
+                share,
+            )
+            page.mouse.move(x, y)
+            text = page.locator("#tip").text_content()
+            if text.startswith(f"{cause} → {effect}"):
+                found = text
+    assert found is not None
+    for name in ("weight", "probability"):
+        assert f"{name} {float(format(values[name], '.3g')):g}" in found
+
+
+def test_nodes_can_be_dragged_and_moved_by_keys_and_edges_follow(page):
+    node = page.locator("#graph .node", has_text="c").last
+    shafts = page.locator("#graph .edge .shaft")
+    before, paths = (
+        node.get_attribute("transform"),
+        shafts.evaluate_all("all => all.map(p => p.getAttribute('d'))"),
+    )
+    box = node.locator("rect").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 60, y + 10, steps=4)
+    page.mouse.up()
+    dragged = node.get_attribute("transform")
+    assert dragged != before
+    assert shafts.evaluate_all("all => all.map(p => p.getAttribute('d'))") != paths
+    node.press("ArrowRight")
+    assert node.get_attribute("transform") != dragged
+    page.locator("#reset").click()
+    assert node.get_attribute("transform") == before
+    assert shafts.evaluate_all("all => all.map(p => p.getAttribute('d'))") == paths
+
+
+def test_names_that_look_like_markup_are_text_everywhere(page):
+    assert page.locator("h1").text_content() == EVIL
+    assert page.title() == EVIL
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    for name in (EVIL, IMG):
+        assert page.locator("#columns td").filter(has_text=name).count() == 1
+        assert page.locator("#graph .node title").filter(has_text=name).count() == 1
+        assert page.locator("#edges td").filter(has_text=name).count() > 0
+
+
+def test_the_heat_map_says_how_probable_a_pair_is(page, fit):
+    distribution = fit[0].order_distribution_
+    box = page.locator("#order .frame").bounding_box()
+    page.locator("#order").scroll_into_view_if_needed()
+    box = page.locator("#order .frame").bounding_box()
+    side = box["width"] / 4
+    page.mouse.move(box["x"] + 2.5 * side, box["y"] + 0.5 * side)
+    first, third = distribution.mode[0], distribution.mode[2]
+    expected = distribution.edge_order_probabilities()[first, third]
+    assert float(page.locator("#tip").text_content().rsplit(": ", 1)[1]) == pytest.approx(expected, abs=6e-3)
+
+
+@pytest.mark.parametrize("width", [360, 800, 1600])
+def test_the_page_never_scrolls_sideways(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 1200, "height": 1000})
+
+
+def test_without_rows_the_page_says_what_was_left_out(browser, fit, tmp_path):
+    other = browser.new_page()
+    other.goto(fit[0].report(tmp_path / "plain.html").as_uri())
+    assert (
+        other.locator("#data-summary").text_content().startswith("Left out: the report was made without the rows.")
+    )
+    assert not other.locator("#metrics-section").is_visible()
+    other.close()
+
+
+def test_scores_are_drawn_step_by_step_where_they_are_known(browser, fit, tmp_path):
+    content = collect(fit[0])
+    content["training"]["theta"] = [[0.0, 1.0, 2.0, 3.0], [1.0, 0.5, 2.5, 3.0]]
+    path = tmp_path / "scores.html"
+    path.write_text(render(content), encoding="utf-8")
+    other = browser.new_page()
+    errors = []
+    other.on("pageerror", lambda error: errors.append(error))
+    other.goto(path.as_uri())
+    assert other.locator("#training .line.score title").all_text_contents() == content["names"]
+    assert not errors
+    other.close()
+
+
+def test_frequencies_of_a_bootstrap_have_a_column(browser, fit, tmp_path):
+    m, X = fit
+    resampled = m.bootstrap(X, n_resamples=3)
+    other = browser.new_page()
+    other.goto(m.report(tmp_path / "resampled.html", bootstrap=resampled).as_uri())
+    heads = other.locator("#edges th").all_inner_texts()
+    row = other.locator("#edges tbody tr:visible").first.locator("td").all_inner_texts()
+    cell = dict(zip(heads, row, strict=True))
+    assert float(cell["bootstrap"]) == pytest.approx(
+        resampled.edge_frequencies.loc[cell["cause"], cell["effect"]], abs=1e-3
+    )
+    assert "share of 3 resamples" in other.locator("#edges-hint").text_content()
+    other.close()

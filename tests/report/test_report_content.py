@@ -1,0 +1,232 @@
+import json
+import math
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daguerreotype import Daguerreotype
+from daguerreotype.metrics import evaluate, r2_sortability, var_sortability
+from daguerreotype.report.content import collect
+from daguerreotype.report.page import render, to_json
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(2)
+    a = rng.normal(size=400)
+    b = 1.5 * a + rng.normal(size=400)
+    return pd.DataFrame(
+        {EVIL: a, "b & c": b, "</title>": 2 * b - a + rng.normal(size=400), "alone": 10 * rng.normal(size=400)}
+    )
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return Daguerreotype(edges="bic", transform="none", tau=4.0).fit(table)
+
+
+@pytest.fixture(scope="module")
+def truth(table):
+    names = list(table.columns)
+    return pd.DataFrame(np.eye(4, k=1, dtype=int), index=names, columns=names)
+
+
+class Reader(HTMLParser):
+    """Elements and the text of script elements, as a browser's parser sees them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.scripts, self.attributes, self.inside = [], [], [], None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        self.inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "script":
+            self.scripts[-1] += data
+
+
+def data_of(page):
+    return json.loads(Reader(page).scripts[0])
+
+
+@given(st.text())
+def test_any_text_survives_the_way_into_the_page_and_adds_no_element(text):
+    content = {"title": text, "names": [text], text: 1}
+    page = render(content)
+    assert data_of(page) == content
+    assert Reader(page).tags == Reader(render({"title": "", "names": []})).tags
+
+
+def test_json_has_no_character_that_could_end_the_script():
+    written = to_json({"name": "</script><!--&\u2028\u2029"})
+    assert not set("<>&\u2028\u2029") & set(written)
+    assert json.loads(written) == {"name": "</script><!--&\u2028\u2029"}
+
+
+def test_the_page_refers_to_nothing_outside_itself(model, table, tmp_path):
+    page = model.report(tmp_path / "report.html", table, title=EVIL).read_text(encoding="utf-8")
+    reader = Reader(page)
+    assert {value for _, name, value in reader.attributes if name in ("src", "href")} == {"data:,"}
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|innerHTML|eval\(", page)
+    (policy,) = (value for _, name, value in reader.attributes if name == "content" and "default-src" in value)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_every_probable_edge_is_there_and_the_threshold_shows_the_learned_graph(model):
+    content = collect(model)
+    names, edges = content["names"], content["graph"]["edges"]
+    probabilities, adjacency = np.asarray(model.edge_probabilities_), np.asarray(model.adjacency_matrix_)
+    assert {(e["cause"], e["effect"]) for e in edges} == {
+        tuple(pair) for pair in np.argwhere(probabilities > 1e-9)
+    }
+    for edge in edges:
+        pair = edge["cause"], edge["effect"]
+        assert edge["probability"] == pytest.approx(probabilities[pair], abs=1e-6)
+        assert edge["learned"] == bool(adjacency[pair])
+        assert (edge["weight"] is None) == (not edge["learned"])
+        assert not edge["learned"] or edge["probability"] >= content["graph"]["threshold"]
+    assert names == list(model.feature_names_in_)
+
+
+def test_uncertain_pairs_of_the_order_are_those_of_the_distribution(model):
+    order = collect(model)["order"]
+    precedes = model.order_distribution_.edge_order_probabilities()
+    rebuilt = np.triu(np.ones_like(precedes), 1)
+    for i, j, p in order["unsure"]:
+        rebuilt[i, j] = p
+    rebuilt += np.tril(1 - rebuilt.T, -1)
+    np.testing.assert_allclose(rebuilt, precedes[np.ix_(order["nodes"], order["nodes"])], atol=2e-6)
+
+
+def test_a_known_graph_adds_verdicts_missing_edges_and_metrics(model, truth):
+    content = collect(model, truth=truth)
+    scores = evaluate(truth, model.adjacency_matrix_, model.causal_order_)
+    metrics = dict(content["metrics"])
+    assert metrics["SHD"] == scores["shd"]
+    assert metrics["F1"] == pytest.approx(scores["f1"], rel=1e-5)
+    verdicts = [edge["verdict"] for edge in content["graph"]["edges"] if edge["verdict"]]
+    assert len(verdicts) - verdicts.count("correct") == scores["shd"]
+
+
+def test_the_summary_agrees_with_pandas_and_the_metrics(model, table, truth):
+    summary = collect(model, table, truth=truth)["data"]
+    for column, name in zip(summary["columns"], table.columns, strict=True):
+        values = table[name]
+        assert column["mean"] == pytest.approx(values.mean(), rel=1e-5)
+        assert column["sd"] == pytest.approx(values.std(ddof=0), rel=1e-5)
+        assert column["skew"] == pytest.approx(
+            ((values - values.mean()) ** 3).mean() / values.std(ddof=0) ** 3, rel=1e-5
+        )
+        assert (column["min"], column["max"]) == (
+            pytest.approx(values.min(), rel=1e-5),
+            pytest.approx(values.max(), rel=1e-5),
+        )
+        assert column["missing"] == 0
+    assert summary["score"] == model.score(table)
+    assert summary["var_sortability"] == var_sortability(table, truth)
+    assert summary["r2_sortability"] == r2_sortability(table, truth)
+    assert summary["graph"] == "known"
+    assert summary["warnings"][0].startswith("Var-sortability is ")
+
+
+def test_a_learned_graph_that_follows_the_scale_is_warned_of_in_words(table):
+    ordered = {"operator": "fixed", "init": list(table.columns), "edges": "bic", "transform": "none"}
+    warnings = collect(Daguerreotype(**ordered).fit(table), table)["data"]["warnings"]
+    assert warnings[0].startswith("The variances of the columns range from")
+    assert any("of the paths of the learned graph in its order" in text for text in warnings)
+    assert any("were standardized before learning" in text for text in warnings)
+    raw = Daguerreotype(**ordered, standardize=False).fit(table)
+    assert any("the learner saw their scale" in text for text in collect(raw, table)["data"]["warnings"])
+
+
+def test_missing_values_are_counted_and_the_score_says_why_it_is_not_there(model, table):
+    holes = table.copy()
+    holes.iloc[:5, 1] = np.nan
+    summary = collect(model, holes)["data"]
+    assert [column["missing"] for column in summary["columns"]] == [0, 5, 0, 0]
+    assert (summary["n_rows"], summary["n_complete"]) == (400, 395)
+    assert summary["score"] is None
+    assert "b & c" in summary["refused"]
+    assert summary["var_sortability"] is not None
+
+
+def test_a_constant_or_empty_column_is_described_without_nan(model, table):
+    flat = table.copy()
+    flat.iloc[:, 0], flat.iloc[:, 1] = 1.0, np.nan
+    columns = collect(model, flat)["data"]["columns"]
+    assert columns[0] == {"mean": 1.0, "sd": 0.0, "min": 1.0, "max": 1.0, "skew": None, "missing": 0}
+    assert columns[1]["mean"] is None
+    to_json(collect(model, flat))
+
+
+def test_bootstrap_frequencies_are_matched_by_name(model, table):
+    names = list(table.columns)[::-1]
+    frequencies = pd.DataFrame(np.arange(16).reshape(4, 4) / 16, index=names, columns=names)
+    content = collect(model, bootstrap=SimpleNamespace(edge_frequencies=frequencies, n_resamples=7))
+    for edge in content["graph"]["edges"]:
+        cause, effect = (content["names"][edge[end]] for end in ("cause", "effect"))
+        assert edge["frequency"] == frequencies.loc[cause, effect]
+    assert content["resamples"] == 7
+    with pytest.raises(
+        TypeError, match="bootstrap is a dict without edge_frequencies; expected what the learner's"
+    ):
+        collect(model, bootstrap={})
+
+
+def test_settings_are_shown_as_given_without_addresses_in_memory(table):
+    def own_loss(variance, dof, n_rows):
+        return math.log(variance)
+
+    m = Daguerreotype(edges="bic", transform="none", loss=own_loss, k=7).fit(table)
+    settings = dict(collect(m)["settings"])
+    assert settings["k"] == "7"
+    assert settings["loss"] == "own_loss"
+    assert not any("0x" in value for value in settings.values())
+
+
+def test_the_same_fit_gives_the_same_page(model, table, tmp_path):
+    first, second = (model.report(tmp_path / name, table).read_bytes() for name in ("a.html", "b.html"))
+    assert first == second
+
+
+def test_a_fit_of_an_array_with_a_given_order_has_a_report(table, tmp_path):
+    m = Daguerreotype("fixed", init=[0, 1, 2, 3], edges="bic", transform="none").fit(table.to_numpy())
+    content = data_of(m.report(tmp_path / "report.html", table.to_numpy()).read_text(encoding="utf-8"))
+    assert content["names"] == ["0", "1", "2", "3"]
+    assert content["training"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X.drop(columns="alone"), "X lacks columns of the fit: alone"),
+        (lambda X: X.to_numpy()[:, :2], r"X has shape \(400, 2\); expected rows of the 4 columns"),
+        (lambda X: X.iloc[:0], r"X has shape \(0, 4\)"),
+    ],
+)
+def test_a_table_of_other_columns_is_refused(model, table, change, message):
+    with pytest.raises(ValueError, match=message):
+        collect(model, change(table))
+
+
+def test_a_folder_that_is_not_there_is_named(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere.* for the report"):
+        model.report(tmp_path / "nowhere" / "report.html")

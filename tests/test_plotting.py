@@ -1,0 +1,389 @@
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+
+from daguerreotype import Daguerreotype
+from daguerreotype.graphs.dag import Dag, topological_order
+from daguerreotype.metrics import shd
+from daguerreotype.operators import top_k_sparsemax
+from daguerreotype.plotting import plot_curves, plot_graph, plot_order, plot_scores, plot_training
+from daguerreotype.plotting.draw_fit import plot_fit
+from daguerreotype.plotting.lanes import _count_crossings, add_lanes, reduce_crossings
+from daguerreotype.plotting.layout import HEIGHT, lay_out
+from daguerreotype.plotting.view import shorten
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(1)
+    cause = rng.normal(size=300)
+    middle = cause**2 + 0.2 * rng.normal(size=300)
+    return pd.DataFrame({"cause": cause, "middle": middle, "end": np.sin(2 * middle) + 0.2 * rng.normal(size=300)})
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return Daguerreotype(transform="none").fit(table)
+
+
+def any_dag(seed, d, density):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(d)
+    return np.triu(rng.random((d, d)) < density, 1)[np.ix_(order, order)], rng
+
+
+dags = st.builds(any_dag, st.integers(0, 10**6), st.integers(2, 16), st.floats(0.0, 0.6))
+
+
+def laid_out(graph, rng):
+    ranks = np.argsort(topological_order(Dag(graph)))
+    return lay_out(graph, ranks, rng.uniform(0.5, 12.0, size=len(graph)))
+
+
+def points_of(curve, n=40):
+    t = np.linspace(0, 1, n)[:, None]
+    weights = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3]
+    pieces = [curve[i : i + 4] for i in range(0, len(curve) - 1, 3)]
+    return np.concatenate([sum(w * p for w, p in zip(weights, piece, strict=True)) for piece in pieces])
+
+
+def boxes_of(layout):
+    half = np.column_stack([layout.widths / 2, np.full(len(layout.widths), HEIGHT / 2)])
+    return layout.centres - half, layout.centres + half
+
+
+# --- layout
+
+
+@given(dags)
+def test_no_edge_runs_through_a_node(drawn):
+    graph, rng = drawn
+    layout = laid_out(graph, rng)
+    low, high = boxes_of(layout)
+    for edge, curve in layout.curves.items():
+        points = points_of(curve)[:, None, :]
+        inside = ((points > low + 1e-6) & (points < high - 1e-6)).all(axis=2)
+        assert not inside.any(), f"edge {edge} runs through node {np.flatnonzero(inside.any(axis=0))}"
+
+
+@given(dags)
+def test_nodes_do_not_overlap_and_lie_within_the_picture(drawn):
+    graph, rng = drawn
+    layout = laid_out(graph, rng)
+    low, high = boxes_of(layout)
+    apart = ((low[:, None] >= high[None] - 1e-9) | (low[None] >= high[:, None] - 1e-9)).any(axis=2)
+    assert apart[~np.eye(len(graph), dtype=bool)].all()
+    assert (low >= -1e-9).all()
+    assert (high <= layout.size + 1e-9).all()
+
+
+@given(dags)
+def test_every_edge_goes_from_border_to_border_towards_the_right(drawn):
+    graph, rng = drawn
+    layout = laid_out(graph, rng)
+    low, high = boxes_of(layout)
+    assert set(layout.curves) == {(int(i), int(j)) for i, j in np.argwhere(graph)}
+    for (cause, effect), curve in layout.curves.items():
+        assert curve[0, 0] == pytest.approx(high[cause, 0])
+        assert curve[-1, 0] == pytest.approx(low[effect, 0])
+        for node, point in ((cause, curve[0]), (effect, curve[-1])):
+            assert low[node, 1] < point[1] < high[node, 1]
+        assert (np.diff(points_of(curve)[:, 0]) >= -1e-9).all()
+
+
+def test_an_edge_against_the_order_is_drawn_backwards():
+    graph = np.array([[0, 0], [1, 0]], dtype=bool)
+    layout = lay_out(graph, np.array([0, 1]), [1.0, 1.0])
+    (edge,) = layout.curves
+    assert edge == (1, 0)
+    assert layout.curves[edge][0, 0] > layout.curves[edge][-1, 0]
+
+
+@given(dags)
+def test_crossings_are_counted_as_by_comparing_all_pairs_and_never_grow(drawn):
+    graph, _ = drawn
+    linked = np.flatnonzero(graph.any(axis=0) | graph.any(axis=1))
+    if linked.size == 0:
+        return
+    lanes = add_lanes(graph, np.argsort(topological_order(Dag(graph))), linked)
+
+    def places():
+        place = np.zeros(lanes.layer_of.size)
+        for layer in lanes.layers:
+            place[layer] = np.arange(layer.size)
+        return place
+
+    def by_pairs(place):
+        pairs = [place[each] for each in lanes.segments]
+        return sum(int(((a[:, None] - a) * (b[:, None] - b) < 0).sum()) // 2 for a, b in (p.T for p in pairs))
+
+    before = _count_crossings(lanes, places())
+    assert before == by_pairs(places())
+    reduce_crossings(lanes)
+    assert _count_crossings(lanes, places()) == by_pairs(places()) <= before
+
+
+def test_chains_that_need_not_cross_do_not():
+    graph = np.zeros((6, 6), dtype=bool)
+    graph[[0, 1, 2], [5, 4, 3]] = True
+    layout = lay_out(graph, np.arange(6), np.ones(6))
+    heights = layout.centres[:, 1]
+    assert np.argsort(heights[:3]).tolist() == np.argsort(heights[[5, 4, 3]]).tolist()
+
+
+# --- graph
+
+
+def edge_patches(ax):
+    found = {}
+    for patch in ax.patches:
+        if (patch.get_gid() or "").startswith("edge-"):
+            found[tuple(int(part) for part in patch.get_gid().split("-")[1:])] = patch
+    return found
+
+
+def test_width_follows_weight_and_opacity_probability():
+    graph = np.triu(np.ones((4, 4), dtype=int), 1)
+    rng = np.random.default_rng(0)
+    weights, probabilities = rng.normal(size=(4, 4)), rng.random((4, 4))
+    patches = edge_patches(plot_graph(graph, weights=weights, probabilities=probabilities))
+    edges = list(patches)
+    widths = [patches[edge].get_linewidth() for edge in edges]
+    opacities = [patches[edge].get_alpha() for edge in edges]
+    assert np.argsort(widths).tolist() == np.argsort([abs(weights[edge]) for edge in edges]).tolist()
+    assert np.argsort(opacities).tolist() == np.argsort([probabilities[edge] for edge in edges]).tolist()
+
+
+def test_edges_of_equal_or_unknown_weight_are_equally_thin():
+    graph = np.triu(np.ones((3, 3), dtype=int), 1)
+    widest = edge_patches(plot_graph(graph, weights=[[0, 1, 5], [0, 0, 2], [0, 0, 0]]))[0, 2].get_linewidth()
+    for weights in (None, 7.0 * graph, -graph):
+        (width,) = {patch.get_linewidth() for patch in edge_patches(plot_graph(graph, weights=weights)).values()}
+        assert width < widest
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(2, 8))
+def test_legend_counts_and_colours_agree_with_shd(seed, d):
+    (guess, _), (truth, _) = any_dag(seed, d, 0.4), any_dag(seed + 1, d, 0.4)
+    ax = plot_graph(guess.astype(int), truth=truth.astype(int))
+    legend = ax.get_legend()
+    texts = [] if legend is None else [text.get_text().split() for text in legend.get_texts()]
+    counts = {word: int(number) for number, word in texts}
+    assert sum(counts.values()) - counts.get("correct", 0) == shd(truth, guess)
+    colours = [to_hex(patch.get_edgecolor()) for patch in edge_patches(ax).values()]
+    of = {} if legend is None else dict(zip(counts, legend.get_lines(), strict=True))
+    assert {word: colours.count(to_hex(line.get_color())) for word, line in of.items()} == counts
+    plt.close(ax.figure)
+
+
+def test_graphs_are_matched_by_name():
+    guess = pd.DataFrame([[0, 1], [0, 0]], index=["a", "b"], columns=["a", "b"])
+    truth = nx.DiGraph([("a", "b")])
+    swapped = pd.DataFrame([[0, 0], [1, 0]], index=["b", "a"], columns=["b", "a"])
+    for known in (truth, swapped):
+        assert [t.get_text() for t in plot_graph(guess, truth=known).get_legend().get_texts()] == ["1 correct"]
+    weights = pd.DataFrame([[0, 0], [-2.0, 0]], index=["b", "a"], columns=["b", "a"])
+    assert plot_graph(guess, weights=weights).get_legend().get_texts()[0].get_text() == "1 negative"
+
+
+@pytest.mark.parametrize("d", [3, 20, 100])
+def test_labels_fit_their_boxes_in_figures_and_axes_of_any_size(d):
+    names = [f"column {i}" if i % 5 else f"a name that goes on and on, with a number: {i}" for i in range(d)]
+    graph, _ = any_dag(d, d, 2 / d)
+    graph = pd.DataFrame(graph.astype(int), index=names, columns=names)
+    figure, cramped = plt.subplots(figsize=(6, 4))
+    for ax in (plot_graph(graph), plot_graph(graph, ax=cramped)):
+        ax.figure.canvas.draw()
+        boxes = [patch.get_window_extent() for patch in ax.patches if patch.get_zorder() == 3]
+        assert len(boxes) == d
+        for text, box in zip(ax.texts, boxes, strict=True):
+            extent = text.get_window_extent()
+            assert extent.width <= box.width + 1.5
+            assert abs((extent.x0 + extent.x1) / 2 - (box.x0 + box.x1) / 2) < 1.5
+    assert cramped.figure is figure
+
+
+def test_names_are_shown_as_they_are():
+    names = ["$\\alpha$", "a$b", "<b>", "two\nlines"]
+    graph = pd.DataFrame(np.eye(4, k=1, dtype=int), index=names, columns=names)
+    ax = plot_graph(graph)
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.texts] == ["$\\alpha$", "a$b", "<b>", "two lines"]
+    assert not any(text.get_parse_math() for text in ax.texts)
+
+
+def test_long_names_keep_both_ends():
+    assert shorten("x" * 26) == "x" * 26
+    short = shorten("start" + "x" * 50 + "end")
+    assert len(short) == 26
+    assert short.startswith("start")
+    assert short.endswith("end")
+
+
+def test_plots_leave_settings_backend_and_screen_alone(model, table, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("show was called"))
+    before, backend = dict(mpl.rcParams), mpl.get_backend()
+    for kind in ("graph", "training", "scores", "order"):
+        assert isinstance(model.plot(kind), mpl.axes.Axes)
+    model.plot("curves", X=table)
+    assert dict(mpl.rcParams) == before
+    assert mpl.get_backend() == backend
+
+
+def test_given_axes_are_drawn_in_and_returned(model):
+    _, axes = plt.subplots(2, 2)
+    n_figures = len(plt.get_fignums())
+    for kind, ax in zip(("graph", "training", "scores", "order"), axes.ravel(), strict=True):
+        assert model.plot(kind, ax=ax) is ax
+    assert len(plt.get_fignums()) == n_figures
+
+
+def test_the_graph_of_a_fit_is_drawn_with_its_names_and_compared(model):
+    ax = model.plot(truth=model.adjacency_matrix_)
+    assert {text.get_text() for text in ax.texts} == {"cause", "middle", "end"}
+    n_edges = int(model.adjacency_matrix_.to_numpy().sum())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{n_edges} correct"]
+
+
+# --- training, scores, order, curves
+
+
+def test_training_shows_both_losses_and_where_refining_began(model):
+    ax = plot_training(model.history_)
+    objective, mode, *mark = ax.get_lines()
+    np.testing.assert_array_equal(objective.get_ydata(), model.history_.objective)
+    np.testing.assert_array_equal(mode.get_ydata(), model.history_.mode_loss)
+    assert [line.get_xdata()[0] for line in mark] == [model.history_.refined_at + 0.5]
+
+
+def test_scores_are_sorted_and_their_path_is_shown_where_it_is_known(model):
+    ax = model.plot("scores")
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == [["cause", "middle", "end"][node] for node in np.argsort(model.theta_)]
+    path = np.cumsum(np.random.default_rng(0).normal(size=(9, 3)), axis=0)
+    fake = SimpleNamespace(
+        n_features_in_=3, theta_=path[-1], history_=SimpleNamespace(theta=path), feature_names_in_=["a", "b", "c"]
+    )
+    ax = plot_fit(fake, "scores")
+    drawn = {tuple(line.get_ydata()) for line in ax.get_lines()}
+    assert drawn == {tuple(column) for column in path.T}
+
+
+def test_labels_at_the_ends_of_lines_keep_a_line_apart_and_their_order():
+    ends = np.array([0.0, 0.001, 0.002, 1.0, -0.5])
+    ax = plot_scores(np.vstack([np.zeros(5), ends]), list("abcde"))
+    heights = {text.get_text(): text.xyann[1] for text in ax.texts}
+    ordered = [heights[name] for name in "eabcd"]
+    apart = np.diff(ordered)
+    assert (apart > 0).all()
+    assert apart[1] == pytest.approx(apart[2])  # both as close as they may be
+
+
+def test_the_heat_map_shows_how_probably_rows_precede_columns():
+    distribution = top_k_sparsemax([0.3, -0.2, 0.1, 0.15], k=20)
+    ax = plot_order(distribution, ["a", "b", "c", "d"])
+    mode = distribution.mode
+    shown = ax.images[0].get_array().filled(np.nan)
+    for p, i in enumerate(mode):
+        for q, j in enumerate(mode):
+            by_hand = sum(distribution.probs[distribution.ranks[:, i] < distribution.ranks[:, j]])
+            assert (np.isnan(shown[p, q]) and i == j) or shown[p, q] == pytest.approx(by_hand)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["abcd"[i] for i in mode]
+
+
+def test_curves_are_those_of_the_learner(model, table):
+    axes = model.plot("curves", X=table)
+    assert len(axes) == int(model.adjacency_matrix_.to_numpy().sum())
+    for ax in axes:
+        cause, effect = ax.get_xlabel(), ax.get_title().removeprefix("→ ")
+        line = ax.get_lines()[1]
+        assert line.get_xdata()[[0, -1]].tolist() == [table[cause].min(), table[cause].max()]
+        np.testing.assert_array_equal(line.get_ydata(), model.curve(cause, effect, line.get_xdata()))
+    (only,) = model.plot("curves", X=table, effect="end")
+    assert only.get_title() == "→ end"
+    assert len(plot_curves(model, table, most=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda m, X: m.plot("pie"), "kind must be 'graph', 'training', 'scores', 'order' or 'curves', got 'pie'"),
+        (lambda m, X: m.plot("order", truth=[[0]]), "truth goes with kind='graph', got kind='order'"),
+        (lambda m, X: m.plot("graph", X=X), "X goes with kind='curves', got kind='graph'"),
+        (lambda m, X: m.plot("curves"), "kind='curves' needs X, the rows whose values"),
+        (
+            lambda m, X: m.plot("curves", X=X, effect="no"),
+            "effect is 'no', which is no column; expected one of cause",
+        ),
+        (lambda m, X: m.plot("curves", X=X, effect="cause"), "there are no edges into 'cause'"),
+        (lambda m, X: m.plot("curves", X=X.to_numpy()[:, :2]), r"X has shape \(300, 2\)"),
+        (lambda m, X: m.plot("curves", X=X, ax=np.array([])), "ax has 0 Axes for"),
+        (lambda m, X: m.plot(truth=np.eye(2, k=1)), "the true graph has 2 nodes and the graph 3"),
+        (lambda m, X: plot_graph([[0, 1], [1, 0]]), "has a cycle"),
+        (lambda m, X: plot_graph([[0, 1], [0, 0]], order=[1, 0]), "edge 0 -> 1 points against the order, where 1"),
+        (
+            lambda m, X: plot_graph([[0, 1], [0, 0]], order=[0, 0]),
+            "the order is 0, 0; expected every node once: 0, 1",
+        ),
+        (
+            lambda m, X: plot_graph([[0, 1], [0, 0]], weights=[1.0]),
+            r"weights have shape \(1,\); expected \(2, 2\)",
+        ),
+        (
+            lambda m, X: plot_graph(np.zeros((1, 1)), probabilities=[[np.nan]]),
+            "probabilities have missing or infinite",
+        ),
+        (lambda m, X: plot_scores([1.0, 2.0], ["a"]), r"theta has shape \(2,\); expected \(1,\) or \(steps, 1\)"),
+        (lambda m, X: plot_order(m.order_distribution_, ["a"]), "got 1 names for orders of 3 columns"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_the_reason(model, table, draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw(model, table)
+
+
+def test_a_given_order_has_no_training_to_show(table):
+    fixed = Daguerreotype("fixed", init=["cause", "middle", "end"], transform="none").fit(table)
+    with pytest.raises(ValueError, match="there are no training steps to show: the order was given"):
+        fixed.plot("training")
+
+
+def test_edges_without_curves_say_which_have_them(table):
+    lines = table.assign(end=2 * table["cause"] + table["end"])
+    linear = Daguerreotype(edges="bic", transform="none").fit(lines)
+    with pytest.raises(TypeError, match="fit with edges='gam'"):
+        linear.plot("curves", X=lines)
+
+
+def test_without_matplotlib_pictures_name_the_extra_and_the_report_works(tmp_path):
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import numpy as np; from daguerreotype import Daguerreotype\n"
+        "x = np.random.default_rng(0).normal(size=(50, 2))\n"
+        "m = Daguerreotype('fixed', init=[0, 1], edges='bic', transform='none').fit(x)\n"
+        f"print(m.report({str(tmp_path / 'report.html')!r}).name)\n"
+        "m.plot()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "report.html"
+    assert 'pip install "daguerreotype[plot]"' in done.stderr
+    assert "ImportError" in done.stderr
