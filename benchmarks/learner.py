@@ -7,11 +7,8 @@ seconds, since other work on the machine adds to those of the clock.
 """
 
 import argparse
-import contextlib
-import io
 import json
 import os
-import random
 import re
 import resource
 import subprocess
@@ -26,10 +23,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from daguerreotype import Daguerreotype
+from daguerreotype import Daguerreotype, baselines
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.datasets import load_sachs, load_syntren
-from daguerreotype.graphs import consistent_extension, find_cycle, topological_order
+from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
 from problems import scale_free
 
@@ -96,45 +93,22 @@ def measures(key: Key, estimated: IntArray, seconds: float) -> list[float]:
     return [float(value) for value in (*graph, seconds)]
 
 
-def boss(X: FloatArray) -> IntArray:
-    """causal-learn's BOSS; of its equivalence class one member."""
-    from causallearn.search.PermutationBased.BOSS import boss as search
-
-    random.seed(0)  # it shuffles by Python's global generator
-    tails = search(X, verbose=False).graph == -1  # [i, j]: the mark at i of the edge with j
-    return consistent_extension(tails).astype(np.int64)
-
-
-def dagma(X: FloatArray) -> IntArray:
-    """DAGMA with the values of its documentation; weak edges that close a cycle are dropped."""
-    from dagma.linear import DagmaLinear
-
-    weights = np.abs(DagmaLinear(loss_type="l2").fit(X, lambda1=0.02))
-    while find_cycle(weights > 0):
-        weights[weights == weights[weights > 0].min()] = 0.0
-    return (weights > 0).astype(np.int64)
-
-
-PEERS = {"BOSS": ("causallearn", boss), "DAGMA": ("dagma", dagma)}
+# DAGMA with the value of its documentation.
+PEERS = {"BOSS": baselines.get("boss"), "DAGMA": baselines.get("dagma", lambda1=0.02)}
 
 
 def installed() -> list[str]:
     """Peers that can be run here."""
-    return [name for name, (module, _) in PEERS.items() if find_spec(module)]
+    return [name for name, peer in PEERS.items() if find_spec(peer.libraries[0].split(".")[0])]
 
 
 @cache
 def fit_peer(name: str, key: Key) -> tuple[IntArray, float]:
     """What a peer finds in standardized columns, and its seconds: the best of three where it is quick."""
-    X = data(key)[0]
-    seconds: list[float] = []
+    peer, seconds = PEERS[name], []
     while not seconds or (len(seconds) < 3 and sum(seconds) < 1.0):
-        standardized = (X - X.mean(axis=0)) / X.std(axis=0)  # anew, since DAGMA writes into its input
-        start = time.process_time()
-        with contextlib.redirect_stderr(io.StringIO()):  # progress bars
-            estimated = PEERS[name][1](standardized)
-        seconds.append(time.process_time() - start)
-    return estimated, min(seconds)
+        seconds.append(peer.fit(data(key)[0]).fit_cpu_seconds_)
+    return peer.adjacency_matrix_, min(seconds)
 
 
 def print_header(title: str, *more: str) -> None:

@@ -1,0 +1,159 @@
+"""What must a baseline offer? One contract: a table in, a DAG with the learner's fitted attributes out."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.baselines.libraries import load
+from daguerreotype.baselines.limit import learn_in_child
+from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
+from daguerreotype.graphs import find_cycle
+from daguerreotype.operators.checks import check_positive
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a method found.
+
+    Attributes
+    ----------
+    adjacency : array of shape (d, d)
+        A[i, j] = 1 means i -> j; a DAG.
+    weights : array of shape (d, d) or None
+        Strength of every edge on the scale that the method worked on, 0 where there is none.
+    order : array of shape (d,) or None
+        A causal order, order[p] the node at position p, where the method has one.
+    cpdag : array of shape (d, d) or None
+        For methods that find an equivalence class: both entries are 1 for an undirected edge. ``adjacency`` is
+        then one member of the class.
+    """
+
+    adjacency: IntArray
+    weights: FloatArray | None = None
+    order: IntArray | None = None
+    cpdag: IntArray | None = None
+
+
+class Baseline(BaseEstimator):  # type: ignore[misc]
+    """A method that learns a DAG from a table; subclasses write `learn` and a constructor that only stores.
+
+    Every constructor has, keyword-only, ``standardize`` (True unless the method lives from raw scales),
+    ``random_state`` (an int, or None for fresh randomness) and ``time_limit``: seconds of wall clock that `learn`
+    may take, None for no limit. With a limit, `learn` runs in a process of its own, the only way to end code
+    of a library; the seconds that this process takes to start do not count.
+
+    Attributes
+    ----------
+    adjacency_matrix_ : array or DataFrame of shape (d, d)
+        1 where column i is a parent of column j; a DataFrame if X was one.
+    weights_ : array or DataFrame of shape (d, d), or None
+        On the scale that the method worked on; None where it has none.
+    causal_order_ : list or array of length d, or None
+        Causes first, names if X had them; None where the method has no order.
+    cpdag_ : array or DataFrame of shape (d, d), or None
+        The equivalence class, an undirected edge as two entries, where the method finds one.
+    fit_seconds_, fit_cpu_seconds_ : float
+        Seconds that `learn` took, without imports: of the wall clock, and of the processor, to which other work
+        on the machine does not add.
+    n_features_in_, feature_names_in_
+        Number and names of the columns.
+    """
+
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Modules that `learn` needs of an extra; imported, or missed with advice, before the clock starts."""
+
+    standardize: bool
+    random_state: int | None
+    time_limit: float | None
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """Find the graph of checked, centred (and standardized, if asked) columns X (n, d); X may be changed."""
+        raise NotImplementedError(f"{type(self).__name__} must define learn(X, rng).")
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn the graph of the columns of ``X``.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            Numeric observations, one row each, without missing values.
+        y : None
+            Ignored; there for pipelines.
+
+        Raises
+        ------
+        TimeLimitError
+            If `learn` takes longer than ``time_limit`` seconds.
+        ImportError
+            If a library of ``libraries`` is missing; says which extra to install.
+        """
+        limit = None if self.time_limit is None else check_positive(self.time_limit, "time_limit")
+        self.load_libraries()
+        values, names = self._checked(X)
+        table = np.ascontiguousarray(values - values.mean(axis=0))
+        if self.standardize:
+            table /= table.std(axis=0)
+        rng = np.random.default_rng(self.random_state)
+        timed = self.timed(table, rng) if limit is None else learn_in_child(self, table, rng, limit)
+        learned, self.fit_seconds_, self.fit_cpu_seconds_ = timed
+        self._verify(learned, names)
+        self._store(learned, names, named=isinstance(X, pd.DataFrame))
+        return self
+
+    def load_libraries(self) -> None:
+        """Import what `learn` needs, so that its seconds are not those of imports."""
+        for module in self.libraries:
+            load(module)
+
+    def timed(self, X: FloatArray, rng: np.random.Generator) -> tuple[Learned, float, float]:
+        """What `learn` finds on one thread, and its seconds: wall clock, processor."""
+        # As in the learner: threads of small products only wait for each other.
+        with threadpool_limits(1):
+            wall, cpu = time.perf_counter(), time.process_time()
+            learned = self.learn(X, rng)
+            return learned, time.perf_counter() - wall, time.process_time() - cpu
+
+    def _checked(self, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
+        """Values (n, d) and column names, after the same checks as the learner's."""
+        check_frame(X)
+        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        names = column_names(X, values.shape[1])
+        check_size(values)
+        check_finite(values, names)
+        check_columns(values, names)
+        return values, names
+
+    def _verify(self, learned: Learned, names: tuple[str, ...]) -> None:
+        """Refuse a result that is no DAG, or whose order its edges contradict."""
+        edges = np.asarray(learned.adjacency) != 0
+        cycle = find_cycle(edges)
+        if cycle is not None:
+            path = " -> ".join(names[node] for node in [*cycle, cycle[0]])
+            raise RuntimeError(f"{type(self).__name__} returned a graph with the cycle {path}; expected a DAG.")
+        if learned.order is not None:
+            place = np.argsort(learned.order)
+            causes, effects = np.nonzero(edges)
+            if (place[causes] > place[effects]).any():
+                raise RuntimeError(f"{type(self).__name__} returned an edge against its own causal order.")
+
+    def _store(self, learned: Learned, names: tuple[str, ...], named: bool) -> None:
+        """Fitted attributes, with names if there are any."""
+
+        def frame(matrix: Any, dtype: type) -> Any:
+            if matrix is None:
+                return None
+            matrix = np.asarray(matrix, dtype=dtype)
+            return pd.DataFrame(matrix, index=list(names), columns=list(names)) if named else matrix
+
+        self.adjacency_matrix_ = frame(learned.adjacency, np.int64)
+        self.weights_ = frame(learned.weights, np.float64)
+        self.cpdag_ = frame(learned.cpdag, np.int64)
+        order = learned.order
+        self.causal_order_ = [names[node] for node in order] if named and order is not None else order

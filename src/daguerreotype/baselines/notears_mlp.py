@@ -1,0 +1,76 @@
+"""What does NOTEARS find with neural equations? A network per column under one constraint, by gcastle."""
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray
+from daguerreotype.baselines.base import Baseline, Learned
+from daguerreotype.baselines.libraries import load, quiet, seeded
+from daguerreotype.baselines.threshold import threshold_to_dag
+
+
+class NotearsMLP(Baseline):
+    r"""NOTEARS for nonlinear equations (Zheng, Dan, Aragam, Ravikumar and Xing 2020), by gcastle.
+
+    One network with sigmoid units per column. With W[i, j] the norm of all first-layer weights of network j from
+    input i, solves  min  1/(2n) ||X - MLP(X)||^2 + lambda1 ||first layers||_1 + lambda2/2 ||all layers||^2
+    subject to  h(W) = 0  by an augmented Lagrangian with L-BFGS-B. Norms below ``threshold`` are dropped, then
+    the smallest until the graph is acyclic.
+
+    Parameters
+    ----------
+    lambda1, lambda2 : float
+        Prices of weights of the first layer, and of squared weights of all. Larger ``lambda1`` gives fewer edges.
+    hidden : int
+        Units of each network.
+    threshold : float
+        Smallest norm of an edge.
+    max_iter : int
+        Most steps of dual ascent.
+    h_tol, rho_max : float
+        It stops when h is at most ``h_tol``, or the weight of the constraint reaches ``rho_max``.
+    standardize, random_state, time_limit
+        As in `Baseline`. Minutes for 20 columns: think of a limit.
+    """
+
+    libraries = ("castle.algorithms", "torch")
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.01,
+        lambda2: float = 0.01,
+        hidden: int = 10,
+        threshold: float = 0.3,
+        max_iter: int = 100,
+        h_tol: float = 1e-8,
+        rho_max: float = 1e16,
+        standardize: bool = True,
+        random_state: int | None = 0,
+        time_limit: float | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.hidden = hidden
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.h_tol = h_tol
+        self.rho_max = rho_max
+        self.standardize = standardize
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """Norms of first layers by gcastle, thresholded to a DAG."""
+        torch = load("torch")
+        method = load("castle.algorithms").NotearsNonlinear(
+            lambda1=self.lambda1,
+            lambda2=self.lambda2,
+            hidden_layers=(self.hidden, 1),
+            max_iter=self.max_iter,
+            h_tol=self.h_tol,
+            rho_max=self.rho_max,
+        )
+        with quiet(), seeded(rng):
+            torch.set_default_dtype(torch.float64)  # quiet() sets it back
+            method.learn(X)
+        return threshold_to_dag(np.asarray(method.weight_causal_matrix), self.threshold)

@@ -1,0 +1,106 @@
+"""How far does an order take that nobody searched for? By variance, by R², or at random; then regression."""
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.baselines.base import Baseline, Learned
+from daguerreotype.edges.base import Table
+from daguerreotype.edges.lars import LarsEdges
+
+
+def regress_along(X: FloatArray, order: IntArray) -> Learned:
+    """Parents of every column among those before it, by the paper's adaptive lasso with BIC (`LarsEdges`)."""
+    d = X.shape[1]
+    models = LarsEdges().prepare(Table(X, tuple(f"x{j}" for j in range(d))))
+    weights = np.zeros((d, d))
+    for position, node in enumerate(order):
+        fit = models.fit(int(node), np.sort(order[:position]))
+        weights[fit.parents, node] = fit.weights
+    return Learned((weights != 0).astype(np.int64), weights, order)
+
+
+def r2_of_columns(X: FloatArray) -> FloatArray:
+    """R² (d,) of every centred column given all others: 1 - 1 / diagonal of the inverse correlation matrix."""
+    n, d = X.shape
+    scaled = X / np.sqrt(np.mean(X**2, axis=0))
+    values, vectors = np.linalg.eigh(scaled.T @ scaled / n)
+    # Without enough rows every column is explained by the others; the floor keeps some order among them.
+    values = np.maximum(values, d * np.finfo(np.float64).eps * values[-1])
+    r2: FloatArray = 1.0 - 1.0 / (vectors**2 @ (1.0 / values))
+    return r2
+
+
+class SortNRegress(Baseline):
+    r"""sortnregress (Reisach, Seiler and Weichwald 2021): columns by rising variance, then regression.
+
+    Column j gets the parents that the adaptive lasso with BIC (`LarsEdges`) keeps among columns of smaller
+    variance. Equal to CausalDisco's ``var_sort_regress``, and defined also where rows are fewer than columns. It
+    shows what the scale of the columns gives away.
+
+    Parameters
+    ----------
+    standardize : bool
+        False, as it lives from raw scales. True leaves it a random order, which is what the paper's tables report.
+    random_state, time_limit
+        As in `Baseline`. With ``standardize`` the order is drawn at random.
+    """
+
+    def __init__(
+        self, *, standardize: bool = False, random_state: int | None = 0, time_limit: float | None = None
+    ) -> None:
+        self.standardize = standardize
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """Sort by variance, regress; variances that standardizing made equal up to rounding count as tied."""
+        variances = X.var(axis=0)
+        keys = np.zeros_like(variances) if self.standardize else variances
+        return regress_along(X, np.lexsort((rng.permutation(X.shape[1]), keys)))
+
+
+class R2SortNRegress(Baseline):
+    r"""R²-sortnregress (Reisach, Tami, Seiler, Chambaz and Weichwald 2023): columns by rising R², then regression.
+
+    R² is that of a column regressed on all others, which standardizing does not change; the regression is that of
+    `SortNRegress`. Equal to CausalDisco's ``r2_sort_regress``.
+
+    Parameters
+    ----------
+    standardize, random_state, time_limit
+        As in `Baseline`. Nothing is drawn at random.
+    """
+
+    def __init__(
+        self, *, standardize: bool = True, random_state: int | None = 0, time_limit: float | None = None
+    ) -> None:
+        self.standardize = standardize
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """Sort by R², regress."""
+        return regress_along(X, np.argsort(r2_of_columns(X), kind="stable"))
+
+
+class RandomOrder(Baseline):
+    r"""A random order, then regression: what an order is worth shows against it.
+
+    The regression is the paper's LARS, the adaptive lasso with BIC (`LarsEdges`), as in `SortNRegress`.
+
+    Parameters
+    ----------
+    standardize, random_state, time_limit
+        As in `Baseline`. ``random_state`` draws the order.
+    """
+
+    def __init__(
+        self, *, standardize: bool = True, random_state: int | None = 0, time_limit: float | None = None
+    ) -> None:
+        self.standardize = standardize
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """Draw an order, regress."""
+        return regress_along(X, rng.permutation(X.shape[1]))

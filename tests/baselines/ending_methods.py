@@ -1,0 +1,37 @@
+"""Baselines that end in all the ways a method can, in a file that a child process can import."""
+
+import os
+import time
+
+import numpy as np
+
+from daguerreotype.baselines import Baseline, Learned
+
+
+class Ending(Baseline):
+    """One edge from the first column to the second, unless something comes in between."""
+
+    def __init__(self, *, end="well", standardize=True, random_state=0, time_limit=None):
+        self.end = end
+        self.standardize = standardize
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def learn(self, X, rng):
+        print("a library that talks")  # noqa: T201
+        adjacency = np.zeros((X.shape[1], X.shape[1]), dtype=np.int64)
+        adjacency[0, 1] = 1
+        match self.end:
+            case "late":
+                time.sleep(600)
+            case "error":
+                raise ZeroDivisionError("nothing is left of column 3")
+            case "unpicklable error":
+                raise type("Local", (Exception,), {})("made inside a function")
+            case "death":
+                os._exit(9)
+            case "cycle":
+                adjacency[1, 0] = 1
+            case "against its order":
+                return Learned(adjacency, order=np.array([1, 0, 2]))
+        return Learned(adjacency, rng.normal(size=adjacency.shape) * adjacency)
