@@ -1,9 +1,12 @@
 """The installed command as a shell meets it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,10 @@ def shell(*arguments, **settings):
     return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, **settings)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
+VERBS = ("fit", "compare", "evaluate", "simulate", "report", "tune")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
 def test_help_and_version_load_no_heavy_library(arguments):
     code = (
         "import sys, atexit\n"
@@ -32,10 +38,15 @@ def test_help_and_version_load_no_heavy_library(arguments):
     assert not HEAVY & loaded
 
 
-def test_the_help_lists_the_verb_and_its_options():
-    assert "fit" in shell("--help").stdout
+def test_the_help_lists_verbs_options_and_exit_codes():
+    page = " ".join(shell("--help", env=os.environ | {"COLUMNS": "200"}).stdout.split())
+    assert all(verb in page for verb in VERBS)
+    for code in ("0 done", "1 unexpected", "2 wrong", "3 a file", "4 an optional", "5 compare", "130 interrupted"):
+        assert code in page
     page = shell("fit", "--help").stdout
     for option in ("--edges", "--operator", "--transform", "--penalty", "--seed", "--truth", "--json", "--quiet"):
+        assert option in page
+    for option in ("--knowledge", "--bootstrap", "--out", "--drop-non-numeric", "--delimiter", "--header"):
         assert option in page
 
 
@@ -57,8 +68,60 @@ def test_a_pipe_gets_one_json_object_and_nothing_else():
     assert found["metrics"]["n_edges"] == len(found["edges"])
 
 
-def test_a_missing_file_is_one_line_on_stderr_and_status_2(tmp_path):
+def test_a_table_comes_through_a_pipe():
+    table = "a;b\n" + "\n".join(f"{i % 7},5;{(i % 7) ** 2 + i % 3},5" for i in range(60))
+    run = shell("fit", "-", "--json", "--edges", "bic", "--transform", "none", input=table)
+    assert run.returncode == 0
+    assert json.loads(run.stdout)["data"] == {"name": "standard input", "rows": 60, "columns": ["a", "b"]}
+    assert "note: read decimal commas in 'a', 'b'." in run.stderr
+
+
+def test_a_missing_file_is_one_line_on_stderr_and_status_3(tmp_path):
     run = shell("fit", "nowhere.csv", cwd=tmp_path)
-    assert run.returncode == 2
+    assert run.returncode == 3
     assert run.stdout == ""
     assert run.stderr == "error: there is no file nowhere.csv. Check its name and folder.\n"
+
+
+def test_an_interrupt_is_status_130_without_a_traceback():
+    with subprocess.Popen(
+        [COMMAND, "fit", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        waiting = f"/proc/{run.pid}/wchan"
+        if not os.path.exists(waiting):
+            pytest.skip("cannot see when a process waits for its input")
+        deadline = time.monotonic() + 10
+        while "pipe" not in Path(waiting).read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=30)
+    assert (run.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def complete(line):
+    """What bash is told when a person asks how ``line`` might go on."""
+    words = line.split(" ")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_DAGUERREOTYPE_COMPLETE": "complete_bash"}
+    return shell(env=os.environ | asked).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("daguerreotype ", list(VERBS)),
+        ("daguerreotype fit --edges l", ["lars", "lasso", "linear"]),
+        ("daguerreotype fit --drop-", ["--drop-non-numeric", "--drop-missing"]),
+        ("daguerreotype simulate --mechanism gp", ["gp", "gp-add"]),
+        ("daguerreotype compare --methods gam,g", ["gam,golem-ev", "gam,golem-nv", "gam,grasp", "gam,ges"]),
+        ("daguerreotype fit my-", []),  # bash goes on with names of files
+    ],
+)
+def test_the_shell_completes_verbs_options_and_their_values(line, expected):
+    assert complete(line) == expected
+
+
+def test_completion_is_installed_for_the_shell_of_the_user(tmp_path):
+    run = shell("--install-completion", "bash", env=os.environ | {"HOME": str(tmp_path)})
+    assert run.returncode == 0
+    assert "complete_bash" in (tmp_path / ".bash_completions" / "daguerreotype.sh").read_text()
+    assert "daguerreotype.sh" in (tmp_path / ".bashrc").read_text()

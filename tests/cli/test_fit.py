@@ -59,6 +59,7 @@ def test_the_json_is_what_the_learner_finds(data):
         "operator": "sparsemap",
         "transform": "none",
         "penalty": 2.0,
+        "knowledge": None,
         "seed": 3,
     }
     assert found["data"] == {"name": "data.csv", "rows": 300, "columns": list(X.columns)}
@@ -77,7 +78,7 @@ def test_a_column_name_that_looks_like_markup_is_shown_as_it_is(data):
 def test_an_unknown_node_in_the_known_graph_is_an_error_before_any_learning(data, truth, monkeypatch):
     monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
     result = run(data, "--truth", truth)
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert "graph.csv has other" in result.stderr
 
 
@@ -110,16 +111,16 @@ def test_without_a_file_sachs_is_learned_and_compared():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a,b\n1,x\n2,y\n3,z\n", "could not convert to numbers: column 'b'"),
+        ("a,b\n1,x\n2,y\n3,z\n", "column 'b' ('x' in row 1) of"),
         ("a,b\n1,2\n2,\n3,5\n", "'b' (1)"),
         ("a,b\n1,1\n2,1\n3,1\n", "column 'b' is constant"),
         ("a\n1\n2\n3\n", "at least 2 are needed"),
     ],
 )
-def test_what_the_learner_refuses_is_one_line_and_status_2(tmp_path, text, expected):
+def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path, text, expected):
     (tmp_path / "bad.csv").write_text(text)
     result = run(tmp_path / "bad.csv", "-q")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert result.stderr.startswith("error: ")
     assert expected in result.stderr
     assert result.stderr.count("\n") == 1
@@ -140,14 +141,80 @@ def test_a_failure_that_is_not_the_users_is_one_line_and_status_1(data, monkeypa
     assert isinstance(run(data).exception, RuntimeError)
 
 
-@pytest.mark.parametrize("option", [("--edges", "magic"), ("--operator", "fixed"), ("--seed", "-1"), ("--frob",)])
+def test_knowledge_from_a_file_is_obeyed_and_told(data, tmp_path):
+    (tmp_path / "known.toml").write_text('forbidden = [["cause", "middle"]]\nrequired = [["middle", "cause"]]\n')
+    found = json.loads(run(data, "--knowledge", tmp_path / "known.toml", "--json").stdout)
+    edges = {(edge["cause"], edge["effect"]) for edge in found["edges"]}
+    assert ("middle", "cause") in edges
+    assert found["settings"]["knowledge"]["required"] == [["middle", "cause"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('forbidden = [["cause", "nobody"]]', "'nobody', which is no column"),
+        ("forbidden = {", "known.toml"),
+        (None, "cannot open"),
+    ],
+)
+def test_knowledge_that_cannot_be_used_is_one_line_and_status_3(data, tmp_path, text, expected):
+    if text is not None:
+        (tmp_path / "known.toml").write_text(text)
+    result = run(data, "--knowledge", tmp_path / "known.toml", "-q")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
+    assert expected in result.stderr
+
+
+def test_columns_are_left_out_on_request_and_the_rest_is_learned(data, table):
+    table.assign(label="x").to_csv(data, index=False)
+    assert run(data).exit_code == 3
+    result = run(data, "--drop-non-numeric", "--drop", "middle", "--json")
+    assert json.loads(result.stdout)["data"]["columns"] == ["[red]x", "cause"]
+    assert "note: left out what holds no numbers: 'label'." in result.stderr
+
+
+@pytest.mark.parametrize("name", ["tab", r"\t"])
+def test_a_delimiter_may_be_called_by_its_name(data, table, name):
+    table.to_csv(data, index=False, sep="\t")
+    assert run(data, "--delimiter", name, "--edges", "bic").exit_code == 0
+    assert run(data, "--delimiter", ";", "-q").exit_code == 3
+
+
+def test_an_interrupted_fit_shows_the_best_so_far_and_is_status_130(data, monkeypatch):
+    step = Checked()
+    monkeypatch.setattr("daguerreotype.training.bilevel.ApproximateConvergence.update", step)
+    result = run(data, "--transform", "none", "--json", "--bootstrap", 5)
+    assert (result.exit_code, step.count) == (130, 3)
+    found = json.loads(result.stdout)
+    assert found["interrupted"]
+    assert found["bootstrap"] is None  # what was cut short is not begun anew
+    assert sorted(found["order"]) == ["[red]x", "cause", "middle"]
+
+
+class Checked:
+    """A person who loses patience at the third step."""
+
+    count = 0
+
+    def __call__(self, objective):
+        self.count += 1
+        if self.count == 3:
+            raise KeyboardInterrupt
+        return False
+
+
+@pytest.mark.parametrize(
+    "option", [("--edges", "magic"), ("--operator", "fixed"), ("--seed", "-1"), ("--frob",), ("--delimiter", "::")]
+)
 def test_options_that_do_not_exist_are_refused_with_status_2(option):
     assert run(*option).exit_code == 2
 
 
-def test_a_penalty_below_zero_is_the_learners_error(data):
-    result = run(data, "--penalty", "-1")
-    assert (result.exit_code, result.stderr) == (2, "error: penalty must be above 0, got -1.0.\n")
+@pytest.mark.parametrize("penalty", ["-1", "0", "nan"])
+def test_a_penalty_that_is_not_above_zero_is_refused_with_status_2(data, penalty):
+    result = run(data, "--penalty", penalty)
+    assert result.exit_code == 2
+    assert f"{penalty} is not above 0" in result.stderr
 
 
 def test_names_and_defaults_of_the_options_are_those_of_the_learner():
@@ -160,7 +227,8 @@ def test_names_and_defaults_of_the_options_are_those_of_the_learner():
         "seed": "random_state",
     }.items():
         assert command[ours].default == learner[theirs].default
-    assert command["penalty"].default == learner["penalty"].default
+    for name in ("penalty", "knowledge"):
+        assert command[name].default == learner[name].default
     assert tuple(verb.Edges) == NAMED
     assert set(verb.Transform) == set(get_args(learner["transform"].annotation))
 
@@ -176,7 +244,7 @@ class Fitted:
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
-        self.transform, self.transform_ = "auto", "log"
+        self.transform, self.transform_, self.knowledge = "auto", "log", None
 
 
 def outcome(edges, order=("a", "b", "c"), known=None):

@@ -4,58 +4,56 @@ What takes long to import is imported inside the functions: ``--help`` must come
 """
 
 import time
-from enum import StrEnum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daguerreotype.cli.exits import INTERRUPTED
+from daguerreotype.cli.options import (
+    DelimiterOption,
+    DropMissingOption,
+    DropNonNumericOption,
+    DropOption,
+    Edges,
+    EdgesOption,
+    HeaderOption,
+    JsonOption,
+    KnowledgeOption,
+    Operator,
+    QuietOption,
+    SeedOption,
+    Transform,
+    TruthOption,
+)
 
-class Edges(StrEnum):
-    """Short names of the edge estimators."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-    GAM = "gam"
-    BIC = "bic"
-    LARS = "lars"
-    LASSO = "lasso"
-    LINEAR = "linear"
-    MLP = "mlp"
+    from daguerreotype import Daguerreotype
+    from daguerreotype.cli.waiting import Tell
 
 
-class Operator(StrEnum):
-    """Short names of the operators that need nothing but a table."""
-
-    SPARSEMAX = "sparsemax"
-    SPARSEMAP = "sparsemap"
-    RANDOM = "random"
-
-
-class Transform(StrEnum):
-    """Short names of the changes of scale."""
-
-    AUTO = "auto"
-    NONE = "none"
-    LOG = "log"
-    YEO_JOHNSON = "yeo-johnson"
+def _above_zero(value: float | None) -> float | None:
+    """A price that is not zero."""
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"{value:g} is not above 0.")
+    return value
 
 
 def fit(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="DATA.csv",
+            metavar="DATA",
             show_default=False,
-            help="Table with one numeric column per variable. Without it: the Sachs protein network.",
+            help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
+            "Without it: the Sachs protein network.",
         ),
     ] = None,
-    edges: Annotated[
-        Edges,
-        typer.Option(
-            metavar="NAME",
-            help="How parents are chosen. gam: smooth effects of any shape; bic: linear, the fastest for many "
-            "columns; lars: as in the paper; lasso; linear and mlp: trained by gradient (needs torch).",
-        ),
-    ] = Edges.GAM,
+    edges: EdgesOption = Edges.GAM,
     operator: Annotated[
         Operator,
         typer.Option(
@@ -74,24 +72,45 @@ def fit(
         float | None,
         typer.Option(
             metavar="X",
+            callback=_above_zero,
             show_default="extended BIC",
             help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same graph.")] = 0,
-    truth: Annotated[
+    knowledge: KnowledgeOption = None,
+    seed: SeedOption = 0,
+    bootstrap: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            show_default=False,
+            help="Learn N times more from resampled rows: how often is each edge found again?",
+        ),
+    ] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", show_default=False, help="Processes for the bootstrap.")
+    ] = None,
+    truth: TruthOption = None,
+    out: Annotated[
         Path | None,
         typer.Option(
-            metavar="GRAPH.csv",
+            "--out",
+            "-o",
+            metavar="DIR",
             show_default=False,
-            help="Known graph to compare with: a list with columns cause and effect, or a 0/1 matrix with a row "
-            "per cause and a column per effect.",
+            help="Write graph.csv, adjacency.csv, graph.dot, graph.png, model.npz and report.html there.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    drop: DropOption = [],  # noqa: B006
+    drop_non_numeric: DropNonNumericOption = False,
+    drop_missing: DropMissingOption = False,
+    delimiter: DelimiterOption = None,
+    header: HeaderOption = None,
 ) -> None:
-    """Learn the graph behind the columns of a CSV file.
+    """Learn the graph behind the columns of a table.
 
     Without a file: the protein network of Sachs et al. (2005), which ships with the package.
     """
@@ -100,23 +119,74 @@ def fit(
 
     with waiting(quiet) as tell:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        from daguerreotype.cli.read import read_graph, read_input
+        from daguerreotype.cli.read import Reading, read_input
+        from daguerreotype.cli.read_graph import read_graph
 
-        task = read_input(data)
+        task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header))
         known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
-        n_rows, n_columns = task.table.shape
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
         for note in task.notes:
-            tell(f"note: {note}", keep=True)
-        tell(f"learning the graph of {n_columns} columns from {n_rows} rows")
+            tell.note(f"note: {note}")
         from daguerreotype import Daguerreotype
+        from daguerreotype.knowledge import Knowledge
 
         model = Daguerreotype(
-            operator.value, edges.value, transform=transform.value, penalty=penalty, random_state=seed
+            operator.value,
+            edges.value,
+            transform=transform.value,
+            penalty=penalty,
+            knowledge=None if knowledge is None else Knowledge.from_file(knowledge),
+            random_state=seed,
         )
         start = time.perf_counter()
-        model.fit(task.table)
-        outcome = Outcome(model, task, known, time.perf_counter() - start)
+        learn(model, task.table, tell)
+        seconds = time.perf_counter() - start
+        resampled = None
+        interrupted = model._fitted.learned.interrupted
+        if bootstrap and not interrupted:
+            with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", tell):
+                resampled = model.bootstrap(task.table, bootstrap, random_state=seed, n_jobs=jobs)
+        outcome = Outcome(model, task, known, seconds, resampled, interrupted)
+        files: list[str] = []
+        if out is not None:
+            from daguerreotype.cli.save import save_outcome
+
+            tell(f"writing to {out}")
+            files = save_outcome(outcome, out, tell)
     if as_json:
-        typer.echo(to_json(outcome))
+        typer.echo(to_json(outcome, files))
     else:
-        show_outcome(outcome)
+        show_outcome(outcome, files=files)
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def learn(model: "Daguerreotype", table: "pd.DataFrame", tell: "Tell") -> None:
+    """Fit, and show that it goes on."""
+    with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", tell):
+        model.fit(table)
+
+
+@contextmanager
+def own_bars(model: "Daguerreotype", doing: str, tell: "Tell") -> Iterator[None]:
+    """Let the learner draw its own bars on a terminal; elsewhere say in plain lines what goes on."""
+    from daguerreotype.cli.waiting import FIRST_RUN
+
+    if not tell.on_screen:
+        tell(doing, why=FIRST_RUN)
+        yield
+        return
+    with tell.aside(f"{doing} ({FIRST_RUN})" if _is_first_run() else doing):
+        model.set_params(verbose=1)
+        try:
+            yield
+        finally:
+            model.set_params(verbose=0)
+
+
+def _is_first_run() -> bool:
+    """Whether no kernel was ever compiled, as far as can be seen from the folder of the package."""
+    import daguerreotype
+
+    return not any(Path(daguerreotype.__file__).parent.joinpath("edges").rglob("*.nbi"))

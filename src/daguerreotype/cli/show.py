@@ -1,47 +1,68 @@
 """What does a person, or a program, see of a fit?"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from daguerreotype import __version__
+from daguerreotype.cli.screen import make_screen, make_table, say, show_facts, show_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from daguerreotype import Daguerreotype
+    from daguerreotype.bootstrap import Bootstrap
     from daguerreotype.cli.read import Input
 
-LINE = 100  # characters of a line of text
 SCALES = {"none": "as measured", "log": "logarithms", "yeo-johnson": "Yeo-Johnson"}
 VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A fitted learner, what it was fitted to, and the graph to compare with."""
+    """A fitted learner, what it was fitted to, and what else was asked for.
+
+    Attributes
+    ----------
+    model : Daguerreotype
+        The fitted learner.
+    task : Input
+        What it was fitted to.
+    known : DataFrame of shape (d, d) or None
+        The graph to compare with.
+    seconds : float
+        How long it took.
+    bootstrap : Bootstrap or None
+        What resampled rows led to.
+    interrupted : bool
+        Whether learning was cut short: the graph is the best of those met until then.
+    """
 
     model: "Daguerreotype"
     task: "Input"
     known: "pd.DataFrame | None"
     seconds: float
+    bootstrap: "Bootstrap | None" = None
+    interrupted: bool = False
 
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
         """Cause, effect, weight and probability of every edge, the surest and then the strongest first."""
-        edges = [
+        edges: list[dict[str, Any]] = [
             # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
             {"cause": cause, "effect": effect, "weight": of["weight"], "probability": round(of["probability"], 9)}
             for cause, effect, of in self.model.causal_graph_.edges(data=True)
         ]
+        if self.bootstrap is not None:
+            for edge in edges:
+                frequencies = cast("pd.DataFrame", self.bootstrap.edge_frequencies)
+                edge["frequency"] = round(float(frequencies.loc[edge["cause"], edge["effect"]]), 9)
         return sorted(edges, key=lambda edge: (-edge["probability"], -abs(edge["weight"])))
 
     @cached_property
@@ -61,8 +82,8 @@ class Outcome:
         return "reversed" if self.known.loc[edge["effect"], edge["cause"]] else "absent"
 
 
-def to_json(outcome: Outcome) -> str:
-    """One JSON object: edges, order, metrics, settings and seconds."""
+def to_json(outcome: Outcome, files: Sequence[str] = ()) -> str:
+    """One JSON object: edges, order, metrics, settings, seconds and the ``files`` that were written."""
     model = outcome.model
     content = {
         "version": __version__,
@@ -76,34 +97,53 @@ def to_json(outcome: Outcome) -> str:
             "operator": model.operator,
             "transform": model.transform,
             "penalty": model.penalty,
+            "knowledge": None if model.knowledge is None else model.knowledge.to_dict(),
             "seed": model.random_state,
         },
         "edges": outcome.edges,
         "order": list(model.causal_order_),
         "transform": model.transform_,
         "metrics": outcome.metrics,
+        "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
+        "interrupted": outcome.interrupted,
+        "files": list(files),
     }
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def show_outcome(outcome: Outcome, console: Console | None = None) -> None:
-    """Edges, order, scale and time, and the comparison with the known graph, on stdout."""
-    console = console or Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 10_000  # a file has no right border: nothing is cut
+def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
+    """How many resamples there were, and the graph that they agree on."""
+    if bootstrap is None:
+        return None
+    frame = bootstrap.consensus
+    edges = [(cause, effect) for cause in frame.index for effect in frame.columns if frame.loc[cause, effect]]
+    return {
+        "n_resamples": bootstrap.n_resamples,
+        "consensus": [{"cause": cause, "effect": effect} for cause, effect in edges],
+    }
+
+
+def show_outcome(outcome: Outcome, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
+    """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
+    console = make_screen(console)
     arrow = "->" if console.options.ascii_only else "→"
     n_rows, n_columns = outcome.task.table.shape
     console.print()
-    _print(console, Text.assemble((outcome.task.name, "bold"), f": {n_rows} rows, {n_columns} columns"))
+    say(console, Text.assemble((outcome.task.name, "bold"), f": {n_rows} rows, {n_columns} columns"))
     if outcome.edges:
         console.print(_edge_table(outcome, arrow))
-        _print(
-            console, Text("probability: share of the learned distribution over orders with this edge", style="dim")
-        )
+        say(console, "probability: share of the learned distribution over orders with this edge", style="dim")
+        if outcome.bootstrap is not None:
+            n = outcome.bootstrap.n_resamples
+            say(
+                console,
+                f"bootstrap: share of {n} tables of resampled rows that show it again",
+                style="dim",
+            )
     else:
         console.print()
-        _print(console, Text("No edges: no column helps to explain another at this penalty."))
+        say(console, "No edges: no column helps to explain another at this penalty.")
     console.print()
     order = Text()
     for place, name in enumerate(outcome.model.causal_order_):
@@ -112,13 +152,15 @@ def show_outcome(outcome: Outcome, console: Console | None = None) -> None:
     if outcome.model.transform == "auto":
         scale.append(", the likeliest of all", style="dim")
     facts = {"order": order, "scale": scale, "time": Text(f"{outcome.seconds:.1f} s")}
-    console.print(_facts({name: (text,) for name, text in facts.items()}), width=min(console.width, LINE))
+    show_facts(console, {name: (text,) for name, text in facts.items()})
     if outcome.metrics is not None:
         _show_metrics(outcome, console)
     if outcome.task.known is not None:
         console.print()
-        _print(console, Text.assemble("Now your own table: ", ("daguerreotype fit data.csv", "bold")))
+        say(console, Text.assemble("Now your own table: ", ("daguerreotype fit data.csv", "bold")))
     console.print()
+    if files:
+        show_files(console, files)
 
 
 def _show_metrics(outcome: Outcome, console: Console) -> None:
@@ -137,40 +179,23 @@ def _show_metrics(outcome: Outcome, console: Console) -> None:
     }
     console.print()
     whose = "the consensus graph" if known is outcome.task.known else "the known graph"
-    _print(console, Text(f"Compared with {whose}", style="bold"))
+    say(console, f"Compared with {whose}", style="bold")
     console.print()
-    shown = {name: (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()}
-    console.print(_facts(shown), width=min(console.width, LINE))
+    show_facts(console, {name: (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()})
 
 
 def _edge_table(outcome: Outcome, arrow: str) -> Table:
     """One line per edge; names are shown as they are, brackets and all."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold")
-    table.add_column("cause", overflow="fold")
-    table.add_column("")
-    table.add_column("effect", overflow="fold")
-    table.add_column("weight", justify="right")
-    table.add_column("probability", justify="right")
-    if outcome.known is not None:
-        table.add_column("known graph")
+    numbers = ["weight", "probability"] + ["bootstrap"] * (outcome.bootstrap is not None)
+    judged = ["known graph"] * (outcome.known is not None)
+    table = make_table("cause", "", "effect", *numbers, *judged, right=numbers)
     for edge in outcome.edges:
         cells = [Text(str(edge["cause"])), Text(arrow, style="dim"), Text(str(edge["effect"]))]
         cells += [Text(f"{edge['weight']:.2f}"), Text(f"{edge['probability']:.2f}")]
+        if outcome.bootstrap is not None:
+            cells.append(Text(f"{edge['frequency']:.2f}"))
         if outcome.known is not None:
             verdict = outcome.verdict(edge)
             cells.append(Text(verdict, style=VERDICTS[verdict]))
         table.add_row(*cells)
     return table
-
-
-def _facts(rows: Mapping[str, tuple[Text, ...]]) -> Padding:
-    """Names on the left, what there is to say on the right."""
-    grid = Table.grid(padding=(0, 2))
-    for name, cells in rows.items():
-        grid.add_row(Text(name, style="cyan"), *cells)
-    return Padding(grid, (0, 0, 0, 2), expand=False)
-
-
-def _print(console: Console, text: Text) -> None:
-    """A line of text, indented as the tables are."""
-    console.print(Padding(text, (0, 0, 0, 2), expand=False))

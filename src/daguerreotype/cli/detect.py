@@ -1,0 +1,138 @@
+"""How is a text file written? Its encoding, what separates its cells, and whether its first line holds names."""
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}  # the earlier of equals wins
+SAMPLE = 65_536  # characters that are looked at
+ROWS = 100
+UNLIKE_FIRST = 0.4  # what a delimiter keeps of its score if the first line has another number of cells
+BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    encoding : str
+        As Python calls it.
+    delimiter : str
+        What separates cells; a space stands for any number of them.
+    header : bool
+        Whether the first line holds names.
+    first : tuple of str
+        Cells of the first line.
+    skipped : int
+        Lines before it: comments, or the line by which a spreadsheet tells its separator.
+    row_names : bool
+        Whether all other lines have one more cell, in front, for a name or the number of the row; so writes R.
+    """
+
+    encoding: str
+    delimiter: str
+    header: bool
+    first: tuple[str, ...]
+    skipped: int
+    row_names: bool
+
+    @property
+    def kind(self) -> str:
+        """What a message calls such a file."""
+        return f"{DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated text"
+
+
+def detect(data: bytes, delimiter: str | None = None, header: bool | None = None) -> Dialect:
+    """Find out how ``data`` is written; what is given is taken as it is.
+
+    Of all delimiters the one wins under which most cells after the first line are numbers, in lines of one
+    width. The first line holds names unless all its cells are numbers.
+    """
+    encoding = _encoding(data)
+    text = data[: 4 * SAMPLE].decode(encoding, errors="ignore")[:SAMPLE]
+    lines = text.splitlines(keepends=True)
+    if len(data) > 4 * SAMPLE or len(text) == SAMPLE:
+        lines = lines[:-1] or lines  # the last one may be cut
+    skipped = 0
+    while lines and (lines[0].startswith("#") or not lines[0].strip()):
+        skipped, lines = skipped + 1, lines[1:]
+    if lines and (told := re.fullmatch(r'"?sep=(.)"?\s*', lines[0], re.IGNORECASE)):  # by spreadsheets
+        delimiter = delimiter or told[1]
+        skipped, lines = skipped + 1, lines[1:]
+    sample = "".join(lines)
+    delimiter = delimiter or max(DELIMITERS, key=lambda each: _fit(_cells(sample, each)))
+    rows = _cells(sample, delimiter)
+    first = rows[0] if rows else []
+    if header is None:
+        header = not all(map(is_number, filter(None, first)))
+    row_names = header and _has_row_names(len(first), rows[1:])
+    return Dialect(encoding, delimiter, header, tuple(first), skipped, row_names)
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number, be its decimal mark a point or a comma."""
+    for written in (text, text.replace(",", ".", 1)):
+        try:
+            float(written)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding that a mark tells, else UTF-8, else that of old Windows programs."""
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if data.startswith(mark):
+            return encoding
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if b"\0" not in data:
+            return encoding
+    raise ValueError("it holds bytes that are no text")
+
+
+def _cells(text: str, delimiter: str) -> list[list[str]]:
+    """The first rows of cells, without blank lines."""
+    if delimiter == " ":
+        text = re.sub(r"[ \t]+(?=\r?\n|$)|(?<=\n)[ \t]+", "", text.replace("\t", " "))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append([cell.strip() for cell in row])
+            if len(rows) == ROWS:
+                break
+    except csv.Error:  # a cell without end: not with this delimiter
+        return rows
+    return rows
+
+
+def _has_row_names(n_names: int, rows: list[list[str]]) -> bool:
+    """Whether rows have one more cell than names, and the first cell counts them or differs in all of them."""
+    if not rows or any(len(row) != n_names + 1 for row in rows) or not any(row[-1] for row in rows):
+        return False
+    first = [row[0] for row in rows]
+    counted = any(first == [str(i + start) for i in range(len(rows))] for start in (0, 1))
+    return counted or (len(set(first)) == len(first) and not any(map(is_number, first)))
+
+
+def _fit(rows: list[list[str]]) -> float:
+    """Share of numbers among the cells below the first line, times that of lines of one width, the first's too."""
+    below = rows[1:] or rows
+    if not below:
+        return -1.0
+    width, count = Counter(map(len, below)).most_common(1)[0]
+    if width < 2:
+        return -1.0
+    cells = [cell for row in below if len(row) == width for cell in row]
+    evenness = count / len(below) * (1.0 if len(rows[0]) == width else UNLIKE_FIRST)
+    return evenness * sum(not cell or is_number(cell) for cell in cells) / len(cells)

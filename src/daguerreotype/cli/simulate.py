@@ -1,0 +1,132 @@
+"""The verb ``simulate``: what would data look like whose graph is known?"""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daguerreotype.cli.options import JsonOption, QuietOption, SeedOption
+
+
+class Graph(StrEnum):
+    """Families of random graphs."""
+
+    SF = "SF"
+    ER = "ER"
+    BP = "BP"
+
+
+class Mechanism(StrEnum):
+    """How a column depends on its causes."""
+
+    LINEAR = "linear"
+    LOGISTIC = "logistic"
+    POISSON = "poisson"
+    MLP = "mlp"
+    MIM = "mim"
+    GP = "gp"
+    GP_ADD = "gp-add"
+
+
+class Noise(StrEnum):
+    """What is added to it."""
+
+    GAUSSIAN = "gaussian"
+    EXPONENTIAL = "exponential"
+    GUMBEL = "gumbel"
+    UNIFORM = "uniform"
+    LAPLACE = "laplace"
+
+
+def simulate(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder that data.csv and truth.csv go to.")
+    ] = Path(),
+    graph: Annotated[
+        Graph,
+        typer.Option(metavar="KIND", case_sensitive=False, help="SF: scale-free; ER: Erdős-Rényi; BP: bipartite."),
+    ] = Graph.SF,
+    columns: Annotated[int, typer.Option("--columns", "-d", metavar="D", min=2, help="Number of variables.")] = 10,
+    edges: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            min=0.0,
+            show_default="2 D, fewer for few columns",
+            help="Expected number of edges in all.",
+        ),
+    ] = None,
+    mechanism: Annotated[
+        Mechanism,
+        typer.Option(
+            metavar="NAME",
+            help="linear, logistic, poisson, mlp, mim (multiple indices), gp (Gaussian process of the causes), "
+            "gp-add (one for each).",
+        ),
+    ] = Mechanism.LINEAR,
+    noise: Annotated[
+        Noise, typer.Option(metavar="NAME", help="gaussian, exponential, gumbel, uniform or laplace.")
+    ] = Noise.GAUSSIAN,
+    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows.")] = 1000,
+    standardize: Annotated[
+        bool, typer.Option("--standardize", help="Bring all columns to mean 0 and variance 1.")
+    ] = False,
+    seed: SeedOption = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Draw a random graph, and data from it: data.csv and truth.csv.
+
+    Then: daguerreotype fit data.csv --truth truth.csv
+    """
+    from daguerreotype.cli.waiting import waiting
+
+    paths = [out / "data.csv", out / "truth.csv"]
+    there = [str(path) for path in paths if path.exists()]
+    if there and not force:
+        raise typer.BadParameter(
+            f"{' and '.join(there)} would be replaced. Choose another folder, or add --force.", param_hint="--out"
+        )
+    with waiting(quiet) as tell:
+        import pandas as pd
+
+        from daguerreotype.simulate import simulate_dag, simulate_data
+
+        tell(f"drawing {rows} rows of {columns} columns")
+        most = (0.1 if graph is Graph.BP else 0.25) * columns * (columns - 1)  # leaves room in every family
+        n_edges = min(2 * columns, most) if edges is None else edges
+        adjacency = simulate_dag(columns, n_edges, graph.value, random_state=seed)
+        names = [f"x{j}" for j in range(columns)]
+        truth = pd.DataFrame(adjacency, index=names, columns=names)
+        drawn = simulate_data(
+            truth,
+            rows,
+            mechanism=mechanism.value,
+            noise=noise.value,
+            standardize=standardize,
+            random_state=seed,
+        )
+        out.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame(drawn.X).to_csv(paths[0], index=False)
+        truth.to_csv(paths[1])
+    if as_json:
+        content = {
+            "files": list(map(str, paths)),
+            "columns": columns,
+            "edges": int(adjacency.sum()),
+            "graph": graph.value,
+            "settings": drawn.settings,
+        }
+        typer.echo(json.dumps(content, indent=2))
+        return
+    from daguerreotype.cli.screen import make_screen, say, show_files
+
+    console = make_screen()
+    console.print()
+    kind = f"{noise.value} noise" if mechanism not in (Mechanism.LOGISTIC, Mechanism.POISSON) else "no noise term"
+    say(console, f"{rows} rows of {columns} columns, {adjacency.sum()} edges, {mechanism.value}, {kind}")
+    console.print()
+    show_files(console, list(map(str, paths)))

@@ -1,0 +1,176 @@
+"""The verb compare: one line per method, whatever becomes of it."""
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from daguerreotype import Daguerreotype, baselines
+from daguerreotype.cli import compare as verb
+from daguerreotype.cli import contest
+from daguerreotype.cli.main import app
+from daguerreotype.metrics import evaluate, f1
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments), "--quiet"])
+
+
+@pytest.fixture
+def table(rng):
+    a = rng.normal(size=120)
+    b = a + 0.3 * rng.normal(size=120)
+    return pd.DataFrame({"b": b, "c": b - a + 0.3 * rng.normal(size=120), "a": a})
+
+
+@pytest.fixture
+def data(table, tmp_path):
+    table.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+@pytest.fixture
+def truth(tmp_path):
+    (tmp_path / "truth.csv").write_text("cause,effect\na,b\na,c\nb,c\n")
+    return tmp_path / "truth.csv"
+
+
+class Scripted:
+    """A baseline whose fate the test chooses, by its name."""
+
+    def __init__(self, name, random_state, time_limit):
+        self.name, self.random_state, self.time_limit = name, random_state, time_limit
+
+    def fit(self, X):
+        if self.name == "boss":
+            raise baselines.TimeLimitError("too slow")
+        if self.name == "pc":
+            raise ImportError("this baseline needs causallearn")
+        if self.name == "ges" and self.random_state == 1:
+            raise RuntimeError("matrix\nis singular")
+        if self.name == "dagma":
+            raise KeyboardInterrupt
+        names = list(X.columns)
+        self.adjacency_matrix_ = pd.DataFrame(0, names, names)
+        self.adjacency_matrix_.loc["a", "b"] = 1
+        if self.random_state == 2:
+            self.adjacency_matrix_.loc["a", "c"] = 1
+        self.causal_order_, self.fit_seconds_ = None, 0.5 + self.random_state
+        return self
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    monkeypatch.setattr(baselines, "get", lambda name, **settings: Scripted(name, **settings))
+
+
+def test_the_names_of_the_baselines_are_theirs():
+    assert set(verb.BASELINES) == set(baselines.available())
+    assert len(set(verb.METHODS)) == len(verb.METHODS)
+    assert set(verb.USUAL.split(",")) <= set(verb.METHODS)
+
+
+def test_means_over_seeds_are_those_of_the_runs(data, truth, scripted):
+    result = run(data, "--methods", "empty,grasp", "--truth", truth, "--seed", 1, "--seeds", 2, "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    row = found["methods"][0]
+    assert [line["method"] for line in found["methods"]] == ["empty", "grasp"]
+    assert [one["seed"] for one in row["runs"]] == found["seeds"] == [1, 2]
+    assert (row["n_edges"], row["seconds"], row["held_out_likelihood"]) == (1.5, 2.0, None)
+    true = pd.DataFrame([[0, 1, 0], [0, 0, 0], [1, 1, 0]], ["b", "c", "a"], ["b", "c", "a"])
+    for one in row["runs"]:
+        estimate = pd.DataFrame(0, true.index, true.columns)
+        for edge in one["edges"]:
+            estimate.loc[edge["cause"], edge["effect"]] = 1
+        assert one["metrics"] == evaluate(true, estimate)
+    assert row["metrics"]["shd"] == np.mean([one["metrics"]["shd"] for one in row["runs"]]) == 1.5
+
+
+def test_a_method_that_fails_is_a_line_with_its_reason_and_the_others_go_on(data, scripted):
+    result = run(data, "--methods", "boss,pc,ges,empty", "--seeds", 2, "--time-limit", 7)
+    assert result.exit_code == 0
+    lines = {line.split()[0]: " ".join(line.split()[1:]) for line in result.stdout.splitlines() if line.strip()}
+    assert lines["boss"] == "- - did not finish within 7 s"
+    assert lines["pc"] == "- - this baseline needs causallearn"
+    assert "1 of 2: RuntimeError: matrix is singular" in result.stdout
+    assert result.stdout.count("\n  empty") == 2  # in the table, and in the matrix of agreement
+
+
+def test_when_nothing_comes_to_an_end_the_status_is_5(data, scripted):
+    result = run(data, "--methods", "boss,pc")
+    assert result.exit_code == 5
+    assert "did not finish within 60 s" in result.stdout
+
+
+def test_an_interrupt_keeps_what_is_there_and_is_status_130(data, scripted):
+    result = run(data, "--methods", "empty,dagma,grasp", "--json")
+    assert result.exit_code == 130
+    found = json.loads(result.stdout)
+    assert found["interrupted"]
+    assert [row["method"] for row in found["methods"]] == ["empty"]
+
+
+def test_without_a_known_graph_the_agreement_of_every_two_methods_is_shown(data, table):
+    result = run(data, "--methods", "bic,empty,lars", "--held-out", 0, "--time-limit", 0, "--json")
+    found = json.loads(result.stdout)
+    bic, lars = (Daguerreotype(edges=name).fit(table).adjacency_matrix_ for name in ("bic", "lars"))
+    assert found["agreement"]["bic"]["lars"] == found["agreement"]["lars"]["bic"] == f1(bic, lars)
+    assert found["agreement"]["bic"]["empty"] == 0
+    assert all(found["agreement"][name][name] == 1 for name in ("bic", "empty", "lars"))
+
+
+def test_rows_are_held_out_of_learning_and_judge_it(data, table):
+    found = json.loads(run(data, "--methods", "bic", "--seed", 4, "--time-limit", 0, "--json").stdout)
+    rows = np.random.default_rng(4).permutation(120)
+    train, test = table.iloc[np.sort(rows[24:])], table.iloc[np.sort(rows[:24])]
+    model = Daguerreotype(edges="bic", random_state=4).fit(train)
+    assert found["data"]["held_out"] == 24
+    assert found["methods"][0]["held_out_likelihood"] == pytest.approx(model.score(test))
+
+
+def test_our_learner_is_ended_after_its_time_too(data, table, truth):
+    found = json.loads(run(data, "--methods", "bic", "--time-limit", 100, "--truth", truth, "--json").stdout)
+    edges = {(edge["cause"], edge["effect"]) for edge in found["methods"][0]["runs"][0]["edges"]}
+    assert edges == set(Daguerreotype(edges="bic").fit(table).causal_graph_.edges)
+
+
+def test_a_limit_that_is_too_short_is_reported_for_our_learner(table, rng):
+    learner = contest.OurLearner("gam", 0, table.iloc[:0])
+    with pytest.raises(baselines.TimeLimitError):
+        learner.learn(pd.DataFrame(rng.normal(size=(2000, 60)), columns=[f"x{j}" for j in range(60)]), 1e-3)
+
+
+def test_a_table_that_no_method_takes_is_refused_once(tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b\n" + "".join(f"{i},1\n" for i in range(20)))
+    result = run(tmp_path / "bad.csv")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "column 'b' is constant" in result.stderr
+
+
+@pytest.mark.parametrize("methods", ["gam,magic", "", ","])
+def test_unknown_methods_are_refused_before_the_file_is_read(methods):
+    result = run("nowhere.csv", "--methods", methods)
+    assert result.exit_code == 2
+    assert "is no method; choose among gam, bic" in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_lines_are_told_as_methods_end_off_a_terminal(data, scripted):
+    result = CliRunner().invoke(app, ["compare", str(data), "--methods", "empty,boss"])
+    assert result.stderr == "empty: 1 edge in 0.5 s\nboss: did not finish within 60 s\n"
+
+
+def test_seconds_are_those_of_learning_alone(monkeypatch, table):
+    monkeypatch.setattr(contest.OurLearner, "load_libraries", lambda self: time.sleep(0.5))
+    monkeypatch.setattr(Daguerreotype, "fit", lambda self, X: FakeFit())
+    assert contest.OurLearner("bic", 0, table.iloc[:0]).learn(table, None)[1] < 0.5
+
+
+class FakeFit:
+    """A fit that takes no time."""
+
+    adjacency_matrix_, causal_order_ = None, ()
+    _fitted = type("Fitted", (), {"learned": type("Learned", (), {"interrupted": False})})

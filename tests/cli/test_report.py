@@ -1,0 +1,96 @@
+"""The verb report, and what fit leaves in a folder."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from daguerreotype import Daguerreotype
+from daguerreotype.cli.main import app
+from daguerreotype.cli.read_graph import read_graph
+
+QUICK = ("--edges", "bic", "--quiet")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def data(tmp_path, rng):
+    cause = rng.normal(size=200)
+    frame = pd.DataFrame(
+        {"effect <b>": cause + 0.3 * rng.normal(size=200), "cause": cause, "c": rng.normal(size=200)}
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+def test_fit_leaves_the_graph_the_model_the_report_and_a_picture_in_a_folder(data, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "new" / "results"
+    result = run("fit", data, *QUICK, "--out", out, "--json", "--bootstrap", 3)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    names = ["graph.csv", "adjacency.csv", "graph.dot", "model.npz", "report.html", "graph.png"]
+    assert found["files"] == [str(out / name) for name in names]
+    pd.testing.assert_frame_equal(pd.read_csv(out / "graph.csv"), pd.DataFrame(found["edges"]))
+    model = Daguerreotype.load(out / "model.npz")
+    for name in ("graph.csv", "adjacency.csv"):
+        graph = read_graph(out / name, tuple(model.adjacency_matrix_.columns))
+        pd.testing.assert_frame_equal(graph, model.adjacency_matrix_, check_dtype=False)
+    assert (out / "graph.dot").read_text().count("->") == len(found["edges"])
+    assert (out / "graph.png").read_bytes().startswith(b"\x89PNG")
+    assert "<html" in (out / "report.html").read_text()
+    resampled = model.bootstrap(pd.read_csv(data), 3, random_state=0)
+    assert found["bootstrap"]["n_resamples"] == 3
+    for edge in found["edges"]:
+        assert edge["frequency"] == pytest.approx(resampled.edge_frequencies.loc[edge["cause"], edge["effect"]])
+    consensus = {(edge["cause"], edge["effect"]) for edge in found["bootstrap"]["consensus"]}
+    frame = resampled.consensus
+    assert consensus == {(frame.index[i], frame.columns[j]) for i, j in np.argwhere(frame.to_numpy())}
+
+
+def test_the_paths_and_the_bootstrap_are_shown_to_a_person_too(data, tmp_path):
+    result = run("fit", data, *QUICK, "--out", tmp_path / "out", "--bootstrap", 2)
+    assert str(tmp_path / "out" / "report.html") in [line.strip() for line in result.stdout.splitlines()]
+    assert "bootstrap: share of 2 tables" in result.stdout
+
+
+def test_without_matplotlib_there_is_no_picture_and_a_note(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run("fit", data, "--edges", "bic", "--out", tmp_path / "out")
+    assert 'pip install "daguerreotype[plot]"' in result.stderr
+    assert not (tmp_path / "out" / "graph.png").exists()
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_any_learning(data, monkeypatch):
+    monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
+    result = run("fit", data, "--out", data / "below a file")
+    assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
+    assert "below a file: Not a directory" in result.stderr
+
+
+def test_a_report_is_made_of_a_table_and_of_a_saved_model(data, tmp_path):
+    result = run("report", data, *QUICK, "-o", tmp_path / "first.html")
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path / 'first.html'}\n")
+    Daguerreotype(edges="bic").fit(pd.read_csv(data)).save(tmp_path / "model.npz")
+    result = run("report", tmp_path / "model.npz", "-o", tmp_path / "second.html", "--json")
+    assert json.loads(result.stdout) == {"files": [str(tmp_path / "second.html")]}
+    described = run("report", tmp_path / "model.npz", "--data", data, "-o", tmp_path / "third.html")
+    assert described.exit_code == 0
+    sizes = [len((tmp_path / name).read_bytes()) for name in ("second.html", "third.html", "first.html")]
+    assert sizes[0] < sizes[1]  # the table is described there
+    assert abs(sizes[1] - sizes[2]) < 500
+
+
+def test_data_beside_a_table_and_files_that_are_no_models_are_refused(data, tmp_path):
+    result = run("report", data, "--data", data)
+    assert result.exit_code == 2
+    (tmp_path / "model.npz").write_text("no model")
+    result = run("report", tmp_path / "model.npz")
+    assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
+    assert "model.npz" in result.stderr
