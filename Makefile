@@ -2,26 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
-EXTRAS := torch,dev
 # Also binds pip's isolated build environments, so nothing can pull another torch.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install check test demo bench fresh-kernels clean
+.PHONY: help install check test docs demo bench fresh-kernels clean
 
 help:
 	@echo "make demo   set up .venv and learn the Sachs network that ships with the package"
 	@echo "make test   set up .venv and run the tests"
 	@echo "make check  ruff, mypy and the import-direction test"
+	@echo "make docs   build the documentation into site/"
 	@echo "make bench  time the operators against copying their output"
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt Makefile
+$(CORE): pyproject.toml constraints.txt
 	@echo "setting up $(VENV); this takes a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(CORE)
+
+$(STAMP): $(CORE)
+	@echo "adding what tests and docs need; this takes a few minutes"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $(STAMP)
 
 check: $(STAMP)
@@ -33,7 +39,10 @@ check: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadscope
 
-demo: $(STAMP)
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict
+
+demo: $(CORE)
 	$(BIN)/daguerreotype fit
 
 bench: $(STAMP)
