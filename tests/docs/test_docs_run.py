@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import runpy
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +18,7 @@ PAGES = [
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def python_blocks(text):
+def python_blocks(text, languages=("python",)):
     """(first line, code, output) of every python block; the output is a text block right after it, or None."""
     found = []
     for block, following in pairwise([*BLOCK.finditer(text), None]):
@@ -25,15 +26,15 @@ def python_blocks(text):
         shown = None
         if following is not None and following[1] == "text" and not text[block.end() : following.start()].strip():
             shown = following[2]
-        if language == "python":
+        if language in languages:
             found.append((text[: block.start()].count("\n") + 2, code, shown))
     return found
 
 
-def run_page(text, name):
+def run_page(text, name, languages=("python",)):
     """Execute the python blocks of a page in one namespace, and compare what they print."""
     namespace = {"__name__": "__main__"}
-    for line, code, shown in python_blocks(text):
+    for line, code, shown in python_blocks(text, languages):
         with contextlib.redirect_stdout(io.StringIO()) as stream:
             exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)
         if shown is not None:
@@ -44,6 +45,22 @@ def run_page(text, name):
 def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # whatever a page writes does not stay
     run_page(page.read_text(encoding="utf-8"), str(page))
+
+
+def test_the_code_of_other_libraries_runs_beside_ours():
+    for library in ("castle", "dagma", "causallearn", "lingam"):
+        pytest.importorskip(library)
+    page = ROOT / "docs" / "coming-from.md"
+    run_page(page.read_text(encoding="utf-8"), str(page), ("python", "py"))  # py blocks need what may be missing
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda script: script.name)
+def test_the_example_runs(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if "matplotlib" in script.read_text(encoding="utf-8"):
+        pytest.importorskip("matplotlib")
+    monkeypatch.setattr("sys.argv", [str(script), "picture.png"])
+    runpy.run_path(str(script), run_name="__main__")
 
 
 def test_output_that_differs_from_the_page_is_noticed():

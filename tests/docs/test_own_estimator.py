@@ -4,9 +4,12 @@ import inspect
 import runpy
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from contracts import test_edges
+from daguerreotype import Daguerreotype
 from daguerreotype.edges.base import EdgeEstimator, HasPredictions, HasResiduals, LocalModels
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "own_estimator.py"))
@@ -14,6 +17,7 @@ CONTRACT = {
     name: test
     for name, test in vars(test_edges).items()
     if name.startswith("test_") and list(inspect.signature(test).parameters) == ["estimator"]
+    if "prepare_with" not in inspect.getsource(test)  # of estimators that keep required parents
 }
 
 
@@ -33,3 +37,10 @@ def test_the_example_offers_what_the_page_says():
     assert isinstance(models, LocalModels)
     assert isinstance(models, HasResiduals)
     assert isinstance(models, HasPredictions)
+
+
+def test_required_edges_are_refused_with_the_advice_that_the_page_gives():
+    learner = Daguerreotype(edges=EXAMPLE["NearestNeighbourEdges"](), knowledge={"required": [("rain", "yield")]})
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["rain", "yield"])
+    with pytest.raises(TypeError, match=r"'rain' -> 'yield'.*give it a method prepare_with\(table, rules\)"):
+        learner.fit(table)

@@ -1,0 +1,125 @@
+"""The site builds without a warning, and its pages load nothing from elsewhere."""
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HOOKS = ROOT / "docs" / "hooks"
+LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "object": "data"}
+STYLE_ADDRESS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+
+
+class Loaded(HTMLParser):
+    """Addresses that a browser fetches to show a page: all but the links that a reader may follow."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.addresses = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag == "link" and found.get("rel") not in {"canonical", "next", "prev"}:
+            self.addresses.append(found["href"])
+        if found.get(LOADS.get(tag)):
+            self.addresses.append(found[LOADS[tag]])
+        if tag in {"img", "source"} and found.get("srcset"):
+            self.addresses += [part.split()[0] for part in found["srcset"].split(",")]
+        self.addresses += styled(found.get("style") or "")
+
+
+def styled(text):
+    return [first or second for first, second in STYLE_ADDRESS.findall(text)]
+
+
+def from_elsewhere(addresses):
+    return [address for address in addresses if re.match(r"(\w+:)?//", address)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    for library in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):
+        pytest.importorskip(library)
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    built = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    )
+    assert built.returncode == 0, built.stderr
+    return {page: page.read_text(encoding="utf-8") for page in folder.rglob("*.html")}, folder
+
+
+def test_every_page_of_docs_is_built(site):
+    pages, folder = site
+    expected = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
+    assert expected <= {page.relative_to(folder) for page in pages}
+
+
+def test_no_page_loads_anything_from_another_host(site):
+    pages, folder = site
+    for page, text in pages.items():
+        assert not from_elsewhere(Loaded(text).addresses), page.name
+        assert 'class="mermaid"' not in text, page.name  # which the theme would draw with a script from elsewhere
+    for sheet in folder.rglob("*.css"):
+        assert not from_elsewhere(styled(sheet.read_text(encoding="utf-8"))), sheet.name
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<script src="https://cdn.example/x.js"></script>',
+        '<link rel="stylesheet" href="//fonts.example/f.css">',
+        '<img src="a.png" srcset="http://img.example/a2.png 2x">',
+        "<p style=\"background: url('https://img.example/b.png')\">",
+    ],
+)
+def test_a_page_that_loads_from_another_host_is_noticed(markup):
+    assert from_elsewhere(Loaded(markup).addresses)
+
+
+def test_a_link_that_a_reader_may_follow_is_no_request():
+    assert not from_elsewhere(Loaded('<a href="https://arxiv.org/abs/2301.11898">the paper</a>').addresses)
+
+
+def test_all_formulas_are_mathml_and_nothing_is_left_of_their_source(site):
+    pages, folder = site
+    assert pages[folder / "theory.html"].count("<math") > 20
+    for page, text in pages.items():
+        for left in ('class="arithmatex"', ".. math::", ":math:", ":class:", ":meth:", ":func:"):
+            assert left not in text, (page.name, left)
+
+
+def test_a_formula_that_cannot_be_shown_stops_the_build():
+    pytest.importorskip("latex2mathml")
+    to_mathml = runpy.run_path(str(HOOKS / "mathml.py"))["to_mathml"]
+    with pytest.raises(ValueError, match=r"has \\nosuchthing, for which there is no MathML. Reword it."):
+        to_mathml(r"a + \nosuchthing", block=True)
+
+
+def test_the_index_of_a_minimum_stands_below_it_in_a_formula_of_its_own():
+    pytest.importorskip("latex2mathml")
+    to_mathml = runpy.run_path(str(HOOKS / "mathml.py"))["to_mathml"]
+    assert "<munder><mo>min</mo>" in to_mathml(r"\min_\theta f", block=True)
+    assert "<msub><mo>min</mo>" in to_mathml(r"\min_\theta f", block=False)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "markdown"),
+    [
+        ("Solves :math:`a\n + b` here.", "Solves $a + b$ here."),
+        ("See :func:`~daguerreotype.metrics.shd`.", "See `metrics.shd`."),
+        ('loss : {"a", "b"} or callable', 'loss : "a", "b" or callable'),
+        ("Text\n\n.. math:: x\n          + y\n\nMore", "Text\n\n$$\nx + y\n$$\n\nMore"),
+        ("  .. math:: x\n", "  $$\n  x\n  $$\n\n"),
+    ],
+)
+def test_docstrings_become_markdown(docstring, markdown):
+    pytest.importorskip("griffe")
+    assert runpy.run_path(str(HOOKS / "rst.py"))["to_markdown"](docstring) == markdown
