@@ -8,15 +8,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from daguerreotype.knowledge import Knowledge as Knowledge
+    from daguerreotype.knowledge import KnowledgeError as KnowledgeError
     from daguerreotype.model import Daguerreotype as Daguerreotype
     from daguerreotype.operators import OrderDistribution as OrderDistribution
 
 __version__ = "0.1.0"
 
-_HOME = {"Daguerreotype": "daguerreotype.model", "OrderDistribution": "daguerreotype.operators"}
+_HOME = {
+    "Daguerreotype": "daguerreotype.model",
+    "Knowledge": "daguerreotype.knowledge",
+    "KnowledgeError": "daguerreotype.knowledge",
+    "OrderDistribution": "daguerreotype.operators",
+}
 _SUBPACKAGES = ("datasets", "edges", "graphs", "metrics", "operators", "simulate", "training")
 
-__all__ = ["Daguerreotype", "OrderDistribution", "__version__"]
+__all__ = ["Daguerreotype", "Knowledge", "KnowledgeError", "OrderDistribution", "__version__"]
 
 
 def __getattr__(name: str) -> object:

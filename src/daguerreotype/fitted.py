@@ -11,6 +11,7 @@ from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasCurves, HasPredictions, Table
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.bilevel import Operator
+from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.learn import Learned, Progress, Schedule, learn, order_to_theta
 from daguerreotype.training.losses import Loss
 from daguerreotype.transforms import Transform, fit_transforms
@@ -29,6 +30,7 @@ class Parts:
     schedule: Schedule
     standardize: bool
     joint_loss: str | None = None  # train edges and ordering together, under this loss
+    constraints: Constraints = FREE  # what orders and edges obey
     resume: Path | None = None
 
 
@@ -95,7 +97,17 @@ def learn_scales(
             # From the order found so far, which is near: without restarts.
             schedule = replace(parts.schedule, n_restarts=0)
             theta = order_to_theta(learned.order, schedule.tau(0))
-            learned = learn(table, parts.estimator, other, parts.operator, theta, schedule, told, learned.models)
+            learned = learn(
+                table,
+                parts.estimator,
+                other,
+                parts.operator,
+                theta,
+                schedule,
+                told,
+                learned.models,
+                constraints=parts.constraints,
+            )
         # Likelihood of the rows as they came: of the table's, times both changes of scale.
         jacobian = float(np.mean(candidate.log_jacobian(values))) - float(np.log(scale).sum())
         price = 0.5 * np.log(table.n_rows) / table.n_rows * candidate.n_parameters
@@ -133,6 +145,7 @@ def _learn(
             parts.schedule,
             told,
             checkpoint=checkpoint,
+            constraints=parts.constraints,
         )
     from daguerreotype.training.learn_joint import learn_joint  # needs torch
 
@@ -146,6 +159,7 @@ def _learn(
         parts.schedule,
         told,
         checkpoint,
+        parts.constraints,
     )
 
 

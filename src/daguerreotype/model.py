@@ -2,29 +2,34 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import networkx as nx
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from daguerreotype.arrays import FloatArray
+from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
 from daguerreotype.edges import make_estimator
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_scales
+from daguerreotype.knowledge import Knowledge
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.paper import paper_settings
+from daguerreotype.persistence import Saved, load_learner, save_learner
 from daguerreotype.progress import ProgressBar
+from daguerreotype.settings import check_saved
+from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.learn import Schedule
 from daguerreotype.training.losses import make_loss
-from daguerreotype.training.ordering import make_operator, make_start, make_temperature
+from daguerreotype.training.ordering import make_obeying, make_operator, make_start, make_temperature
 
 logger = logging.getLogger("daguerreotype")
 
@@ -33,7 +38,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     r"""Learn a directed acyclic graph from a table of observations.
 
     Learns a score theta per column. The scores induce a sparse distribution p over orderings, a regression
-    picks the parents of each column among those before it, and theta minimises the expected loss (eq. 8):
+    picks the parents of each column among those before it, and theta minimises the expected loss (eq. 10):
 
     .. math:: \min_\theta \; \mathbb{E}_{\sigma \sim p(\theta)} [ L(\sigma) ] + l_2 \|\theta\|^2 .
 
@@ -75,6 +80,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     init : {"zeros", "variances"}, an order, or scores
         Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
         (names or whole numbers), or at given scores (floats).
+    knowledge : Knowledge, dict, path or None
+        What is known beforehand: forbidden and required edges, tiers, roots and leaves; as :class:`Knowledge`, as
+        a dict of its arguments, or as a TOML or JSON file of them. Every order of the distribution and every
+        graph obeys it.
     refine : bool
         Move single columns to their best place in the order until nothing improves, then train on around the
         new mode. Gradient steps alone get stuck when there are many columns.
@@ -151,6 +160,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
         init: Any = "zeros",
+        knowledge: Any = None,
         refine: bool = True,
         n_restarts: int = 8,
         learning_rate: float = 0.1,
@@ -173,6 +183,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.transform = transform
         self.init = init
+        self.knowledge = knowledge
         self.refine = refine
         self.n_restarts = n_restarts
         self.learning_rate = learning_rate
@@ -215,7 +226,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             File that training is saved to now and then. If it exists, training goes on from it: a fit that was
             killed ends as if it had not been.
         """
+        check_saved(self.get_params(deep=False))
         values, names = self._checked(X)
+        known = Knowledge.of(self.knowledge).resolve(names, numbered=not isinstance(X, pd.DataFrame))
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
         tau = make_temperature(self.tau, check_positive_int(self.max_iter, "max_iter"))
         # Columns and rows take part in an order of their own, made from the data: what breaks ties must not
@@ -235,13 +248,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             operator=self.operator,
             columns=columns,
         )
-        parts = self._parts(tau, resume)
+        if isinstance(self.operator, str) and self.operator == "fixed":
+            known.check_order(np.argsort(start))
+        known = known.take(columns)
+        constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
+        parts = self._parts(tau, resume, constraints)
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
             candidates = learn_scales(
                 values,
-                [names[j] for j in columns],
-                start[columns],
+                known.names,
+                make_obeying(start[columns], constraints, self.operator, tau(0)),
                 self.transform,
                 parts,
                 bar,
@@ -270,13 +287,19 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         check_columns(values, names)
         return values, names
 
-    def _parts(self, tau: Callable[[int], float], resume: str | os.PathLike[str] | None) -> Parts:
+    def _parts(
+        self,
+        tau: Callable[[int], float],
+        resume: str | os.PathLike[str] | None,
+        constraints: Constraints,
+    ) -> Parts:
         """What the settings stand for, after all checks."""
         extended = self.penalty is None
         penalty = 1.0 if extended else check_positive(self.penalty, "penalty")
         estimator = make_estimator(
             self.edges, penalty=penalty, gamma=1.0 if extended else 0.0, seed=self.random_state or 0
         )
+        constraints.check_estimator(estimator)
         joint_loss = self._joint_loss(estimator)
         schedule = Schedule(
             tau=tau,
@@ -296,10 +319,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             non_gaussian_loss=make_loss("entropy", penalty)
             if self.loss == "auto" and joint_loss is None
             else None,
-            operator=make_operator(self.operator, self.k),
+            operator=make_operator(self.operator, self.k, constraints),
             schedule=schedule,
             standardize=bool(self.standardize),
             joint_loss=joint_loss,
+            constraints=constraints,
             resume=None if resume is None else Path(resume),
         )
 
@@ -409,6 +433,231 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
         check_finite(values, column_names(X, values.shape[1]))
         return self._fitted.score(values[:, self._columns])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to one file, from which :meth:`load` makes it again.
+
+        The file is an npz archive of plain arrays with a JSON header: reading it never runs code. It holds the
+        settings, all fitted attributes and what :meth:`score` and :meth:`curve` need: coefficients, medians,
+        scales and spline knots (quantiles, with the ends), but no row. An old file is replaced in one step.
+
+        Objects and functions of your own, such as a scikit-learn regressor as ``edges``, are only named in the
+        file: the loaded learner has their graph, but cannot score rows until it was fitted again.
+
+        Parameters
+        ----------
+        path : path
+            The file, as it is to be called; nothing is appended.
+
+        Examples
+        --------
+        >>> import numpy as np, os, tempfile
+        >>> from daguerreotype import Daguerreotype
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.npz")
+        ...     Daguerreotype(edges="bic").fit(X).save(path)
+        ...     Daguerreotype.load(path).adjacency_matrix_
+        array([[0, 0],
+               [0, 0]])
+        """
+        check_is_fitted(self)
+        saved = Saved(
+            settings=self.get_params(deep=False),
+            attributes={name: getattr(self, name) for name in ("transform_", "criterion_")},
+            columns=self._columns,
+            named=isinstance(self.adjacency_matrix_, pd.DataFrame),
+            texts=hasattr(self, "feature_names_in_"),
+            fitted=self._fitted,
+        )
+        save_learner(path, saved)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted learner that :meth:`save` wrote.
+
+        A setting that the file could not hold comes back as a placeholder; set it with ``set_params`` before
+        fitting again.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the file is cut short, is something else, or was written by a newer version.
+        """
+        saved = load_learner(path)
+        unknown = set(saved.settings) - set(cls._get_param_names())
+        if unknown:
+            raise ValueError(
+                f"{path} has settings that this version does not know: {', '.join(sorted(unknown))}. Update it: "
+                "pip install --upgrade daguerreotype."
+            )
+        learner = cls(**saved.settings)
+        learner._fitted, learner._columns = saved.fitted, saved.columns
+        for name, value in saved.attributes.items():
+            setattr(learner, name, value)
+        names = tuple(saved.fitted.table.names[j] for j in np.argsort(saved.columns))
+        learner.n_features_in_ = len(names)
+        if saved.texts:
+            learner.feature_names_in_ = np.array(names, dtype=object)
+        learner._store(names, saved.named)
+        return learner
+
+    def bootstrap(
+        self,
+        X: Any,
+        n_resamples: int = 100,
+        *,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        fraction: float = 1.0,
+        replace: bool = True,
+        threshold: float = 0.5,
+        fit_params: Mapping[str, Any] | None = None,
+    ) -> Bootstrap:
+        """How sure is each edge? Learn from resampled rows, many times, and count.
+
+        Needs no fit before and changes nothing about this learner. Ties that the data leave open (two directions
+        that explain the rows equally well) are broken anew in every resample, so that they show as frequencies
+        near one half. With ``verbose`` one bar shows how many resamples are done.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            The table, as for :meth:`fit`.
+        n_resamples : int
+            How many. 100 give frequencies to within 0.1; :meth:`Bootstrap.edge_intervals` says how closely.
+        random_state : int
+            Seed; every resample has a stream of its own below it. More resamples later begin with the same ones.
+        n_jobs : int or None
+            Processes, by joblib; ``joblib.parallel_config`` chooses other backends, "dask" for a cluster. The
+            result does not depend on it.
+        resume : path, optional
+            File that every finished resample is added to. If it exists, its resamples are not done again: a run
+            that was killed or interrupted ends as if it had not been. A file of another table, learner or seed is
+            refused.
+        fraction : float
+            Rows per resample, as a share of n.
+        replace : bool
+            Draw rows with replacement. Repeated rows make chance look a little like dependence: with many rows,
+            ``replace=False, fraction=0.5`` finds fewer wrong edges (stability selection, Meinshausen and Bühlmann
+            2010); with few, half of them are too little to find the right ones.
+        threshold : float
+            Least frequency of the edges of the consensus; it can be changed afterwards.
+        fit_params : dict, optional
+            Further arguments of :meth:`fit` by name. What has one entry per row of X is resampled with the rows.
+
+        Returns
+        -------
+        Bootstrap
+            Frequencies of edges, ancestors and orders, and a consensus that is a DAG.
+
+        Notes
+        -----
+        Rows that cannot be fitted, because a rare value is not among them and a column is constant, are drawn
+        again, up to 10 times in one resample; then it is left out and listed in ``failures``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> cause = rng.normal(size=200)
+        >>> X = np.column_stack([cause**2 + 0.1 * rng.normal(size=200), cause])
+        >>> sure = Daguerreotype(transform="none").bootstrap(X, n_resamples=5)
+        >>> sure.edge_frequencies
+        array([[0., 0.],
+               [1., 0.]])
+        """
+        clone(self)._checked(X)  # the table itself must be fit for learning, whatever its resamples are
+        return bootstrap(
+            self,
+            X,
+            n_resamples,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            resume=resume,
+            fraction=fraction,
+            replace=replace,
+            threshold=threshold,
+            fit_params=fit_params,
+        )
+
+    def plot(
+        self,
+        kind: Literal["graph", "training", "scores", "order", "curves"] = "graph",
+        *,
+        truth: Any = None,
+        X: Any = None,
+        effect: Any = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the fit with matplotlib.
+
+        Parameters
+        ----------
+        kind : {"graph", "training", "scores", "order", "curves"}
+            "graph": causes on the left, width by weight, opacity by probability. "training": the loss, step by
+            step. "scores": theta. "order": how probably each column precedes each other. "curves": the effect of
+            every cause, for ``edges="gam"``.
+        truth : array, DataFrame or networkx.DiGraph, optional
+            A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
+        X : DataFrame or array of shape (n, d), optional
+            For "curves", which run over the values in it.
+        effect : str or int, optional
+            For "curves": only those of this column's causes.
+        ax : matplotlib Axes, or an array of them for "curves", optional
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        Axes, or an array of Axes for "curves"
+        """
+        from daguerreotype.plotting.draw_fit import plot_fit
+
+        check_is_fitted(self)
+        return plot_fit(self, kind, truth=truth, X=X, effect=effect, ax=ax)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        *,
+        truth: Any = None,
+        bootstrap: Any = None,
+        title: str = "Learned graph",
+    ) -> Path:
+        """Write everything there is to see of the fit to one HTML page, which needs no network to open.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        X : DataFrame or array of shape (n, d), optional
+            Rows to summarise and to score: the training table, or better one that was held out.
+        truth : array, DataFrame or networkx.DiGraph, optional
+            A known graph to compare with.
+        bootstrap : record with ``edge_frequencies``, optional
+            What :meth:`bootstrap` returned; adds how often each edge was found.
+        title : str
+            Heading of the page.
+
+        Returns
+        -------
+        Path
+            Where the page was written.
+        """
+        from daguerreotype.report import write_report
+
+        check_is_fitted(self)
+        return write_report(self, path, X, truth=truth, bootstrap=bootstrap, title=title)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

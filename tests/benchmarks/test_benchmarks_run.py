@@ -14,7 +14,12 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [("operators.py", "SparseMAP"), ("defaults.py", "winners"), ("learner.py", "spread on Sachs")],
+    [
+        ("operators.py", "SparseMAP"),
+        ("defaults.py", "winners"),
+        ("learner.py", "spread on Sachs"),
+        ("knowledge.py", "20 fits"),
+    ],
 )
 def test_the_smoke_version_prints_its_tables(script, expected):
     run = subprocess.run(

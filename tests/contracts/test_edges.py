@@ -6,7 +6,7 @@ from sklearn.linear_model import LassoLarsIC, LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.edges.base import EdgeEstimator, HasResiduals, LocalModels, Table
+from daguerreotype.edges.base import EdgeEstimator, EdgeRules, HasResiduals, KeepsRequired, LocalModels, Table
 from daguerreotype.edges.lars import LarsEdges
 from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
@@ -162,6 +162,40 @@ def test_the_same_fit_comes_back_whatever_was_fitted_in_between(estimator):
     again = [models.fit(*problem) for problem in reversed(local_problems())]
     for fit, other in zip(first, reversed(again), strict=True):
         assert_same(fit, other, rtol=0)
+
+
+def rules_about(required, d=8):
+    """All edges allowed, some required."""
+    must = np.zeros((d, d), dtype=bool)
+    for cause, effect in required:
+        must[cause, effect] = True
+    return EdgeRules(~np.eye(d, dtype=bool), must)
+
+
+def test_required_parents_are_kept_whatever_the_data_say(estimator):
+    table = planted_table()
+    assert isinstance(estimator, KeepsRequired)
+    models = estimator.prepare_with(table, rules_about([(4, NODE), (2, NODE), (7, 0), (4, 6)]))
+    for node, predecessors in local_problems():
+        required = {NODE: [2, 4], 0: [7], 6: [4]}[node]
+        if not np.isin(required, predecessors).all():
+            continue
+        fit = models.fit(node, predecessors)
+        assert np.isin(required, fit.parents).all()
+        assert np.isin(fit.parents, predecessors).all()
+        assert (np.diff(fit.parents) > 0).all()
+        assert fit.weights.shape == fit.parents.shape
+        assert np.isfinite(fit.weights).all()
+        assert fit.variance > 0
+        assert np.mean(models.residuals(node, fit) ** 2) == pytest.approx(fit.variance, rel=1e-9)
+        assert fit.dof >= fit.parents.size - 1e-9
+
+
+def test_rules_that_require_nothing_change_nothing(estimator):
+    table = planted_table()
+    models, ruled = estimator.prepare(table), estimator.prepare_with(table, rules_about([]))
+    for problem in local_problems():
+        assert_same(models.fit(*problem), ruled.fit(*problem), rtol=0)
 
 
 def test_a_second_preparation_gives_the_same_fits(estimator):

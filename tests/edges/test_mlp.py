@@ -209,7 +209,7 @@ def test_degrees_of_freedom_are_the_trace_of_the_ridge_smoother_of_the_hidden_un
     table, models, _, fits = fitted
     for fit in fits:
         if fit.parents.size:
-            hidden = models._hidden(fit.input_weights, table.values[:, fit.parents])
+            hidden = models.hidden_units(fit.input_weights, table.values[:, fit.parents])
             hidden -= hidden.mean(axis=0)
             n, l2 = table.n_rows, models.edges.l2
             smoother = hidden @ np.linalg.solve(hidden.T @ hidden / n + 2 * l2 * np.eye(8), hidden.T / n)
@@ -239,7 +239,7 @@ def test_requests_are_split_where_memory_ends_and_keep_their_places(fitted, monk
 def test_rows_are_predicted_in_parts_with_the_same_result(fitted, monkeypatch):
     table, models, requests, fits = fitted
     whole = models.predict(5, fits[0], table.values)
-    monkeypatch.setattr("daguerreotype.edges.mlp.ROWS", 64)
+    monkeypatch.setattr("daguerreotype.edges.predictors.ROWS", 64)
     np.testing.assert_allclose(models.predict(5, fits[0], table.values), whole, atol=1e-12)
     assert models.fit(*requests[0]).variance == pytest.approx(fits[0].variance, rel=1e-3)
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from daguerreotype.arrays import FloatArray, IntArray
+import numpy as np
+
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.result import LocalFit, Moves
 
 
@@ -41,6 +43,31 @@ class Table:
         return moments
 
 
+@dataclass(frozen=True)
+class EdgeRules:
+    """What is known about single edges.
+
+    Attributes
+    ----------
+    allowed : array of shape (d, d)
+        Whether i may be a parent of j.
+    required : array of shape (d, d)
+        Whether i must be a parent of j. It is then among the predecessors of j in every order.
+    """
+
+    allowed: BoolArray
+    required: BoolArray
+
+    @property
+    def anything_required(self) -> bool:
+        """Whether there is a required edge at all."""
+        return bool(self.required.any())
+
+    def required_parents(self, node: int) -> IntArray:
+        """The required parents of ``node``, ascending."""
+        return np.flatnonzero(self.required[:, node])
+
+
 @runtime_checkable
 class LocalModels(Protocol):
     """An estimator that has met its data and fits one node at a time."""
@@ -56,6 +83,20 @@ class EdgeEstimator(Protocol):
 
     def prepare(self, table: Table) -> LocalModels:
         """Do once per data set what every local fit shares (second moments, bases, tensors)."""
+        ...
+
+
+@runtime_checkable
+class KeepsRequired(Protocol):
+    """An estimator that can keep parents whatever the data say; required edges need it."""
+
+    def prepare_with(self, table: Table, rules: EdgeRules) -> LocalModels:
+        """As ``prepare``, for fits whose parents include all that ``rules.required`` names.
+
+        ``fit`` is asked about allowed predecessors alone, the required ones always among them. ``fit_moves``,
+        where there is one, is asked about all: it must heed ``rules.allowed`` itself, and may return anything
+        for positions that leave a required parent behind its child.
+        """
         ...
 
 
@@ -83,6 +124,18 @@ class HasPredictions(Protocol):
 
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        ...
+
+
+@runtime_checkable
+class HasPredictor(Protocol):
+    """Local models whose fits predict without the table; a saved learner can score rows only with them.
+
+    An own estimator whose ``predict`` is linear in the weights returns ``LinearPredictor()``.
+    """
+
+    def predictor(self) -> HasPredictions:
+        """What predicts without the table: one of the classes of ``edges.predictors``."""
         ...
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.edges.trees import GrowShrinkTrees
 from daguerreotype.result import LocalFit, Moves
 
@@ -42,14 +43,18 @@ class BicEdges:
         """Take the second moments of ``table``; the rows are not needed again but for residuals."""
         return BicModels(table, self.penalty, self.gamma)
 
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "BicModels":
+        """The same for searches that begin with the required parents and never remove them."""
+        return BicModels(table, self.penalty, self.gamma, rules)
 
-class BicModels:
+
+class BicModels(LinearPredictor):
     """Linear local fits of one table; every fit shares the search trees of its target."""
 
-    def __init__(self, table: Table, penalty: float, gamma: float = 0.0) -> None:
+    def __init__(self, table: Table, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None) -> None:
         self._values = table.values
         widths = np.ones(table.n_columns, dtype=np.int64)
-        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma)
+        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules)
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
@@ -60,11 +65,6 @@ class BicModels:
     def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
         return self._trees.moves(node, others)
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
-        fitted: FloatArray = values[:, fit.parents] @ fit.weights
-        return fitted
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""

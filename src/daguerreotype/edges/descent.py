@@ -1,6 +1,6 @@
 r"""How are many gated regressions trained side by side? Gradient descent on a batch, each stopping on its own.
 
-One request is a node j with predecessors P. Its inner problem (eq. 13, appendix B) is
+One request is a node j with predecessors P. Its inner problem (eq. 12, appendix B) is
 
 .. math:: \min_{w, \pi} \; \mathbb{E}_{z \sim \pi} \Big[ \tfrac{1}{2n} \|x_j - f(X; w, z)\|^2 \Big]
           + \lambda \sum_{i \in P} \Pr(z_i > 0) + l_2 \|w\|^2
@@ -102,13 +102,21 @@ class Optimizer:
 
 @torch.no_grad()
 def descend(
-    problem: Problem, weights: Tensor, mask: Tensor, seeds: Tensor, edges: GradientEdges, *, gated: bool
+    problem: Problem,
+    weights: Tensor,
+    mask: Tensor,
+    seeds: Tensor,
+    edges: GradientEdges,
+    *,
+    gated: bool,
+    required: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Weights (B, P) and gates (B, d), each 0 or 1, of least objective met on the way from ``weights``.
 
-    Gates outside ``mask`` (B, d) stay closed. With ``gated=False`` those inside are open for good, and only the
-    weights are trained.
+    Gates outside ``mask`` (B, d) stay closed, and those inside ``required`` (B, d) open. With ``gated=False`` all
+    inside the mask are open for good, and only the weights are trained.
     """
+    kept_open = torch.zeros_like(mask) if required is None else required
     gates, width, d = make_gates(edges.gates), weights.shape[1], mask.shape[1]
     start = gates.start((mask.shape[0], d), str(weights.device), weights.dtype)
     state = torch.cat([weights, start], dim=1) if gated else weights.clone()
@@ -116,8 +124,8 @@ def descend(
     best_weights, best_gates = weights, mask
     best = reference = problem.loss(weights, mask) + edges.pruning * mask.sum(dim=1)
     if gated:  # progress is counted from all gates closed: undecided ones may be worse than open for a while
-        reference = problem.loss(weights, torch.zeros_like(mask))
-        best_gates = mask * (best < reference)[:, None]
+        reference = problem.loss(weights, kept_open) + edges.pruning * kept_open.sum(dim=1)
+        best_gates = torch.maximum(mask * (best < reference)[:, None], kept_open)
         best = torch.minimum(best, reference)
     kept_weights, kept_gates = best_weights.clone(), best_gates.clone()  # results
     waited = torch.zeros_like(best)
@@ -133,15 +141,15 @@ def descend(
                 gradient, _ = problem.gradient(values, mask, step)
             else:
                 drawn, slope = gates.draw(parameters, noise[step - begin])
-                by_weights, by_gates = problem.gradient(values, drawn * mask, step)
+                by_weights, by_gates = problem.gradient(values, torch.maximum(drawn * mask, kept_open), step)
                 by_parameters = by_gates * slope + edges.pruning * gates.open_slope(parameters)
-                gradient = torch.cat([by_weights, by_parameters * mask], dim=1)
+                gradient = torch.cat([by_weights, by_parameters * (mask - kept_open)], dim=1)
             optimizer.step(state, gradient)
             if gated:
                 gates.keep_valid(parameters)
 
         values, parameters = state[:, :width], state[:, width:]
-        opened = gates.most_probable(parameters) * mask if gated else mask
+        opened = torch.maximum(gates.most_probable(parameters) * mask, kept_open) if gated else mask
         objective = problem.loss(values, opened) + edges.pruning * opened.sum(dim=1)
         better = training & (objective < best)
         best = torch.where(better, objective, best)
@@ -160,6 +168,7 @@ def descend(
             problem, state = problem.select(training), state[training]
             optimizer.select(training)
             mask, seeds, rows = mask[training], seeds[training], rows[training]
+            kept_open = kept_open[training]
             best_weights, best_gates = best_weights[training], best_gates[training]
             best, reference, waited = best[training], reference[training], waited[training]
             training = training[training]

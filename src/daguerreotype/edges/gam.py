@@ -1,30 +1,13 @@
 """Which predecessors belong in an additive regression, and is each effect a line or a curve? BIC decides."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive
 from daguerreotype.edges.splines import bend, fit_bends
 from daguerreotype.edges.trees import GrowShrinkTrees
 from daguerreotype.result import LocalFit, Moves
-
-
-@dataclass(frozen=True, slots=True)
-class GamFit(LocalFit):
-    """An additive fit, which remembers its curves; weights are the standard deviations of the components.
-
-    Attributes
-    ----------
-    columns : array of shape (dof,)
-        Basis columns of the parents, parent by parent, the linear one first.
-    coefficients : array of shape (dof,)
-        Their least-squares coefficients.
-    """
-
-    columns: IntArray
-    coefficients: FloatArray
 
 
 class GamEdges:
@@ -67,25 +50,35 @@ class GamEdges:
         """Lay out the basis columns of ``table`` and take their second moments."""
         return GamModels(table, self.n_knots, self.penalty, self.gamma)
 
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "GamModels":
+        """The same for searches that begin with the required parents, as lines, and never remove them."""
+        return GamModels(table, self.n_knots, self.penalty, self.gamma, rules)
 
-class GamModels:
+
+class GamModels(CurvePredictor):
     """Additive local fits of one table; every fit shares the search trees of its target."""
 
-    def __init__(self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0) -> None:
+    def __init__(
+        self,
+        table: Table,
+        n_knots: int,
+        penalty: float,
+        gamma: float = 0.0,
+        rules: EdgeRules | None = None,
+    ) -> None:
         if not isinstance(n_knots, int | np.integer) or n_knots < 2:
             raise ValueError(f"n_knots is {n_knots!r}, expected a whole number of at least 2, the two ends.")
-        self._names = table.names
-        self._splines = [fit_bends(column, int(n_knots)) for column in table.values.T]
-        widths = np.array([1 if spline is None else 1 + spline.c.shape[1] for spline in self._splines])
-        self._stride = int(widths.max())
-        basis = np.zeros((table.n_rows, table.n_columns, self._stride))
-        for i, spline in enumerate(self._splines):
+        splines = [fit_bends(column, int(n_knots)) for column in table.values.T]
+        widths = np.array([1 if spline is None else 1 + spline.c.shape[1] for spline in splines])
+        super().__init__(table.names, splines, int(widths.max()))
+        basis = np.zeros((table.n_rows, table.n_columns, self.stride))
+        for i, spline in enumerate(splines):
             basis[:, i, 0] = table.values[:, i]
             if spline is not None:
                 basis[:, i, 1 : widths[i]] = bend(spline, table.values[:, i])
         self._basis = basis.reshape(table.n_rows, -1)  # (n, d * stride)
         moments = self._basis.T @ self._basis / table.n_rows
-        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma)
+        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules)
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
@@ -103,44 +96,7 @@ class GamModels:
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
-        fit = _own(fit)
+        fit = additive(fit)
         fitted = self._basis[:, fit.columns] @ fit.coefficients
-        residuals: FloatArray = self._basis[:, node * self._stride] - fitted
+        residuals: FloatArray = self._basis[:, node * self.stride] - fitted
         return residuals
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
-        fitted = np.zeros(values.shape[0])
-        for parent in fit.parents:
-            fitted += self.curve(node, fit, int(parent), values[:, parent])
-        return fitted
-
-    def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
-        """Component f(x) of ``parent`` in ``fit`` at the values ``grid`` of its column, shape (m,).
-
-        Values are on the scale of the table that was prepared. The component has mean zero on the training
-        rows, and goes on as a straight line beyond them.
-        """
-        fit = _own(fit)
-        if parent not in fit.parents:
-            found = ", ".join(repr(self._names[i]) for i in fit.parents) or "none"
-            raise ValueError(
-                f"{self._names[parent]!r} is not a parent of {self._names[node]!r} in this fit, so it has no "
-                f"curve; ask for one of its parents: {found}."
-            )
-        grid = np.asarray(grid, dtype=np.float64)
-        beta = fit.coefficients[fit.columns // self._stride == parent]
-        values: FloatArray = beta[0] * grid
-        spline = self._splines[parent]
-        if beta.size > 1 and spline is not None:
-            values = values + bend(spline, grid) @ beta[1:]
-        return values
-
-
-def _own(fit: LocalFit) -> GamFit:
-    """Refuse a fit that does not hold its curves."""
-    if not isinstance(fit, GamFit):
-        raise TypeError(
-            f"expected the GamFit that fit returned, which holds its curves, got {type(fit).__name__}."
-        )
-    return fit

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.operators.kernel import kernel
 
 LINEAR, BLOCK, BEND = 0, 1, 2
@@ -37,6 +37,8 @@ class Problem(NamedTuple):
         Cost of a parent beside its columns, 2 gamma log(d).
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
+    allowed, required : arrays of shape (d, words) and (d, d), or empty
+        Sets of bits: parents that each target may have. Whether i is always a parent of j.
     """
 
     moments: FloatArray
@@ -47,6 +49,8 @@ class Problem(NamedTuple):
     price: float
     entry: float
     max_dof: int
+    allowed: IntArray
+    required: BoolArray
 
 
 class Path(NamedTuple):
@@ -62,8 +66,9 @@ class Path(NamedTuple):
         What is left of the covariance of each column with the target.
     used : array of shape (d,)
         How many columns of each owner were added.
-    nodes : array of shape (2 d + 1,)
-        The tree nodes whose rows these are, up to the first -1; a later walk through them needs no new rows.
+    nodes : array of shape (2 d + 2,)
+        The tree nodes whose rows these are, from the root to the first -1; a later walk through them needs no
+        new rows. Those of the root are its required parents'.
     """
 
     rows: FloatArray
@@ -135,6 +140,17 @@ def add(problem: Problem, path: Path, n_rows: int, target: int, owner: int, kind
                         path.within[a, b] -= row[a] * row[first + b]
         n_rows += 1
     path.used[owner] = stop
+    return n_rows
+
+
+@kernel
+def begin_required(problem: Problem, path: Path, target: int, known: bool) -> int:
+    """Reset ``path`` to the required parents, each as a line; returns the number of rows."""
+    begin(problem, path, target)
+    n_rows = 0
+    for owner in range(problem.required.shape[0]):
+        if problem.required[owner, target]:
+            n_rows = add(problem, path, n_rows, target, owner, LINEAR, known)
     return n_rows
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from daguerreotype.edges.base import Table
+from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.lasso import LassoModels
 
 
@@ -41,3 +41,7 @@ class LarsEdges:
     def prepare(self, table: Table) -> LassoModels:
         """Compute the second moments once."""
         return LassoModels(table, alpha=None, adaptive=True)
+
+    def prepare_with(self, table: Table, rules: EdgeRules) -> LassoModels:
+        """The same for fits that leave required parents without a penalty."""
+        return LassoModels(table, alpha=None, adaptive=True, rules=rules)

@@ -5,17 +5,22 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.path import choose_weights
+from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.result import LocalFit
 
+_NOTHING_REQUIRED: BoolArray = np.zeros(0, dtype=np.bool_)
 
-class LassoModels:
+
+class LassoModels(LinearPredictor):
     """Lasso paths on the second moments of one table; ``alpha=None`` lets BIC choose the point."""
 
-    def __init__(self, table: Table, *, alpha: float | None, adaptive: bool) -> None:
-        self.table = table
+    def __init__(
+        self, table: Table, *, alpha: float | None, adaptive: bool, rules: EdgeRules | None = None
+    ) -> None:
+        self.table, self.rules = table, rules
         self.moments: FloatArray = np.array(table.moments, dtype=np.float64, order="C")
         self.alpha = -1.0 if alpha is None else float(alpha)
         self.adaptive = adaptive
@@ -24,16 +29,12 @@ class LassoModels:
         """Choose parents of ``node`` among ``predecessors``; the cost does not depend on n."""
         # A fresh array of one layout, so that the kernel is compiled once.
         columns = np.array(predecessors, dtype=np.int64)
+        required = _NOTHING_REQUIRED if self.rules is None else self.rules.required[columns, node]
         weights, variance = choose_weights(
-            self.moments, node, columns, self.table.n_rows, self.alpha, self.adaptive
+            self.moments, node, columns, self.table.n_rows, self.alpha, self.adaptive, required
         )
-        chosen = weights.nonzero()[0]
+        chosen = (weights if self.rules is None else (weights != 0) | required).nonzero()[0]
         return LocalFit(columns[chosen], weights[chosen], variance, float(chosen.size))
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
-        fitted: FloatArray = values[:, fit.parents] @ fit.weights
-        return fitted
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
@@ -78,10 +79,18 @@ class LassoEdges:
 
     def prepare(self, table: Table) -> LassoModels:
         """Compute the second moments once."""
+        return LassoModels(table, alpha=self._strength(), adaptive=False)
+
+    def prepare_with(self, table: Table, rules: EdgeRules) -> LassoModels:
+        """The same for fits that leave required parents without a penalty."""
+        return LassoModels(table, alpha=self._strength(), adaptive=False, rules=rules)
+
+    def _strength(self) -> float | None:
+        """The checked strength; None for BIC's choice."""
         if isinstance(self.alpha, str):
             if self.alpha != "bic":
                 raise ValueError(f"alpha is {self.alpha!r}: expected 'bic' or a number; did you mean 'bic'?")
-            return LassoModels(table, alpha=None, adaptive=False)
+            return None
         alpha: object = self.alpha  # the annotation binds no caller
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
             raise TypeError(
@@ -92,4 +101,4 @@ class LassoEdges:
             raise ValueError(
                 f"alpha is {self.alpha}: expected a finite number, 0 or larger. 0 is plain least squares."
             )
-        return LassoModels(table, alpha=float(self.alpha), adaptive=False)
+        return float(self.alpha)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.descent import Request, Tensor, choose_device, descend, seed_of
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.linear_descent import open_gates
 from daguerreotype.edges.needs_torch import torch
+from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.result import LocalFit
 
 
@@ -53,12 +54,19 @@ class LinearEdges(GradientEdges):
         self.check()
         return LinearModels(self, table)
 
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "LinearModels":
+        """The same for fits that never close the gates of required parents."""
+        self.check()
+        return LinearModels(self, table, rules)
 
-class LinearModels:
+
+class LinearModels(LinearPredictor):
     """Gated linear fits on the second moments of one table."""
 
-    def __init__(self, edges: LinearEdges, table: Table) -> None:
+    def __init__(self, edges: LinearEdges, table: Table, rules: EdgeRules | None = None) -> None:
         self.edges, self.table = edges, table
+        d = table.n_columns
+        self.required = np.zeros((d, d), dtype=np.bool_) if rules is None else rules.required
         self.device = choose_device(edges)
         self.moments: FloatArray = np.array(table.moments, dtype=np.float64, order="C")
 
@@ -95,6 +103,7 @@ class LinearModels:
                 edges.patience,
                 edges.gates == "hard-concrete",
                 edges.optimizer == "adam",
+                self.required[columns, node],
             )
             for node, columns in requests
         ]
@@ -118,6 +127,7 @@ class LinearModels:
             torch.tensor(seeds, device=self.device),
             edges,
             gated=True,
+            required=torch.tensor(mask * self.required.T[[node for node, _ in requests]], **kind),
         )
         opened = gates.cpu().numpy() > 0
         return [opened[b, columns] for b, (_, columns) in enumerate(requests)]
@@ -125,17 +135,13 @@ class LinearModels:
     def _refit(self, node: int, parents: IntArray) -> LocalFit:
         """Ridge regression on the parents that are left."""
         weights = ridge(self.moments, node, parents, self.edges.l2)
-        parents, weights = parents[weights != 0], weights[weights != 0]
+        used = (weights != 0) | self.required[parents, node]
+        parents, weights = parents[used], weights[used]
         total = self.moments[node, node]
         explained = weights @ (2 * self.moments[parents, node] - self.moments[np.ix_(parents, parents)] @ weights)
         # A perfect fit leaves rounding, which may be negative.
         variance = max(total - explained, np.finfo(np.float64).eps * total)
         return LocalFit(parents, weights, float(variance), float(parents.size))
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
-        fitted: FloatArray = values[:, fit.parents] @ fit.weights
-        return fitted
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""

@@ -33,8 +33,9 @@ def open_gates(
     patience: int,
     smooth: bool,
     adam: bool,
+    required: BoolArray,
 ) -> BoolArray:
-    """Open gates (p,) of the best model met on the way from weights ``start`` (p,)."""
+    """Open gates (p,) of the best model met on the way from weights ``start`` (p,); required ones never close."""
     p = columns.size
     inner = np.empty((p, p))
     state = np.empty(2 * p)  # weights, then gate parameters
@@ -50,17 +51,20 @@ def open_gates(
     cross, opened, best_opened = np.empty(p), np.empty(p, dtype=np.bool_), np.empty(p, dtype=np.bool_)
     for i in range(p):
         cross[i] = moments[columns[i], node]
+        opened[i] = required[i]
+    empty = 0.5 * moments[node, node]
+    nothing = empty + _gain(inner, cross, state, opened, l2, pruning)
+    for i in range(p):
         opened[i] = True
-    nothing = 0.5 * moments[node, node]
-    everything = nothing + _gain(inner, cross, state, opened, l2, pruning)
+    everything = empty + _gain(inner, cross, state, opened, l2, pruning)
     best, reference = min(nothing, everything), nothing
     for i in range(p):
-        best_opened[i] = everything < nothing
+        best_opened[i] = everything < nothing or required[i]
     waited = 0
     for step in range(max_iter):
         for i in range(p):
             noise = (_mixed(keys[i] + (step + 1) * STEP) >> 8) * 2.0**-24
-            gates[i], slopes[i] = _drawn(state[p + i], noise, smooth)
+            gates[i], slopes[i] = (1.0, 0.0) if required[i] else _drawn(state[p + i], noise, smooth)
             by_product[i] = -cross[i]
         for i in range(p):
             weight = state[i] * gates[i]
@@ -89,8 +93,8 @@ def open_gates(
             continue
 
         for i in range(p):
-            opened[i] = state[p + i] > (0.0 if smooth else 0.5)
-        objective = nothing + _gain(inner, cross, state, opened, l2, pruning)
+            opened[i] = required[i] or state[p + i] > (0.0 if smooth else 0.5)
+        objective = empty + _gain(inner, cross, state, opened, l2, pruning)
         if objective < best:
             best = objective
             for i in range(p):

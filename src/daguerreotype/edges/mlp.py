@@ -7,32 +7,16 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.descent import Request, Tensor, choose_device, descend, seed_of
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.edges.networks import ACTIVATIONS, Networks
+from daguerreotype.edges.predictors import MlpFit, NetworkPredictor, chunks
 from daguerreotype.result import LocalFit
 
 # Hidden values of all requests that train together: what a CPU's cache and a GPU's memory take.
 HIDDEN_VALUES = {"cpu": 2**20, "cuda": 2**28}
-ROWS = 2**16  # rows that are predicted at a time
-
-
-@dataclass(frozen=True, slots=True)
-class MlpFit(LocalFit):
-    """A network's fit, which remembers its parameters; weights are the norms of the parents' input weights.
-
-    Attributes
-    ----------
-    input_weights : array of shape (p + 1, hidden)
-        Rows of the parents, then the biases of the hidden units.
-    output_weights : array of shape (hidden + 1,)
-        Weights of the hidden units, then the bias.
-    """
-
-    input_weights: FloatArray
-    output_weights: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,11 +84,17 @@ class MlpEdges(GradientEdges):
         self.check()
         return MlpModels(self, table)
 
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "MlpModels":
+        """The same for fits that never close the gates of required parents."""
+        self.check()
+        return MlpModels(self, table, rules)
 
-class MlpModels:
+
+class MlpModels(NetworkPredictor):
     """Gated networks on the rows of one table."""
 
-    def __init__(self, edges: MlpEdges, table: Table) -> None:
+    def __init__(self, edges: MlpEdges, table: Table, rules: EdgeRules | None = None) -> None:
+        super().__init__(edges.activation)
         self.edges, self.table, self.device = edges, table, choose_device(edges)
         self.dtype: torch.dtype = getattr(torch, edges.dtype)
         # Rows are put in an order of their own, then shuffled: the table's order plays no part.
@@ -112,6 +102,8 @@ class MlpModels:
         values = np.column_stack([table.values[rows], np.ones(table.n_rows)])
         self.values = torch.tensor(values, dtype=self.dtype, device=self.device)  # (n, d + 1)
         self.batch_size = min(edges.batch_size or table.n_rows, table.n_rows)
+        d = table.n_columns
+        self.required = np.zeros((d, d), dtype=np.bool_) if rules is None else rules.required
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Choose parents of ``node`` among ``predecessors``."""
@@ -120,7 +112,7 @@ class MlpModels:
     def fit_many(self, requests: Sequence[Request]) -> list[LocalFit]:
         """What ``fit`` gives for each request, but for rounding; all are trained together."""
         requests = [(int(node), np.array(columns, dtype=np.int64)) for node, columns in requests]
-        fits: list[LocalFit] = [self._without_parents(node) for node, _ in requests]
+        fits: list[LocalFit] = [self._without_effect(node) for node, _ in requests]
         waiting = [b for b, (_, columns) in enumerate(requests) if columns.size]
         group = max(HIDDEN_VALUES[self.device] // (self.batch_size * self.edges.hidden), 1)
         for first in range(0, len(waiting), group):
@@ -143,7 +135,10 @@ class MlpModels:
         # A gate on weights that have learned nothing yet closes, and what is closed does not learn.
         weights, gates = descend(problem, problem.start(seeds, mask), mask, seeds, edges, gated=False)
         if edges.pruning > 0:  # else no gate gains by closing
-            weights, gates = descend(self._gated(problem, mask), weights, mask, seeds, edges, gated=True)
+            required = mask * torch.from_numpy(self.required.T).to(self.device, self.dtype)[nodes]
+            weights, gates = descend(
+                self._gated(problem, mask), weights, mask, seeds, edges, gated=True, required=required
+            )
             weights, _ = descend(problem, weights, gates, seeds, edges, gated=False)
         first, output = problem.parts(weights.double())
         arrays = first.cpu().numpy(), output.cpu().numpy(), gates.cpu().numpy()
@@ -160,12 +155,12 @@ class MlpModels:
     def _finish(self, node: int, parents: IntArray, inputs: FloatArray, outputs: FloatArray) -> LocalFit:
         """The record of a trained network: exact bias, variance and degrees of freedom on all rows."""
         if parents.size == 0:
-            return self._without_parents(node)
+            return self._without_effect(node)
         inputs = inputs[np.append(parents, -1)]  # (p + 1, hidden)
         n, total = self.table.n_rows, np.zeros(self.edges.hidden + 1)
         square = np.zeros((total.size, total.size))
-        for rows in _chunks(n):
-            hidden = self._hidden(inputs, self.table.values[rows][:, parents])
+        for rows in chunks(n):
+            hidden = self.hidden_units(inputs, self.table.values[rows][:, parents])
             known = np.column_stack([hidden, self.table.values[rows, node]])
             total += known.sum(axis=0)
             square += known.T @ known
@@ -177,40 +172,20 @@ class MlpModels:
         fit = MlpFit(parents, norms, 0.0, 0.0, inputs, outputs)
         variance = float(np.mean(self.residuals(node, fit) ** 2))
         if not variance < self.table.moments[node, node]:
-            return self._without_parents(node)
+            return self._without_effect(node)
         spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
         floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
         dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
         return MlpFit(parents, norms, max(variance, np.finfo(np.float64).tiny), dof, inputs, outputs)
 
-    def _without_parents(self, node: int) -> MlpFit:
-        """The mean, which is zero."""
+    def _without_effect(self, node: int) -> MlpFit:
+        """The mean, which is zero: no parents, or required ones that have no weight."""
         hidden = self.edges.hidden
         variance = float(self.table.moments[node, node])
-        nobody = np.zeros(0, dtype=np.int64)
-        return MlpFit(nobody, np.zeros(0), variance, 0.0, np.zeros((1, hidden)), np.zeros(hidden + 1))
-
-    def _hidden(self, inputs: FloatArray, columns: FloatArray) -> FloatArray:
-        """Hidden units (m, hidden) for the parents' columns (m, p)."""
-        return ACTIVATIONS[self.edges.activation].of_array(columns @ inputs[:-1] + inputs[-1])
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
-        if not isinstance(fit, MlpFit):
-            raise TypeError(
-                f"expected the MlpFit that fit returned, which holds its network, got {type(fit).__name__}."
-            )
-        fitted = np.empty(values.shape[0])
-        for rows in _chunks(values.shape[0]):
-            hidden = self._hidden(fit.input_weights, values[rows][:, fit.parents])
-            fitted[rows] = hidden @ fit.output_weights[:-1] + fit.output_weights[-1]
-        return fitted
+        parents = np.flatnonzero(self.required[:, node])
+        p = parents.size
+        return MlpFit(parents, np.zeros(p), variance, float(p), np.zeros((p + 1, hidden)), np.zeros(hidden + 1))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
         return self.table.values[:, node] - self.predict(node, fit, self.table.values)
-
-
-def _chunks(n: int) -> Iterator[slice]:
-    """Rows in parts that fit into memory with their hidden units."""
-    return (slice(first, first + ROWS) for first in range(0, n, ROWS))

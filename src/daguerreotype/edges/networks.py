@@ -4,27 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
-from daguerreotype.arrays import FloatArray
 from daguerreotype.edges.descent import Tensor, uniforms
 from daguerreotype.edges.needs_torch import torch
 
 
 class Activation(NamedTuple):
-    """A function of tensors, in place; its slope, from its value; the same function of arrays."""
+    """A function of tensors, in place; its slope, from its value."""
 
     of_tensor: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
-    of_array: Callable[[FloatArray], FloatArray]
 
 
 ACTIVATIONS = {
-    "sigmoid": Activation(
-        torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1), lambda a: 0.5 + 0.5 * np.tanh(0.5 * a)
-    ),
-    "tanh": Activation(torch.tanh_, lambda h: 1 - h * h, np.tanh),
-    "relu": Activation(torch.relu_, lambda h: (h > 0).to(h.dtype), lambda a: np.maximum(a, 0.0)),
+    "sigmoid": Activation(torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1)),
+    "tanh": Activation(torch.tanh_, lambda h: 1 - h * h),
+    "relu": Activation(torch.relu_, lambda h: (h > 0).to(h.dtype)),
 }
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.operators.kernel import kernel
 
 # A column whose variance given the active ones is a smaller share of its own than this is their combination.
@@ -13,9 +13,18 @@ FLAT = float(np.finfo(np.float32).eps)
 
 @kernel
 def choose_weights(
-    moments: FloatArray, node: int, predecessors: IntArray, n: int, alpha: float, adaptive: bool
+    moments: FloatArray,
+    node: int,
+    predecessors: IntArray,
+    n: int,
+    alpha: float,
+    adaptive: bool,
+    required: BoolArray,
 ) -> tuple[FloatArray, float]:
-    """Weights (zero: no parent) and residual variance; a negative ``alpha`` leaves the point to BIC."""
+    """Weights (zero: no parent) and residual variance; a negative ``alpha`` leaves the point to BIC.
+
+    Columns that are ``required`` (p,), if that is not empty, bear no penalty.
+    """
     p = predecessors.size
     gram = np.empty((p, p))
     cov = np.empty(p)
@@ -35,6 +44,9 @@ def choose_weights(
         if alpha < 0.0:
             # Where the noise vanishes, gains of the size of rounding must not buy a parent.
             price = max(noise * np.log(n) / n, 1e-13 * power)
+    for i in range(required.size):
+        if required[i]:
+            penalties[i] = 0.0
     weights, variance = walk_path(gram, cov, power, penalties, max(alpha, 0.0), price)
     return weights, max(variance, 1e-15 * power)
 
@@ -100,7 +112,7 @@ def walk_path(
     weights are zero down to ``lowest``, which is also the answer when there is no price. Given the active
     columns and their signs everything is linear in the level: row j of the tableau ends with b_j and d_j
     so that ``b_j - level * d_j`` is the weight of an active column, and the covariance with the residual
-    of any other.
+    of any other. Columns without a penalty are active all along.
     """
     p = cov.size
     tableau = np.zeros((p, p + 2))  # gram, b, d; swept on the active columns
@@ -108,6 +120,10 @@ def walk_path(
         tableau[i, :p] = gram[i]
         tableau[i, p] = cov[i]
     signs = np.zeros(p)  # zero where inactive
+    for j in range(p):
+        if penalties[j] == 0.0 and tableau[j, j] > COLLINEAR * gram[j, j]:
+            sweep(tableau, j)
+            signs[j] = 1.0  # of no matter without a penalty
     weights = np.zeros(p)
     chosen, variance, least = weights.copy(), power, np.inf
     level = np.inf
@@ -176,7 +192,7 @@ def next_event(
     for j in range(p):
         b, d = tableau[j, p], tableau[j, p + 1]
         if signs[j] != 0.0:
-            if signs[j] * d < 0.0:  # the weight moves towards zero
+            if signs[j] * d < 0.0 and penalties[j] > 0.0:  # the weight moves towards zero
                 hit = min(b / d, level)
                 if hit > reached:
                     event, reached, sign = j, hit, 0.0

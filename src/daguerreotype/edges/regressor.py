@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.importance import (
     Importances,
     Selection,
@@ -84,6 +84,12 @@ class RegressorEdges:
             raise ValueError(f"cv is {self.cv}: expected at least 2 folds, or None for no cross-validation.")
         return RegressorModels(self, table)
 
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "RegressorModels":
+        """The same for fits that select required parents whatever their importance."""
+        models = self.prepare(table)
+        models.rules = rules
+        return models
+
 
 class RegressorModels:
     """A regressor that has met its table; every fit of the same node and predecessors is the same."""
@@ -98,32 +104,47 @@ class RegressorModels:
         self.rows: IntArray = rng.permutation(_canonical_rows(table.values))
         self.values: FloatArray = table.values[self.rows]
         self.splits = _splits(table.n_rows, edges.cv)
+        self.rules: EdgeRules | None = None
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Choose parents of ``node`` among ``predecessors`` and fit the regressor on those alone."""
         columns = np.array(predecessors, dtype=np.int64)
+        required = np.zeros(columns.size, dtype=np.bool_)
+        if self.rules is not None:
+            required = self.rules.required[columns, node]
         nothing = LocalFit(columns[:0], np.zeros(0), float(self.table.moments[node, node]), 0.0)
         if columns.size == 0:
             return nothing
         model = self._train(node, columns, slice(None))
         importances = self._importances(model, node, columns)
-        kept = select(self.selection, importances, self.table.names[node])
-        parents, weights = columns[kept], importances.shares[kept]
+        kept = select(self.selection, importances, self.table.names[node]) | required
+        fit, clear = self._fit_again(node, columns, kept, required, model, importances.shares)
+        if clear:
+            return fit
+        if not required.any():
+            return nothing
+        return self._fit_again(node, columns, required, required, model, importances.shares)[0]
 
+    def _fit_again(
+        self, node: int, columns: IntArray, kept: BoolArray, required: BoolArray, model: Any, shares: FloatArray
+    ) -> tuple[LocalFit, bool]:
+        """The fit on the columns kept alone, and whether it clearly beats the mean on unseen rows."""
+        parents, weights = columns[kept], shares[kept]
         linear = coefficients_of(model, columns.size) is not None
         if linear and parents.size:
             refit = model if kept.all() else self._train(node, parents, slice(None))
             weights = np.asarray(coefficients_of(refit, parents.size))
-            parents, weights = parents[weights != 0], weights[weights != 0]
+            used = (weights != 0) | required[kept]
+            parents, weights = parents[used], weights[used]
 
         residuals = self._residuals(node, parents)
         gains = self.values[:, node] ** 2 - residuals**2
-        if parents.size == 0 or not exceeds_chance(gains):
-            return nothing
         if not linear:
-            weights = np.maximum(weights, np.finfo(np.float64).eps)  # a parent's weight is never zero
-            weights = np.sqrt(weights / weights.sum() * gains.mean())
-        return LocalFit(parents, weights, float(np.mean(residuals**2)), float(parents.size))
+            least = np.finfo(np.float64).eps  # a parent's weight is never zero
+            weights = np.maximum(weights, least)
+            weights = np.sqrt(weights / weights.sum() * max(gains.mean(), least))
+        fit = LocalFit(parents, weights, float(np.mean(residuals**2)), float(parents.size))
+        return fit, parents.size > 0 and bool(exceeds_chance(gains))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Cross-validated residuals of ``fit``, shape (n,), in the order of the table's rows."""

@@ -136,7 +136,8 @@ def shrink(problem: Problem, target: int, owners: IntArray, used: IntArray) -> f
     while True:
         best, choice, keep = 0.0, -1, 0
         for i in range(owners.size):
-            for kept in range(min(used[i], 2)):  # nothing, or the linear column of a block
+            least = 1 if problem.required.size > 0 and problem.required[owners[i], target] else 0
+            for kept in range(least, min(used[i], 2)):  # nothing, or the linear column of a block
                 rise = rise_without(inverse, beta, starts[i] + kept, starts[i] + used[i])
                 gain = problem.price * (used[i] - kept) - problem.n_rows * np.log((now + rise) / now)
                 if kept == 0:

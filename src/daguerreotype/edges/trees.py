@@ -4,7 +4,8 @@ from threading import Lock
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.growing import TOLERANCE, Path, Problem, Steps
 from daguerreotype.edges.shrinking import coefficients, columns_of
 from daguerreotype.edges.walking import NONE, UNKNOWN, Pools, Walker, walk_moves, walk_once
@@ -33,10 +34,18 @@ class GrowShrinkTrees:
         Multiplies the BIC term.
     gamma : float
         Adds 2 gamma log(d) to the price of every parent.
+    rules : EdgeRules, optional
+        Parents to leave out, and to begin with and never remove.
     """
 
     def __init__(
-        self, moments: FloatArray, widths: IntArray, n_rows: int, penalty: float, gamma: float = 0.0
+        self,
+        moments: FloatArray,
+        widths: IntArray,
+        n_rows: int,
+        penalty: float,
+        gamma: float = 0.0,
+        rules: EdgeRules | None = None,
     ) -> None:
         if not (np.isfinite(penalty) and penalty > 0):
             raise ValueError(
@@ -55,6 +64,10 @@ class GrowShrinkTrees:
             price=penalty * float(np.log(n_rows)),
             entry=2.0 * gamma * float(np.log(d)),
             max_dof=max(n_rows - 3, 0),
+            allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
+            required=np.zeros((0, 0), dtype=np.bool_)
+            if rules is None or not rules.anything_required
+            else np.ascontiguousarray(rules.required),
         )
         self._pools, self._path, self._walker = _nodes(16 * d, d // 64 + 1), _start(d, stride), _rest(d)
         self._pools.size[0] = d  # the roots
@@ -103,6 +116,14 @@ class GrowShrinkTrees:
             self._path = self._path._replace(rows=np.concatenate([rows, np.empty_like(rows)]))
 
 
+def _as_bits(allowed: BoolArray) -> IntArray:
+    """The rows of each column of a matrix (d, d), as a set of bits (d, words)."""
+    d = len(allowed)
+    padded = np.zeros((d, (d // 64 + 1) * 64), dtype=np.bool_)
+    padded[:, :d] = allowed.T
+    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64)
+
+
 def _nodes(count: int, words: int) -> Pools:
     """Nodes that no walk has seen."""
     return Pools(
@@ -132,7 +153,7 @@ def _start(d: int, stride: int) -> Path:
         within=np.zeros((columns, stride)),
         with_target=np.zeros(columns),
         used=np.zeros(d, dtype=np.int64),
-        nodes=np.full(2 * d + 1, NONE),
+        nodes=np.full(2 * d + 2, NONE),
     )
 
 
@@ -140,6 +161,7 @@ def _rest(d: int) -> Walker:
     """A walker that stands still."""
     words = d // 64 + 1
     return Walker(
+        before=np.zeros(words, dtype=np.int64),
         allowed=np.zeros(words, dtype=np.int64),
         missed=np.zeros(words, dtype=np.int64),
         taken=np.zeros(2 * d, dtype=np.int64),

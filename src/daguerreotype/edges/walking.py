@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.growing import BEND, LINEAR, Path, Problem, Steps, add, begin, find_steps
+from daguerreotype.edges.growing import BEND, LINEAR, Path, Problem, Steps, add, begin_required, find_steps
 from daguerreotype.edges.shrinking import shrink
 from daguerreotype.operators.kernel import kernel
 
@@ -52,14 +52,16 @@ class Walker(NamedTuple):
 
     Attributes
     ----------
-    allowed, missed : arrays of shape (words,)
-        Parents that may be used; parents that would have changed the last walk, had they been allowed.
+    before, allowed, missed : arrays of shape (words,)
+        Predecessors; those that may be used; parents that would have changed the last walk, had they been
+        allowed.
     taken, depth : arrays of shape (2 d,) and (1,)
         The nodes that the last walk visited below the root, and how many.
     found : Steps
         Room for the improving steps of one node.
     """
 
+    before: IntArray
     allowed: IntArray
     missed: IntArray
     taken: IntArray
@@ -141,12 +143,17 @@ def branch(pools: Pools, found: Steps, count: int, node: int, allowed: IntArray)
 
 
 @kernel
-def parents_of(problem: Problem, pools: Pools, walker: Walker) -> tuple[IntArray, IntArray]:
-    """Owners that the last walk added, ascending, and how many columns of each."""
+def parents_of(problem: Problem, pools: Pools, walker: Walker, target: int) -> tuple[IntArray, IntArray]:
+    """Owners that the last walk began with and added, ascending, and how many columns of each."""
     depth = walker.depth[0]
-    owners = np.empty(depth, dtype=np.int64)
-    used = np.empty(depth, dtype=np.int64)
+    room = depth + problem.required.shape[0]
+    owners = np.empty(room, dtype=np.int64)
+    used = np.empty(room, dtype=np.int64)
     count = 0
+    for candidate in range(problem.required.shape[0]):
+        if problem.required[candidate, target]:
+            owners[count], used[count] = candidate, 1
+            count += 1
     for i in range(depth):
         node = walker.taken[i]
         owner = np.int64(pools.links[node, OWNER])
@@ -160,6 +167,16 @@ def parents_of(problem: Problem, pools: Pools, walker: Walker) -> tuple[IntArray
             count += 1
         owners[spot], used[spot] = owner, columns
     return owners[:count], used[:count]
+
+
+@kernel
+def may_use(problem: Problem, walker: Walker, target: int) -> None:
+    """Allow the predecessors that may be parents of ``target``."""
+    for word in range(walker.before.size):
+        walker.allowed[word] = walker.before[word]
+    if problem.allowed.size > 0:
+        for word in range(walker.before.size):
+            walker.allowed[word] &= problem.allowed[target, word]
 
 
 @kernel
@@ -177,17 +194,21 @@ def walk(problem: Problem, pools: Pools, path: Path, walker: Walker, target: int
         if child < 0 or overlap(pools.better[child], allowed):
             if pools.links[node, CHILD] != UNKNOWN and not overlap(pools.improving[node], allowed):
                 break
-            if pools.size[0] == pools.links.shape[0] or depth * problem.blocks.shape[1] > path.rows.shape[0]:
+            most = depth * problem.blocks.shape[1] + problem.required.shape[0]  # rows
+            if pools.size[0] == pools.links.shape[0] or most > path.rows.shape[0]:
                 return NONE
             if known < 0:
-                begin(problem, path, target)
+                same = path.nodes[0] == target
+                n_rows = begin_required(problem, path, target, same)
+                if not same:
+                    path.nodes[0], path.nodes[1] = target, NONE
                 known = 0
             for i in range(known, depth):
                 at = taken[i]
-                same = path.nodes[i] == at
+                same = path.nodes[i + 1] == at
                 n_rows = add(problem, path, n_rows, target, pools.links[at, OWNER], pools.links[at, KIND], same)
                 if not same:
-                    path.nodes[i], path.nodes[i + 1] = at, NONE
+                    path.nodes[i + 1], path.nodes[i + 2] = at, NONE
             known = depth
             count = find_steps(problem, path, target, walker.found)
             child = branch(pools, walker.found, count, node, allowed)
@@ -200,7 +221,7 @@ def walk(problem: Problem, pools: Pools, path: Path, walker: Walker, target: int
     merge(missed, pools.improving[node])
     walker.depth[0] = depth
     if np.isnan(pools.variance[node]):
-        owners, used = parents_of(problem, pools, walker)
+        owners, used = parents_of(problem, pools, walker, target)
         pools.variance[node] = shrink(problem, target, owners, used)
         pools.dof[node] = cost_in_dof(problem, used)
     return node
@@ -211,11 +232,12 @@ def walk_once(
     problem: Problem, pools: Pools, path: Path, walker: Walker, target: int, predecessors: IntArray
 ) -> tuple[int, IntArray, IntArray]:
     """End of the walk among ``predecessors`` (NONE: no room), and the columns used of each parent."""
-    walker.allowed[:] = 0
+    walker.before[:] = 0
     for predecessor in predecessors:
-        include(walker.allowed, predecessor)
+        include(walker.before, predecessor)
+    may_use(problem, walker, target)
     end = walk(problem, pools, path, walker, target)
-    owners, used = parents_of(problem, pools, walker)
+    owners, used = parents_of(problem, pools, walker, target)
     if end >= 0 and cost_in_dof(problem, used) != pools.dof[end]:
         shrink(problem, target, owners, used)  # rarely asked for: cheaper to repeat than to store
     return end, owners, used
@@ -233,27 +255,29 @@ def walk_moves(
     around: FloatArray,
 ) -> bool:
     """Variance and dof for every position of ``moved`` and either side of it; False: no room."""
-    allowed, missed = walker.allowed, walker.missed
-    allowed[:] = 0
+    before, missed = walker.before, walker.missed
+    before[:] = 0
     end = -1
     for q in range(others.size + 1):
         if q > 0:
-            include(allowed, others[q - 1])
+            include(before, others[q - 1])
         if q == 0 or contains(missed, others[q - 1]):  # otherwise the newcomer changes nothing
+            may_use(problem, walker, moved)
             end = walk(problem, pools, path, walker, moved)
             if end < 0:
                 return False
         own[q, 0], own[q, 1] = pools.variance[end], pools.dof[end]
-    allowed[:] = 0
+    before[:] = 0
     for i in range(others.size):
         for side in range(2):
             if side == 0 or contains(missed, moved):
                 if side == 1:
-                    include(allowed, moved)
+                    include(before, moved)
+                may_use(problem, walker, others[i])
                 end = walk(problem, pools, path, walker, others[i])
                 if end < 0:
                     return False
             around[side, i, 0], around[side, i, 1] = pools.variance[end], pools.dof[end]
-        exclude(allowed, moved)
-        include(allowed, others[i])
+        exclude(before, moved)
+        include(before, others[i])
     return True

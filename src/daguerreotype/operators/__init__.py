@@ -2,6 +2,7 @@
 
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import k_best_rankings
+from daguerreotype.operators.precedence import Precedence
 from daguerreotype.operators.projection import project_permutahedron
 from daguerreotype.operators.rankings import (
     complete_dag,
@@ -15,6 +16,7 @@ from daguerreotype.operators.sparsemax import top_k_sparsemax
 
 __all__ = [
     "OrderDistribution",
+    "Precedence",
     "complete_dag",
     "hyperplanes_crossed",
     "k_best_rankings",

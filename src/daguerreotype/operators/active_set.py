@@ -11,14 +11,19 @@ adds it, moves to the minimiser over the affine hull of the active rankings and 
 turn negative (Wolfe's method; Nocedal and Wright 1999, chapter 16). Over rankings of one face the minimiser
 for the target :math:`\mu` is that for the target :math:`\eta`, so the weights at any iteration are SparseMAP
 restricted to the active rankings, and its derivative follows from the KKT system on the support.
+
+Under a partial order that is more than tiers the projection on the hull of the rankings that obey is not known.
+The target then is :math:`\eta` itself, the next ranking is found by local search (see ``scheduling``), and the end
+is where it is no better aligned with the residual than the active ones.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype.operators.checks import FloatArray, IntArray
+from daguerreotype.operators.checks import BoolArray, FloatArray, IntArray
 from daguerreotype.operators.kernel import algebra_kernel, kernel
+from daguerreotype.operators.scheduling import better_ranking
 
 TIE = 1e-9  # residuals that differ by less than this share of the largest are tied
 ROUNDING = 1e-14  # and those that differ by less than this
@@ -158,13 +163,15 @@ def _affine_minimiser(
 
 @kernel
 def decompose(
-    target: FloatArray, starts: IntArray, max_iter: int, initial: IntArray
+    target: FloatArray, starts: IntArray, max_iter: int, initial: IntArray, before: BoolArray | None
 ) -> tuple[int, FloatArray, IntArray, FloatArray]:
     """Active rankings of the face and their weights; everything in sorted coordinates.
 
     ``target`` is the projection less its centre (d + 1) / 2, ``starts`` its blocks, ``initial`` (w, d) the
-    rankings of the face to begin with. Returns how many rankings there are, their weights, the
-    rankings and the Cholesky factor for the derivative, with room to spare in all of them.
+    rankings of the face to begin with. ``before`` (d, d), if there is one, is the partial order to obey, as the
+    sorted order does; ``target`` then is eta, less its mean, and there are no blocks. Returns how many rankings
+    there are, their weights, the rankings and the Cholesky factor for the derivative, with room to spare in all
+    of them.
     """
     d = target.size
     capacity = max_iter + initial.shape[0] + 1
@@ -206,6 +213,10 @@ def decompose(
                     sort_block(residual, order, scratch, starts[block], starts[block + 1])
             for p in range(d):
                 ranks[m, order[p]] = p
+            # A branch of its own: numba leaves it out, and what it calls, where there is no partial order.
+            if before is not None:  # noqa: SIM102
+                if not better_ranking(residual, order, before, scratch, ranks, m):
+                    break
         else:
             for p in range(d):
                 ranks[m, p] = initial[iterations, p] if iterations < n_initial else p

@@ -1,6 +1,5 @@
 """Which k rankings score highest? Exact, each found once, at the speed of writing them down."""
 
-from collections.abc import Iterable
 from math import factorial
 from typing import NamedTuple
 
@@ -12,10 +11,10 @@ from daguerreotype.operators.checks import (
     IntArray,
     RandomState,
     check_positive_int,
-    check_precedence,
     check_scores,
     sort_nodes,
 )
+from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.ranking_search import search
 
 LARGEST_ENUMERABLE = 20  # 20! fits into 64 bits, and nobody asks for more rankings than that
@@ -54,7 +53,7 @@ def k_best_rankings(
     theta: FloatArray,
     k: int,
     *,
-    precedence: Iterable[tuple[int, int]] | None = None,
+    precedence: PrecedenceLike | None = None,
     random_state: RandomState = None,
 ) -> tuple[IntArray, FloatArray]:
     r"""The ``k`` rankings with the largest scores :math:`\langle \theta, r + 1 \rangle`, best first.
@@ -68,9 +67,9 @@ def k_best_rankings(
         Node scores. A node with a small score comes early.
     k : int
         How many rankings; more than there are gives all of them.
-    precedence : iterable of pairs (i, j), optional
+    precedence : Precedence or iterable of pairs (i, j), optional
         Node i stands before node j in every ranking returned. ``theta`` itself must not say otherwise:
-        ``theta[i] <= theta[j]``.
+        ``theta[i] <= theta[j]``. Make a :class:`Precedence` once to ask again and again.
     random_state : int or numpy Generator, optional
         Break ties between scores at random. Without it ties go to the smaller node index.
 
@@ -99,7 +98,7 @@ def k_best_tree(
     k: int,
     *,
     max_loss: float = np.inf,
-    precedence: Iterable[tuple[int, int]] | None = None,
+    precedence: PrecedenceLike | None = None,
     random_state: RandomState = None,
 ) -> RankingTree:
     """:func:`k_best_rankings` with the search tree, cut where a ranking loses ``max_loss`` or more."""
@@ -112,58 +111,28 @@ def k_best_tree(
     if random_state is not None:
         random_state = np.random.default_rng(random_state)
         seed = int(random_state.integers(2**62))
-    blocked = _NOTHING_BLOCKED
-    nodes = sort_nodes(theta, random_state)
-    if precedence is not None:
-        nodes, blocked = _apply_precedence(theta, nodes, check_precedence(precedence, d))
+    blocked: BoolArray = _NOTHING_BLOCKED
+    if precedence is None:
+        nodes = sort_nodes(theta, random_state)
+    else:
+        order = as_precedence(precedence, d)
+        _check_obeys(theta, order)
+        nodes, blocked = order.sort(theta, random_state), order.before
     m, best_score, ranks, losses, parents, swaps = search(nodes, theta, k, max_loss, blocked, seed)
     if m < k:
         ranks, losses, parents, swaps = ranks[:m], losses[:m], parents[:m], swaps[:m]
     return RankingTree(ranks, losses, best_score, parents, swaps)
 
 
-_NOTHING_BLOCKED = np.zeros((0, 0), dtype=np.bool_)
+_NOTHING_BLOCKED: BoolArray = np.zeros((0, 0), dtype=np.bool_)
 
 
-def _apply_precedence(theta: FloatArray, nodes: IntArray, pairs: IntArray) -> tuple[IntArray, BoolArray]:
-    """Sorted nodes whose ties obey the pairs, and blocked[a, b]: a may not move behind b."""
-    d = theta.size
-    broken = np.flatnonzero(theta[pairs[:, 0]] > theta[pairs[:, 1]])
-    if broken.size:
-        i, j = pairs[broken[0]]
+def _check_obeys(theta: FloatArray, order: Precedence) -> None:
+    """Refuse scores whose sorted order breaks the partial order."""
+    broken = order.broken_by(theta)
+    if broken is not None:
+        i, j = broken
         raise ValueError(
             f"theta breaks the precedence {i} before {j}: theta[{i}] = {theta[i]:.6g} is larger than "
-            f"theta[{j}] = {theta[j]:.6g}. Project theta onto the partial order first."
+            f"theta[{j}] = {theta[j]:.6g}. Project theta onto the partial order first: Precedence(...).project."
         )
-    place = np.empty(d, dtype=np.int64)
-    place[nodes] = np.arange(d)
-    nodes = _sort_with_precedence(theta, place, pairs)
-    place[nodes] = np.arange(d)
-    blocked = np.zeros((d, d), dtype=np.bool_)
-    blocked[place[pairs[:, 0]], place[pairs[:, 1]]] = True
-    return nodes, blocked
-
-
-def _sort_with_precedence(theta: FloatArray, place: IntArray, pairs: IntArray) -> IntArray:
-    """Topological order of the pairs that always takes the free node of smallest (theta, place)."""
-    from heapq import heapify, heappop, heappush
-
-    d = theta.size
-    waiting = np.bincount(pairs[:, 1], minlength=d)
-    followers: list[list[int]] = [[] for _ in range(d)]
-    for i, j in pairs.tolist():
-        followers[i].append(j)
-    free = [(theta[i], int(place[i]), i) for i in range(d) if waiting[i] == 0]
-    heapify(free)
-    nodes = []
-    while free:
-        i = heappop(free)[2]
-        nodes.append(i)
-        for j in followers[i]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                heappush(free, (theta[j], int(place[j]), j))
-    if len(nodes) < d:
-        stuck = sorted(set(range(d)) - set(nodes))
-        raise ValueError(f"the precedence pairs contradict each other: no order of nodes {stuck} obeys them.")
-    return np.array(nodes, dtype=np.int64)

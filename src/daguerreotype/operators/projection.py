@@ -17,7 +17,7 @@ def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:
     r"""The nearest point to ``theta`` of the permutahedron, the convex hull of all rankings plus one.
 
     Solves :math:`\min_\mu \frac12 \|\mu - \theta\|^2` over :math:`\mathrm{conv}\{r + 1\}`; with
-    ``theta / tau`` it is the mean ranking of :func:`sparsemap` (eq. 4).
+    ``theta / tau`` it is the mean ranking of :func:`sparsemap` (eq. 6).
 
     Parameters
     ----------

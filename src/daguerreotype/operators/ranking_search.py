@@ -32,7 +32,11 @@ def _grown(array: IntArray, size: int) -> IntArray:
 def search(
     nodes: IntArray, scores: FloatArray, k: int, max_loss: float, blocked: BoolArray, seed: int
 ) -> tuple[int, float, IntArray, FloatArray, IntArray, IntArray]:
-    """Best-first search of the tree, from the nodes sorted by score."""
+    """Best-first search of the tree, from the nodes sorted by score.
+
+    If ``blocked`` (d, d) is not empty, i never moves behind j where it says so. The sorted order obeys, and so
+    does the canonical parent of every permutation that does: the search meets all of those, and no other.
+    """
     d = nodes.size
     theta = np.empty(d)  # sorted
     ranks = np.empty((k, d), dtype=np.int64)
@@ -57,7 +61,7 @@ def search(
     # read off it one by one. A later candidate is a (parent, position) pair, numbered as it is met, and waits
     # in the frontier, a heap. `kept`, a heap of negated losses, holds the k - 1 best met so far; once it is
     # full its top bounds what can still matter.
-    cheap, kept = _cheapest_swaps(theta, k - 1, max_loss, blocked)
+    cheap, kept = _cheapest_swaps(nodes, theta, k - 1, max_loss, blocked)
     n_kept = cheap.size
     bound = min(max_loss, -kept[0]) if n_kept == k - 1 else max_loss
     next_cheap = 0
@@ -123,7 +127,7 @@ def search(
                     r += 1  # the descent itself would lead back; the position behind it is the last child
                 usable, left, right = _near_swap(r, descent, d, places, standing, first, end)
                 loss = losses[m] + (theta[right] - theta[left])
-                if not usable or loss >= bound or (blocked.size > 0 and blocked[left, right]):
+                if not usable or loss >= bound or (blocked.size > 0 and blocked[nodes[left], nodes[right]]):
                     continue
             origin[n_met], position[n_met] = m, r
             heap_push(frontier, frontier_items, n_frontier, loss, n_met, seed)
@@ -142,7 +146,7 @@ def search(
 
 @kernel
 def _cheapest_swaps(
-    theta: FloatArray, count: int, max_loss: float, blocked: BoolArray
+    nodes: IntArray, theta: FloatArray, count: int, max_loss: float, blocked: BoolArray
 ) -> tuple[IntArray, FloatArray]:
     """Positions of at most ``count`` smallest gaps of sorted scores, by size; and a heap of negated gaps."""
     keys = np.empty(count + 1)
@@ -151,7 +155,7 @@ def _cheapest_swaps(
     bound = max_loss
     for r in range(theta.size - 1):
         gap = theta[r + 1] - theta[r]
-        if gap >= bound or (blocked.size > 0 and blocked[r, r + 1]):
+        if gap >= bound or (blocked.size > 0 and blocked[nodes[r], nodes[r + 1]]):
             continue
         # A heap on negated gaps: the largest of those kept is on top.
         if size < count:

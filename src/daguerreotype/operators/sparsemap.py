@@ -1,11 +1,13 @@
 """How is mass spread so that the mean ranking is the projection? SparseMAP, by two methods."""
 
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from daguerreotype.operators.active_set import SupportPullback, decompose, support_factor
 from daguerreotype.operators.checks import (
+    BoolArray,
     FloatArray,
     IntArray,
     RandomState,
@@ -16,7 +18,9 @@ from daguerreotype.operators.checks import (
 )
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.peel import peel
+from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.projection import block_ranks, find_blocks
+from daguerreotype.operators.scheduling import unrelated_runs
 
 
 def sparsemap(
@@ -26,11 +30,12 @@ def sparsemap(
     tau: float = 1.0,
     method: Literal["active-set", "peel"] = "active-set",
     warm_start: OrderDistribution | None = None,
+    precedence: PrecedenceLike | None = None,
     random_state: RandomState = None,
 ) -> OrderDistribution:
     r"""Sparse distribution over rankings whose mean ranking is the projection on the permutahedron.
 
-    Solves (eq. 5)
+    Solves (eq. 7)
 
     .. math:: \max_{p \in \triangle} \; \langle \theta, \mathbb{E}_p[r + 1] \rangle
               - \frac{\tau}{2} \| \mathbb{E}_p[r + 1] \|^2 .
@@ -52,6 +57,11 @@ def sparsemap(
     warm_start : OrderDistribution, optional
         Begin the active set with its rankings, as far as they can carry mass at ``theta``: saves iterations
         when theta has moved little.
+    precedence : Precedence or iterable of pairs (i, j), optional
+        Node i stands before node j in every ranking: the mean is the projection on the hull of the rankings that
+        obey. Exact where the partial order is nothing but tiers of all nodes. In general its oracle is NP-hard:
+        "active-set" then adds rankings that local search finds, and "peel" only ranks within runs of neighbours
+        that are in no relation, apart where their scores are.
     random_state : int or numpy Generator, optional
         Break ties at random. Without it ties go to the smaller node index.
 
@@ -68,16 +78,22 @@ def sparsemap(
     tau = check_temperature(tau)
     if method not in ("active-set", "peel"):
         raise ValueError(f"method must be 'active-set' or 'peel', got {method!r}.")
-    nodes = sort_nodes(theta, random_state)
-    eta = theta[nodes] / tau
-    starts = find_blocks(eta)
+    if precedence is None:
+        nodes, before = sort_nodes(theta, random_state), None
+        eta = theta[nodes] / tau
+        starts = find_blocks(eta)
+    else:
+        order = as_precedence(precedence, theta.size)
+        nodes, eta, starts, before = _obeying(theta, tau, order, method == "peel", random_state)
     if method == "peel":
         probs, ranks, pullback = peel(eta, starts, nodes, tau)
         return OrderDistribution(probs, ranks, pullback)
 
-    initial = _usable_rankings(warm_start, nodes, starts)
-    target = block_ranks(eta, starts) - 0.5 * (theta.size + 1)
-    m, probs, sorted_ranks, factor = decompose(target, starts, max_iter, initial)
+    initial = _usable_rankings(warm_start, nodes, starts, before)
+    target = eta - eta.mean()
+    if before is None:
+        target = block_ranks(eta, starts) - 0.5 * (theta.size + 1)
+    m, probs, sorted_ranks, factor = decompose(target, starts, max_iter, initial, before)
     probs = probs[:m]
     ranks = np.empty((m, theta.size), dtype=np.int64)
     ranks[:, nodes] = sorted_ranks[:m]
@@ -88,15 +104,45 @@ def sparsemap(
     return OrderDistribution(probs, ranks, SupportPullback(ranks, factor, tau))
 
 
-def _usable_rankings(warm_start: OrderDistribution | None, nodes: IntArray, starts: IntArray) -> IntArray:
-    """Rankings to begin with, in sorted coordinates, that keep the blocks apart; the likeliest first."""
+def _obeying(
+    theta: FloatArray, tau: float, order: Precedence, peeled: bool, random_state: RandomState
+) -> tuple[IntArray, FloatArray, IntArray, BoolArray | None]:
+    """Nodes in an order that obeys, their scores over tau, blocks, and the partial order where blocks are not all.
+
+    Under tiers alone, and for peeling, nodes come in groups, and all rankings that keep the groups apart obey. The
+    hull of those is the product of the groups' own, so that blocks are found in each alone.
+    """
+    if order.levels is not None:
+        nodes = sort_nodes(theta, random_state)
+        nodes = nodes[np.argsort(order.levels[nodes], kind="stable")]
+        bounds = np.append(np.unique(order.levels), theta.size)  # a level is the number of nodes before it
+        eta = theta[nodes] / tau
+    else:
+        projected = order.project(theta)
+        nodes = order.sort(projected, random_state)
+        before = np.ascontiguousarray(order.before[np.ix_(nodes, nodes)])
+        if not peeled:
+            return nodes, theta[nodes] / tau, np.arange(theta.size + 1), before
+        eta = projected[nodes] / tau
+        bounds = unrelated_runs(eta, before)
+    blocks = [find_blocks(eta[first:end])[:-1] + first for first, end in pairwise(bounds)]
+    return nodes, eta, np.append(np.concatenate(blocks), theta.size), None
+
+
+def _usable_rankings(
+    warm_start: OrderDistribution | None, nodes: IntArray, starts: IntArray, before: BoolArray | None
+) -> IntArray:
+    """Rankings to begin with, in sorted coordinates, that keep the blocks apart or obey; the likeliest first."""
     d = nodes.size
     if warm_start is None:
         return np.empty((0, d), dtype=np.int64)
     if warm_start.n_nodes != d:
         raise ValueError(f"warm_start ranks {warm_start.n_nodes} nodes, but theta has {d}.")
-    block = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     likeliest = np.argsort(-warm_start.probs, kind="stable")
     ranks = warm_start.ranks[likeliest][:, nodes]  # (m, d)
-    usable: IntArray = ranks[(block[ranks] == block).all(axis=1)]
-    return np.ascontiguousarray(usable)
+    if before is not None:
+        usable = np.array([not (before & (row[:, None] > row)).any() for row in ranks])
+    else:
+        block = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        usable = (block[ranks] == block).all(axis=1)
+    return np.ascontiguousarray(ranks[usable])

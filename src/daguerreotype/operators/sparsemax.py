@@ -1,6 +1,5 @@
 """How is mass spread over the k best rankings? Top-k sparsemax and its derivative."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +8,7 @@ from daguerreotype.operators.checks import FloatArray, IntArray, RandomState, ch
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import RankingTree, k_best_tree
 from daguerreotype.operators.kernel import kernel
+from daguerreotype.operators.precedence import PrecedenceLike
 
 
 def top_k_sparsemax(
@@ -16,7 +16,7 @@ def top_k_sparsemax(
     k: int = 100,
     *,
     tau: float = 1.0,
-    precedence: Iterable[tuple[int, int]] | None = None,
+    precedence: PrecedenceLike | None = None,
     random_state: RandomState = None,
 ) -> OrderDistribution:
     r"""Sparse distribution over the ``k`` best rankings of ``theta``.
@@ -25,7 +25,7 @@ def top_k_sparsemax(
 
     .. math:: \max_{p \in \triangle} \; \sum_s p_s \langle \theta, r_s + 1 \rangle - \frac{\tau}{2} \|p\|^2
 
-    over the k rankings :math:`r_s` of largest score (eq. 6). A node with a small score comes first: it is a
+    over the k rankings :math:`r_s` of largest score (eq. 8). A node with a small score comes first: it is a
     likelier cause.
 
     Parameters
@@ -37,7 +37,7 @@ def top_k_sparsemax(
     tau : float
         Temperature. Towards 0 all mass moves to the sorted order. A ranking carries mass only if its score is
         less than ``tau`` below the best.
-    precedence : iterable of pairs (i, j), optional
+    precedence : Precedence or iterable of pairs (i, j), optional
         Node i stands before node j in every ranking; ``theta`` must not say otherwise.
     random_state : int or numpy Generator, optional
         Break ties at random. Without it ties go to the smaller node index.

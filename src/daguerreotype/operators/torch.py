@@ -24,11 +24,14 @@ from daguerreotype.operators import sparsemap as numpy_sparsemap
 from daguerreotype.operators import top_k_sparsemax as numpy_top_k_sparsemax
 from daguerreotype.operators.checks import FloatArray, IntArray
 from daguerreotype.operators.distribution import OrderDistribution
+from daguerreotype.operators.precedence import PrecedenceLike, as_precedence
 
 Operator = Callable[[FloatArray], OrderDistribution]
 
 
-def top_k_sparsemax(theta: torch.Tensor, k: int = 100, *, tau: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+def top_k_sparsemax(
+    theta: torch.Tensor, k: int = 100, *, tau: float = 1.0, precedence: PrecedenceLike | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.top_k_sparsemax`.
 
     Parameters
@@ -39,6 +42,8 @@ def top_k_sparsemax(theta: torch.Tensor, k: int = 100, *, tau: float = 1.0) -> t
         How many rankings may carry mass.
     tau : float
         Temperature.
+    precedence : Precedence or iterable of pairs (i, j), optional
+        Node i stands before node j in every ranking; ``theta`` must not say otherwise.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def top_k_sparsemax(theta: torch.Tensor, k: int = 100, *, tau: float = 1.0) -> t
     >>> theta.grad
     tensor([-0.5000,  0.5000,  0.0000])
     """
-    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau))
+    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau, precedence=_once(precedence, theta)))
 
 
 def sparsemap(
@@ -67,9 +72,13 @@ def sparsemap(
     *,
     tau: float = 1.0,
     method: Literal["active-set", "peel"] = "active-set",
+    precedence: PrecedenceLike | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.sparsemap`; returns as :func:`top_k_sparsemax` does."""
-    return _distribute(theta, partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method))
+    order = _once(precedence, theta)
+    return _distribute(
+        theta, partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method, precedence=order)
+    )
 
 
 def project_permutahedron(theta: torch.Tensor) -> torch.Tensor:
@@ -77,6 +86,12 @@ def project_permutahedron(theta: torch.Tensor) -> torch.Tensor:
     _check_tensor(theta)
     projection: torch.Tensor = _Projection.apply(theta)  # type: ignore[no-untyped-call]
     return projection
+
+
+def _once(precedence: PrecedenceLike | None, theta: torch.Tensor) -> PrecedenceLike | None:
+    """The partial order, made once for all rows of a batch."""
+    _check_tensor(theta)
+    return None if precedence is None else as_precedence(precedence, theta.shape[-1])
 
 
 def _distribute(theta: torch.Tensor, operator: Operator) -> tuple[torch.Tensor, torch.Tensor]:

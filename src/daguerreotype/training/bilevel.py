@@ -1,4 +1,4 @@
-"""How is the ordering learned when edges come from a black box? Gradient steps on theta alone (eq. 8)."""
+"""How is the ordering learned when edges come from a black box? Gradient steps on theta alone (eq. 10)."""
 
 import logging
 from collections.abc import Callable
@@ -6,9 +6,10 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
+from daguerreotype.archive import Arrays, Header
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.checkpoint import Arrays, Checkpoint, Header
+from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.scores import LocalScores
 from daguerreotype.training.stopping import ApproximateConvergence
 
@@ -62,10 +63,13 @@ def train_bilevel(
 
     where L is the loss of the edges fitted to an ordering. Those fits do not depend on theta but through the
     orderings, so the gradient needs the losses alone: the vector-Jacobian product of the operator with them.
-    The best mode met on the way is kept, so that the result is never worse than the start. Local fits do not
+    Theta is projected on the scores whose order obeys the constraints of the scores after each step. The best
+    mode met on the way is kept, so that the result is never worse than the start. Local fits do not
     depend on when they are made, so a run that goes on from a ``checkpoint`` ends like one that never stopped.
     """
-    state = Training(theta.copy(), theta.copy(), np.argsort(theta, kind="stable"))
+    constraints = scores.constraints
+    theta = constraints.project(theta)
+    state = Training(theta.copy(), theta.copy(), constraints.sort(theta))
     adam = Adam(theta.size, rate)
     stopping = ApproximateConvergence(tolerance, patience)
     converged = False
@@ -91,7 +95,8 @@ def train_bilevel(
                 progress(step)
             converged = stopping.update(objective)
             if not converged:
-                state.theta = adam.step(state.theta, distribution.vjp(losses) + 2 * l2 * state.theta)
+                moved = adam.step(state.theta, distribution.vjp(losses) + 2 * l2 * state.theta)
+                state.theta = constraints.project(moved)
             if checkpoint is not None and (
                 converged or iteration + 1 == max_iter or checkpoint.due(iteration + 1)
             ):

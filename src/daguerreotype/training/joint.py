@@ -1,4 +1,4 @@
-"""How are the ordering and the edges learned together? Gradient steps on theta and all edge parameters (eq. 7)."""
+"""How are the ordering and the edges learned together? Gradient steps on theta and all edge parameters (eq. 9)."""
 
 import logging
 import math
@@ -17,8 +17,15 @@ from daguerreotype.edges.needs_torch import torch
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Operator, Step
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
-from daguerreotype.training.joint_models import Tensor, make_model
-from daguerreotype.training.joint_objective import JointLoss, JointObjective, OpenGates, joint_losses
+from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.joint_models import Permitted, Tensor, make_model
+from daguerreotype.training.joint_objective import (
+    JointLoss,
+    JointObjective,
+    OpenGates,
+    RequiredGates,
+    joint_losses,
+)
 from daguerreotype.training.joint_run import Best, JointRun, start_run
 from daguerreotype.training.stopping import ApproximateConvergence
 
@@ -38,7 +45,7 @@ class JointTraining:
     best_theta, best_order : array of shape (d,)
         The same where the smoothed objective was lowest; all that follows belongs to them.
     gates : array of shape (d, d)
-        One where the edge from i to j is open, in whatever order allows it, else zero.
+        One where the edge from i to j is open, in whatever order allows it, else zero; so are forbidden edges.
     weights : array of shape (d, d)
         Strengths of the open edges that ``best_order`` allows; exactly zero elsewhere.
     parameters : dict of arrays
@@ -75,6 +82,7 @@ def train_joint(
     patience: int,
     loss: JointLoss = "nll_ev",
     gates_held: int | None = None,
+    constraints: Constraints = FREE,
     progress: Callable[[Step], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
@@ -82,7 +90,7 @@ def train_joint(
 ) -> JointTraining:
     r"""Minimise the expected loss of orderings over theta and the edges that all of them share.
 
-    Solves the problem of :class:`JointObjective` (eq. 7) by Adam on theta with ``rate`` and by the optimizer of
+    Solves the problem of :class:`JointObjective` (eq. 9) by Adam on theta with ``rate`` and by the optimizer of
     ``edges`` with its own rate, on one sample of the gates and one minibatch per step. Training has converged
     when ``patience`` steps have not lowered the exponential mean of the objective (over about 20 steps: single
     values are noisy) by ``tolerance``; the point of the lowest mean is kept. Without pruning all gates are open.
@@ -111,6 +119,9 @@ def train_joint(
     gates_held : int, optional
         Steps before the gates begin to move; by default 100 for linear edges and 200 for neural ones. No point
         before that counts as the best, and training does not stop before.
+    constraints : Constraints
+        What orders and edges obey, given that the operator's orders do: forbidden edges take no part, the gates
+        of required ones never close and cost nothing, and theta is projected after each step.
     progress : callable, optional
         Is told every step.
     checkpoint : path, optional
@@ -124,13 +135,18 @@ def train_joint(
     joint_losses(np.ones((1, 1)), loss)  # refuses what it does not know
     model = make_model(table, edges, device)
     gates = OpenGates() if edges.pruning == 0 else make_gates(edges.gates)
+    rules = constraints.rules
+    if rules is not None and rules.anything_required:
+        gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
     held = 0 if edges.pruning == 0 else model.learns_in if gates_held is None else gates_held
-    objective = JointObjective(model, gates, edges, loss, l2)
-    run = start_run(objective, edges, theta, device, rate, ApproximateConvergence(tolerance, patience))
+    permitted = None if rules is None else Permitted(rules.allowed)
+    objective = JointObjective(model, gates, edges, loss, l2, permitted)
+    stopping = ApproximateConvergence(tolerance, patience)
+    run = start_run(objective, edges, theta, device, rate, stopping, constraints)
     file = None
     if checkpoint is not None:
-        settings = {"rate": rate, "l2": l2, "loss": loss, "tolerance": tolerance, "patience": patience}
-        settings["gates_held"] = held
+        settings: dict[str, Any] = {"rate": rate, "l2": l2, "loss": loss, "tolerance": tolerance}
+        settings |= {"patience": patience, "gates_held": held, **constraints.settings()}
         start = operator(run.theta, tau(0))
         known = describe_run(table, edges, start, theta, tau, device=device, **settings)
         file = Checkpoint(checkpoint, known, every=checkpoint_every, seconds=checkpoint_seconds)
@@ -182,7 +198,7 @@ def _step(
     if not run.converged:
         gates = objective.views(run.flat)["gates"]
         before = gates.clone()
-        run.theta = run.adam.step(run.theta, found.by_theta)
+        run.theta = run.constraints.project(run.adam.step(run.theta, found.by_theta))
         run.optimizer.step(run.flat, found.by_edges)
         if undecided:
             gates.copy_(before)
@@ -195,6 +211,8 @@ def _result(run: JointRun, objective: JointObjective, interrupted: bool) -> Join
     parameters = objective.views(best.flat)
     gates = objective.gates.most_probable(parameters["gates"])
     ranks = np.argsort(best.order)
+    if objective.permitted is not None:
+        gates = gates * torch.from_numpy(objective.permitted.edges).to(gates.device)
     precedes = torch.from_numpy(ranks[:, None] < ranks).to(gates.device)
     strengths = objective.model.strengths(parameters)
     weights = torch.where(precedes & (gates > 0), strengths, torch.zeros_like(strengths))

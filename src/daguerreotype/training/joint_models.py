@@ -17,7 +17,7 @@ from daguerreotype.arrays import BoolArray, IntArray
 from daguerreotype.edges.base import Table
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.scores import HashArray, predecessor_keys
+from daguerreotype.training.hashes import HashArray, allowed_keys, predecessor_keys, short_lists
 
 Tensor: TypeAlias = torch.Tensor
 Parameters: TypeAlias = dict[str, Tensor]
@@ -33,6 +33,13 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
 }
 
 
+class Permitted:
+    """Edges (d, d) that may be there, from i to j, with the lists that hash them."""
+
+    def __init__(self, edges: BoolArray) -> None:
+        self.edges, self.lists = edges, short_lists(edges)
+
+
 @dataclass(frozen=True)
 class LocalProblems:
     """The distinct pairs (node, set of predecessors) among all rankings of a distribution.
@@ -42,7 +49,7 @@ class LocalProblems:
     nodes : array of shape (c,)
         The node of each pair.
     allowed : array of shape (c, d)
-        Which nodes precede it.
+        Which nodes precede it and may be its parents.
     index : array of shape (m, d)
         The pair that each node of each ranking is.
     """
@@ -52,14 +59,21 @@ class LocalProblems:
     index: IntArray
 
     @classmethod
-    def of(cls, distribution: OrderDistribution) -> "LocalProblems":
-        """Find them by the hash of the predecessor sets."""
+    def of(cls, distribution: OrderDistribution, permitted: Permitted | None = None) -> "LocalProblems":
+        """Find them by the hash of the predecessors that are permitted to be parents; None: all are."""
         ranks = distribution.ranks
         m, d = ranks.shape
-        keys = predecessor_keys(ranks, *_hashes(d))
+        if permitted is None:
+            keys = predecessor_keys(ranks, *_hashes(d))
+        else:
+            member, target = _hashes(d)
+            keys = allowed_keys(ranks, member, target, *permitted.lists)
         _, first, index = np.unique(keys.ravel(), return_index=True, return_inverse=True)
         rankings, nodes = np.divmod(first, d)
-        return cls(nodes, ranks[rankings] < ranks[rankings, nodes, None], index.reshape(m, d))
+        allowed = ranks[rankings] < ranks[rankings, nodes, None]
+        if permitted is not None:
+            allowed &= permitted.edges.T[nodes]
+        return cls(nodes, allowed, index.reshape(m, d))
 
     def tensors(self, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Nodes (c,), masks (c, d) and the matrix (d, c) that sums up what belongs to the same node."""

@@ -11,7 +11,7 @@ from daguerreotype.edges.gates import BernoulliGates, Gates
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.joint_models import JointModel, LocalProblems, Parameters, Tensor
+from daguerreotype.training.joint_models import JointModel, LocalProblems, Parameters, Permitted, Tensor
 
 JointLoss: TypeAlias = Literal["nll_ev", "nll_nv", "mse"]
 
@@ -26,6 +26,42 @@ class OpenGates(BernoulliGates):
     def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Ones, whatever the noise."""
         return torch.ones_like(parameters), torch.zeros_like(parameters)
+
+
+class RequiredGates:
+    """Gates of which some never close, and cost nothing: those of required edges (d, d)."""
+
+    def __init__(self, gates: Gates, required: Tensor) -> None:
+        self.gates, self.required = gates, required
+
+    def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
+        """As the others start."""
+        return self.gates.start(shape, device, dtype)
+
+    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
+        """Ones where required."""
+        return self.gates.sample(parameters, generator).masked_fill(self.required, 1.0)
+
+    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Ones where required, whatever the noise."""
+        drawn, slope = self.gates.draw(parameters, noise)
+        return drawn.masked_fill(self.required, 1.0), slope.masked_fill(self.required, 0.0)
+
+    def expected_open(self, parameters: Tensor) -> Tensor:
+        """What is paid for: nothing for required ones."""
+        return self.gates.expected_open(parameters).masked_fill(self.required, 0.0)
+
+    def open_slope(self, parameters: Tensor) -> Tensor:
+        """Zeros where required."""
+        return self.gates.open_slope(parameters).masked_fill(self.required, 0.0)
+
+    def keep_valid(self, parameters: Tensor) -> None:
+        """As the others."""
+        self.gates.keep_valid(parameters)
+
+    def most_probable(self, parameters: Tensor) -> Tensor:
+        """Ones where required."""
+        return self.gates.most_probable(parameters).masked_fill(self.required, 1.0)
 
 
 @dataclass(frozen=True)
@@ -49,8 +85,17 @@ class JointObjective:
     variances that the shared edges leave when each node uses its predecessors in the ordering alone.
     """
 
-    def __init__(self, model: JointModel, gates: Gates, edges: GradientEdges, loss: JointLoss, l2: float) -> None:
+    def __init__(
+        self,
+        model: JointModel,
+        gates: Gates,
+        edges: GradientEdges,
+        loss: JointLoss,
+        l2: float,
+        permitted: Permitted | None = None,
+    ) -> None:
         self.model, self.gates, self.loss, self.l2 = model, gates, loss, l2
+        self.permitted = permitted
         self.pruning, self.l2_edges = edges.pruning, edges.l2
         d = next(iter(model.weights.values()))[0]
         self.shapes = {**model.weights, **model.biases, "gates": (d, d)}
@@ -67,7 +112,7 @@ class JointObjective:
     ) -> Evaluation:
         """Value and gradients, with the gates that uniform ``noise`` (d, d) draws."""
         parameters = self.views(flat)
-        problems = LocalProblems.of(distribution)
+        problems = LocalProblems.of(distribution, self.permitted)
         nodes, allowed, belongs = problems.tensors(noise)
         drawn, slope = self.gates.draw(parameters["gates"], noise)
         variances, pull_back = self.model.variances(parameters, drawn, problems, step)

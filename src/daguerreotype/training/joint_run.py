@@ -5,12 +5,13 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
+from daguerreotype.archive import Arrays, Header
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.descent import Optimizer
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.training.bilevel import Adam, Step
-from daguerreotype.training.checkpoint import Arrays, Header
+from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.joint_models import Tensor
 from daguerreotype.training.joint_objective import JointObjective
 from daguerreotype.training.stopping import ApproximateConvergence
@@ -40,6 +41,7 @@ class JointRun:
     generator: torch.Generator
     stopping: ApproximateConvergence
     best: Best
+    constraints: Constraints = FREE
     smoothed: float = 0.0  # exponential sum, not yet divided by its weights
     converged: bool = False
     steps: list[Step] = field(default_factory=list)
@@ -105,6 +107,7 @@ def start_run(
     device: str,
     rate: float,
     stopping: ApproximateConvergence,
+    constraints: Constraints = FREE,
 ) -> JointRun:
     """The state before the first step."""
     generator = torch.Generator(device)
@@ -113,12 +116,13 @@ def start_run(
     parameters = objective.views(flat)
     objective.model.fill(parameters, generator)
     parameters["gates"].copy_(objective.gates.start(objective.shapes["gates"], device, flat.dtype))
-    theta = np.array(theta, dtype=np.float64)
-    order = np.argsort(theta, kind="stable")
+    theta = constraints.project(np.array(theta, dtype=np.float64))
+    order = constraints.sort(theta)
     return JointRun(
         theta=theta,
         order=order,
         flat=flat,
+        constraints=constraints,
         adam=Adam(theta.size, rate),
         optimizer=Optimizer(flat, edges),
         generator=generator,

@@ -8,11 +8,12 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.base import EdgeEstimator, HasResiduals, LocalModels, Table
+from daguerreotype.edges.base import EdgeEstimator, HasResiduals, KeepsRequired, LocalModels, Table
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.result import FitHistory, LocalFit
 from daguerreotype.training.bilevel import Operator, Step, Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
+from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.losses import Loss, residual_entropy
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.scores import LocalScores
@@ -104,21 +105,32 @@ def learn(
     progress: Callable[[Progress], None] | None = None,
     models: LocalModels | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    constraints: Constraints = FREE,
 ) -> Learned:
     """Learn an ordering of the columns of ``table``; without an operator, keep the order of ``theta``.
 
     ``models``, if given, are what the estimator prepared of this table before. With ``checkpoint``, a file,
-    training is saved to it now and then, and goes on from it if it is there.
+    training is saved to it now and then, and goes on from it if it is there. Orders and edges obey the
+    ``constraints``, given that the operator's do.
     """
-    models = estimator.prepare(table) if models is None else models
-    scores = LocalScores(models, loss, n_rows=table.n_rows, d=table.n_columns, max_bytes=schedule.cache_bytes)
+    models = constraints.prepare(estimator, table) if models is None else models
+    scores = LocalScores(
+        models,
+        loss,
+        n_rows=table.n_rows,
+        d=table.n_columns,
+        max_bytes=schedule.cache_bytes,
+        constraints=constraints,
+        moves_obey=isinstance(estimator, KeepsRequired),
+    )
+    theta = constraints.project(theta)
 
     def train(start: FloatArray, phase: Literal["train", "resume"], used: int) -> Training:
         assert operator is not None
         file = None
         if checkpoint is not None and phase == "train":
             # What follows this phase is made from its end alone, and made again after a resume.
-            settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(loss)}
+            settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(loss), **constraints.settings()}
             known = describe_run(
                 table, estimator, operator(start, schedule.tau(0)), start, schedule.tau, **settings
             )
@@ -140,7 +152,7 @@ def learn(
     refine_losses: list[float] = []
     refined_at = None
     if operator is None:
-        order = np.argsort(theta, kind="stable")
+        order = constraints.sort(theta)
         distribution = _single_order(order)
         steps: list[Step] = []
         interrupted = False

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax
+from daguerreotype.operators import OrderDistribution, Precedence, sparsemap, top_k_sparsemax
 from daguerreotype.operators.checks import check_positive_int, check_temperature
 from daguerreotype.training.bilevel import Operator
+from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.learn import order_to_theta
 
 UNTRAINED = ("fixed", "random")
@@ -20,10 +22,11 @@ class Sparsemax:
     """Top-k sparsemax with a fixed k."""
 
     k: int
+    precedence: Precedence | None = None
 
     def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
-        """Distribution over the k best rankings."""
-        return top_k_sparsemax(theta, self.k, tau=tau)
+        """Distribution over the k best rankings, of those that obey."""
+        return top_k_sparsemax(theta, self.k, tau=tau, precedence=self.precedence)
 
 
 @dataclass
@@ -31,23 +34,54 @@ class SparseMap:
     """SparseMAP by active set, with a fixed number of iterations."""
 
     max_iter: int
+    precedence: Precedence | None = None
 
     def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
-        """Distribution whose mean ranking is the projection."""
-        return sparsemap(theta, self.max_iter, tau=tau)
+        """Distribution whose mean ranking is the projection, on the hull of those that obey."""
+        return sparsemap(theta, self.max_iter, tau=tau, precedence=self.precedence)
 
 
-def make_operator(operator: Any, k: int) -> Operator | None:
+@dataclass
+class Watched:
+    """A user's operator under knowledge: it gets scores that obey, and its rankings must."""
+
+    operator: Operator
+    precedence: Precedence
+    names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        try:
+            self.asks = "precedence" in signature(self.operator).parameters
+        except (TypeError, ValueError):  # it does not tell
+            self.asks = False
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """What the operator returns, checked; it is told the precedence if it has a parameter of that name."""
+        known: dict[str, Any] = {"precedence": self.precedence} if self.asks else {}
+        distribution = self.operator(theta, tau, **known)
+        for ranks in distribution.ranks:
+            broken = self.precedence.broken_by(ranks)
+            if broken is not None:
+                first, second = (self.names[node] for node in broken)
+                raise ValueError(
+                    f"the operator returned a ranking with {second!r} before {first!r}, but knowledge says that "
+                    f"{first!r} comes first. Give it a parameter precedence, which it will be passed, and return "
+                    "rankings that obey, as those of k_best_rankings(theta, k, precedence=precedence) do."
+                )
+        return distribution
+
+
+def make_operator(operator: Any, k: int, constraints: Constraints = FREE) -> Operator | None:
     """The operator behind a short name or a callable (theta, tau) -> OrderDistribution; None for no training."""
-    k = check_positive_int(k, "k")
+    k, precedence = check_positive_int(k, "k"), constraints.precedence
     if operator == "sparsemax":
-        return Sparsemax(k)
+        return Sparsemax(k, precedence)
     if operator == "sparsemap":
-        return SparseMap(k)
+        return SparseMap(k, precedence)
     if isinstance(operator, str) and operator in UNTRAINED:
         return None
     if callable(operator) and not isinstance(operator, type):
-        return operator  # type: ignore[no-any-return]
+        return operator if precedence is None else Watched(operator, precedence, constraints.names)
     raise ValueError(
         "operator must be 'sparsemax', 'sparsemap', 'fixed', 'random', or a callable "
         f"(theta, tau) -> OrderDistribution, got {operator!r}."
@@ -101,6 +135,13 @@ def make_start(
     if not np.isfinite(scores).all():
         raise ValueError("init holds scores that are not finite.")
     return scores
+
+
+def make_obeying(theta: FloatArray, constraints: Constraints, operator: Any, tau: float) -> FloatArray:
+    """The start moved to scores that obey: projected, or a random order of those that do."""
+    if constraints.precedence is not None and isinstance(operator, str) and operator == "random":
+        return order_to_theta(constraints.precedence.extension(theta), tau)
+    return constraints.project(theta)
 
 
 def _as_order(listed: list[Any], names: Sequence[str]) -> IntArray | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from daguerreotype.arrays import IntArray
+from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.scores import LocalScores
 
 logger = logging.getLogger("daguerreotype")
@@ -27,7 +28,7 @@ def refine_order(
     Gradient steps swap neighbours; a variable far from its place would have to pass worse orders on the way.
     Here each variable is tried everywhere at once. Variables take turns in the order itself, so that the
     result does not depend on how columns are numbered. A restart puts some variables of the best order at
-    random places and searches again from there.
+    random places and searches again from there. From an order that obeys the constraints of the scores, all obey.
 
     Returns the order, its loss, and whether Ctrl-C ended the search before its time.
     """
@@ -36,7 +37,7 @@ def refine_order(
     best_loss = scores.loss_of(best)
     try:
         for restart in range(n_restarts + 1):
-            start = best if restart == 0 else _shaken(best, rng)
+            start = best if restart == 0 else _shaken(best, rng, scores.constraints)
             for found, loss in _descend(start, scores):
                 if loss < best_loss - IMPROVEMENT * max(1.0, abs(best_loss)):
                     best, best_loss = found, loss
@@ -48,13 +49,14 @@ def refine_order(
     return best, best_loss, False
 
 
-def _shaken(order: IntArray, rng: np.random.Generator) -> IntArray:
-    """The order with a share of its variables at random places."""
+def _shaken(order: IntArray, rng: np.random.Generator, constraints: Constraints) -> IntArray:
+    """The order with a share of its variables at random places, of those that they may take."""
     count = max(2, round(SHAKEN * order.size))
     moved = rng.choice(order.size, size=min(count, order.size), replace=False)
     shaken = np.delete(order, moved)
     for node in order[moved]:
-        shaken = np.insert(shaken, rng.integers(shaken.size + 1), node)
+        first, last = constraints.window(int(node), shaken)
+        shaken = np.insert(shaken, rng.integers(first, last + 1), node)
     return shaken
 
 

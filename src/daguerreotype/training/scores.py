@@ -7,19 +7,19 @@ costs two look-ups.
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import TypeAlias
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import HasBatchFits, HasMoves, HasResiduals, LocalModels
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.kernel import kernel
 from daguerreotype.result import LocalFit
+from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.hashes import HashArray, allowed_keys, predecessor_keys, short_lists
 from daguerreotype.training.losses import Loss
 
-HashArray: TypeAlias = npt.NDArray[np.uint64]
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
 
 
@@ -36,6 +36,10 @@ class LocalScores:
         Size of the data.
     max_bytes : float
         Bound on what the cache holds between two calls; the oldest fits go first.
+    constraints : Constraints
+        What the fits obey: they are asked for, and known by, the predecessors that may be parents.
+    moves_obey : bool
+        Whether ``fit_moves`` of the models, if they have it, heeds the constraints too.
 
     Attributes
     ----------
@@ -43,8 +47,24 @@ class LocalScores:
         Look-ups that found their fit, and those that made one.
     """
 
-    def __init__(self, models: LocalModels, loss: Loss, *, n_rows: int, d: int, max_bytes: float = np.inf) -> None:
+    def __init__(
+        self,
+        models: LocalModels,
+        loss: Loss,
+        *,
+        n_rows: int,
+        d: int,
+        max_bytes: float = np.inf,
+        constraints: Constraints = FREE,
+        moves_obey: bool = True,
+    ) -> None:
         self.models, self.loss, self.n_rows, self.d, self.max_bytes = models, loss, n_rows, d, max_bytes
+        self.constraints = constraints
+        rules = constraints.rules
+        self._allowed = None if rules is None else rules.allowed
+        self._lists = None if rules is None else short_lists(rules.allowed)
+        usable = isinstance(models, HasMoves) and not loss.needs_residuals and (rules is None or moves_obey)
+        self._fast = cast(HasMoves, models) if usable else None
         if loss.needs_residuals and not isinstance(models, HasResiduals):
             raise ValueError(
                 "this loss looks at residuals, but the edge estimator does not hand them out: give it a "
@@ -74,13 +94,23 @@ class LocalScores:
             for i, index in enumerate(found):
                 if index < 0:
                     missing.setdefault(int(keys[i]), i)
-            requests = [(nodes[i], predecessors(i)) for i in missing.values()]
+            requests = [(nodes[i], self._usable(nodes[i], predecessors(i))) for i in missing.values()]
             for key, (node, _), fit in zip(missing, requests, self._fit_all(requests), strict=True):
                 self._add(key, node, fit)
             found = [self._index[key] for key in keys.tolist()]
             self.hits -= len(missing)
         self.hits += len(found)
         return np.array(found, dtype=np.int64)
+
+    def _usable(self, node: int, predecessors: IntArray) -> IntArray:
+        """Those of the predecessors that may be parents of ``node``."""
+        return predecessors if self._allowed is None else predecessors[self._allowed[predecessors, node]]
+
+    def _keys(self, ranks: IntArray) -> HashArray:
+        """Key (m, d) of what every node can choose its parents from in every ranking."""
+        if self._lists is None:
+            return predecessor_keys(ranks, self._member, self._target)
+        return allowed_keys(ranks, self._member, self._target, *self._lists)
 
     def _fit_all(self, requests: list[tuple[int, IntArray]]) -> list[LocalFit]:
         """The fits of all requests, together where the models can."""
@@ -90,6 +120,7 @@ class LocalScores:
 
     def _add(self, key: int, node: int, fit: LocalFit) -> None:
         """Remember a fit."""
+        self.constraints.check_fit(node, fit)
         index = len(self._fits)
         if index == self._terms.shape[0]:
             self._terms = np.concatenate([self._terms, np.empty_like(self._terms)])
@@ -132,7 +163,7 @@ class LocalScores:
 
     def _indices(self, distribution: OrderDistribution) -> IntArray:
         """Indices (m, d) of the fit of every node in every ranking."""
-        keys = predecessor_keys(distribution.ranks, self._member, self._target)  # (m, d)
+        keys = self._keys(distribution.ranks)  # (m, d)
         tree = distribution.tree
         if tree is None:
             return self._all_indices(distribution.ranks, keys)
@@ -181,7 +212,7 @@ class LocalScores:
     def _order_indices(self, order: IntArray) -> IntArray:
         ranks = np.empty((1, self.d), dtype=np.int64)
         ranks[0, order] = np.arange(self.d)
-        indices: IntArray = self._all_indices(ranks, predecessor_keys(ranks, self._member, self._target))[0]
+        indices: IntArray = self._all_indices(ranks, self._keys(ranks))[0]
         return indices
 
     def edge_probabilities(self, distribution: OrderDistribution) -> FloatArray:
@@ -198,36 +229,55 @@ class LocalScores:
         return np.minimum(table, 1.0)
 
     def move_losses(self, node: int, others: IntArray) -> FloatArray:
-        """Loss (d,) of every position of ``node`` in the order ``others`` of the rest."""
-        own, before, after = self._move_terms(node, others)
+        """Loss (d,) of every position of ``node`` in the order ``others`` of the rest; infinite if not allowed."""
+        first, last = self.constraints.window(node, others)
+        own, before, after = self._move_terms(node, others, first, last)
         sums = own.copy()  # position q: before others[q]
         sums[1:] += np.cumsum(before, axis=0)
         sums[:-1] += np.cumsum(after[::-1], axis=0)[::-1]
-        return self.loss.total(sums, self.d)
+        losses = np.full(self.d, np.inf)
+        losses[first : last + 1] = self.loss.total(sums[first : last + 1], self.d)
+        return losses
 
-    def _move_terms(self, node: int, others: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Terms of ``node`` at every position, and of the others without and with it before them."""
-        if isinstance(self.models, HasMoves) and not self.loss.needs_residuals:
-            moves = self.models.fit_moves(node, others)
+    def _move_terms(
+        self, node: int, others: IntArray, first: int, last: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Terms of ``node`` at every position, and of the others without and with it before them.
+
+        Only those matter that a position from ``first`` to ``last`` needs.
+        """
+        if self._fast is not None:
+            moves = self._fast.fit_moves(node, others)
             return tuple(  # type: ignore[return-value]
                 self.loss.terms(table[:, 0], table[:, 1], self.n_rows)
                 for table in (moves.own, moves.before, moves.after)
             )
         m = others.size
+        ranks = np.empty((2, self.d), dtype=np.int64)  # with the node at the end, and at the start
+        ranks[0, others], ranks[0, node] = np.arange(m), m
+        ranks[1, others], ranks[1, node] = np.arange(1, m + 1), 0
+        without, behind = self._keys(ranks)[:, others]
         start = np.zeros(1, dtype=np.uint64)  # a plain 0 would take the hashes to floats and cut their last digits
-        prefix = np.concatenate([start, np.bitwise_xor.accumulate(self._member[others])])
-        keys_before = prefix[:-1] ^ self._target[others]
-        keys = np.concatenate([prefix ^ self._target[node], keys_before, keys_before ^ self._member[node]])
+        members = self._member[others]
+        if self._allowed is not None:
+            members = np.where(self._allowed[others, node], members, start)
+        prefix = np.concatenate([start, np.bitwise_xor.accumulate(members)])
+        keys = np.concatenate([prefix ^ self._target[node], without, behind])
 
         def predecessors(i: int) -> IntArray:
+            i = int(needed[i])
             if i <= m:
                 return np.sort(others[:i])
             before = others[: (i - m - 1) % m]
             return np.sort(before if i <= 2 * m else np.append(before, node))
 
-        nodes = [node] * (m + 1) + others.tolist() * 2
-        indices = self._look_up(keys, nodes, predecessors)
-        terms = self._terms[indices]
+        needed = np.concatenate(
+            [np.arange(first, last + 1), m + 1 + np.arange(last), 2 * m + 1 + np.arange(first, m)]
+        )
+        nodes = np.concatenate([np.full(m + 1, node), others, others])
+        terms = np.zeros((3 * m + 1, 2))
+        indices = self._look_up(keys[needed], nodes[needed].tolist(), predecessors)
+        terms[needed] = self._terms[indices]
         self._keep_bound()
         return terms[: m + 1], terms[m + 1 : 2 * m + 1], terms[2 * m + 1 :]
 
@@ -236,23 +286,6 @@ def _bytes_of(fit: LocalFit) -> int:
     """What a cached fit holds, with the parameters that an estimator's own record carries."""
     values = (getattr(fit, field.name) for field in fields(fit))
     return OVERHEAD + sum(value.nbytes for value in values if isinstance(value, np.ndarray))
-
-
-@kernel
-def predecessor_keys(ranks: IntArray, member: HashArray, target: HashArray) -> HashArray:
-    """Key (m, d) of every node's set of predecessors in every ranking."""
-    m, d = ranks.shape
-    keys = np.empty((m, d), dtype=np.uint64)
-    order = np.empty(d, dtype=np.int64)
-    for s in range(m):
-        for i in range(d):
-            order[ranks[s, i]] = i
-        before = np.uint64(0)
-        for p in range(d):
-            node = order[p]
-            keys[s, node] = before ^ target[node]
-            before ^= member[node]
-    return keys
 
 
 @kernel

@@ -1,0 +1,94 @@
+"""What must every order and every edge of a fit obey? Knowledge, in the numbering of the table."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import EdgeEstimator, EdgeRules, KeepsRequired, LocalModels, Table
+from daguerreotype.operators import Precedence
+from daguerreotype.result import LocalFit
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Rules about edges and a partial order of the columns; None where there are none.
+
+    A required edge is part of both: its cause stands before its effect.
+    """
+
+    rules: EdgeRules | None = None
+    precedence: Precedence | None = None
+    names: tuple[str, ...] = ()  # of the columns, for messages
+
+    @classmethod
+    def of(
+        cls, allowed: BoolArray, required: BoolArray, tiers: IntArray, names: tuple[str, ...] = ()
+    ) -> "Constraints":
+        """From masks (d, d) and the tiers (d,) of the columns, -1 for none; what says nothing is left out."""
+        rules = precedence = None
+        if required.any() or not (allowed | np.eye(tiers.size, dtype=np.bool_)).all():
+            rules = EdgeRules(np.ascontiguousarray(allowed), np.ascontiguousarray(required))
+        if required.any() or np.unique(tiers[tiers >= 0]).size > 1:
+            precedence = Precedence(np.argwhere(required).tolist(), tiers.size, tiers=tiers)
+        return cls(rules, precedence, names)
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """The nearest scores whose order obeys."""
+        return theta if self.precedence is None else self.precedence.project(theta)
+
+    def sort(self, theta: FloatArray) -> IntArray:
+        """The order of scores that obey; ties as operators break them."""
+        return np.argsort(theta, kind="stable") if self.precedence is None else self.precedence.sort(theta)
+
+    def window(self, node: int, others: IntArray) -> tuple[int, int]:
+        """First and last position that ``node`` may take among ``others``, in order."""
+        return (0, others.size) if self.precedence is None else self.precedence.window(node, others)
+
+    def prepare(self, estimator: EdgeEstimator, table: Table) -> LocalModels:
+        """The estimator's models of ``table``, made to keep required parents."""
+        if self.rules is not None and isinstance(estimator, KeepsRequired):
+            return estimator.prepare_with(table, self.rules)
+        return estimator.prepare(table)
+
+    def check_estimator(self, estimator: Any) -> None:
+        """Refuse an estimator that cannot keep what is required."""
+        if self.rules is None or not self.rules.anything_required or isinstance(estimator, KeepsRequired):
+            return
+        cause, effect = (self._name(node) for node in np.argwhere(self.rules.required)[0])
+        raise TypeError(
+            f"knowledge requires the edge {cause!r} -> {effect!r}, but {type(estimator).__name__} has no way to "
+            "keep it: give it a method prepare_with(table, rules), see daguerreotype.edges.base.KeepsRequired, "
+            "or choose edges that have one, such as 'gam', 'bic' or 'lars'."
+        )
+
+    def check_fit(self, node: int, fit: LocalFit) -> None:
+        """Refuse what an estimator of the user's chose against the rules."""
+        if self.rules is None:
+            return
+        missing = np.setdiff1d(self.rules.required_parents(node), fit.parents)
+        forbidden = fit.parents[~self.rules.allowed[fit.parents, node]]
+        for parents, what in ((missing, "left out"), (forbidden, "chose")):
+            if parents.size:
+                raise ValueError(
+                    f"the edge estimator {what} {self._name(parents[0])!r} as a parent of {self._name(node)!r}, "
+                    "against knowledge: its fits must keep all of rules.required, and choose among the "
+                    "predecessors that they are given."
+                )
+
+    def _name(self, node: int) -> str:
+        return self.names[node] if self.names else str(node)
+
+    def settings(self) -> dict[str, str]:
+        """What a training run depends on, for its checkpoint; nothing if nothing is known."""
+        matrices = [] if self.precedence is None else [self.precedence.before]
+        if self.rules is not None:
+            matrices += [self.rules.allowed, self.rules.required]
+        if not matrices:
+            return {}
+        return {"digest of constraints": sha256(b"".join(each.tobytes() for each in matrices)).hexdigest()}
+
+
+FREE = Constraints()

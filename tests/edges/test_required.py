@@ -1,0 +1,199 @@
+"""Required parents and forbidden ones in the built-in estimators, against slow searches and another library."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Lasso
+from sklearn.tree import DecisionTreeRegressor
+
+from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.edges.gam import GamEdges
+from daguerreotype.edges.lasso import LassoEdges
+from daguerreotype.edges.regressor import RegressorEdges
+from daguerreotype.edges.trees import GrowShrinkTrees
+
+
+def random_table(rng, n=60, d=6):
+    values = rng.normal(size=(n, d)) @ (np.eye(d) + np.triu(rng.normal(size=(d, d)), 1))
+    values -= values.mean(axis=0)
+    return Table(values / values.std(axis=0), tuple(f"x{j}" for j in range(d)))
+
+
+def random_rules(rng, d):
+    """Required edges that the order of the columns allows; none of them is forbidden."""
+    required = np.triu(rng.random((d, d)) < 0.25, 1)
+    allowed = (rng.random((d, d)) < 0.7) | required
+    np.fill_diagonal(allowed, False)
+    return EdgeRules(allowed, required)
+
+
+# ------------------------------------------------------------------ the lasso
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
+def test_a_lasso_with_required_parents_is_that_of_what_they_leave_unexplained(alpha, rng):
+    for _ in range(10):
+        table = random_table(rng)
+        rules = random_rules(rng, 6)
+        node, predecessors = 5, np.arange(5)
+        must, may = (np.flatnonzero(rules.required[:5, node] == each) for each in (True, False))
+        fit = LassoEdges(alpha=alpha).prepare_with(table, rules).fit(node, predecessors)
+        # Frisch and Waugh: the penalized weights are those of the residuals on the free columns.
+        onto = table.values[:, must] @ np.linalg.pinv(table.values[:, must])
+        left = table.values - onto @ table.values
+        lasso = Lasso(alpha=alpha, fit_intercept=False, tol=1e-12, max_iter=100_000)
+        weights = np.zeros(5)
+        weights[may] = lasso.fit(left[:, may], left[:, node]).coef_
+        rest = table.values[:, node] - table.values[:, may] @ weights[may]
+        weights[must] = np.linalg.lstsq(table.values[:, must], rest, rcond=None)[0]
+        found = np.zeros(5)
+        found[fit.parents] = fit.weights
+        np.testing.assert_allclose(found, weights, atol=1e-6)
+        assert fit.parents.tolist() == np.union1d(np.flatnonzero(weights), must).tolist()
+
+
+def test_a_required_copy_of_another_parent_is_kept_with_a_weight_of_zero(rng):
+    values = rng.normal(size=(50, 3))
+    values[:, 1] = values[:, 0]
+    values[:, 2] += values[:, 0]
+    required = np.zeros((3, 3), dtype=bool)
+    required[[0, 1], 2] = True
+    models = LassoEdges().prepare_with(
+        Table(values - values.mean(axis=0), ("a", "b", "c")), EdgeRules(~np.eye(3, dtype=bool), required)
+    )
+    fit = models.fit(2, np.array([0, 1]))
+    assert fit.parents.tolist() == [0, 1]
+    assert (fit.weights == 0).tolist() == [False, True]
+
+
+# ------------------------------------------------------------------ grow-shrink trees
+
+
+def random_basis(rng, n=60, d=5, stride=2):
+    """Variables with a bend each, some without."""
+    values = random_table(rng, n, d).values
+    columns = np.stack([values, values**2], axis=2)
+    columns -= columns.mean(axis=0)
+    widths = rng.integers(1, stride + 1, size=d)
+    widths[0] = stride
+    columns[:, widths == 1, 1] = 0.0
+    return columns, widths
+
+
+def slow_search(columns, widths, target, predecessors, rules):
+    """Grow from the required parents as lines, then shrink all but them; every option refitted."""
+    n = len(columns)
+    least = {i: int(rules.required[i, target]) for i in predecessors if rules.allowed[i, target]}
+
+    def score(used):
+        chosen = [columns[:, i, :size] for i, size in sorted(used.items()) if size]
+        design = np.concatenate([np.zeros((n, 1)), *chosen], axis=1)
+        left = columns[:, target, 0]
+        left = left - design @ np.linalg.lstsq(design, left, rcond=None)[0]
+        return n * np.log(np.mean(left**2)) + np.log(n) * sum(used.values())
+
+    def improve(used, sizes_of):
+        while True:
+            options = [{**used, i: size} for i in used for size in sizes_of(i, used[i])]
+            best = min(options, key=score, default=used)
+            if score(best) >= score(used):
+                return used
+            used = best
+
+    used = improve(dict(least), lambda i, now: {1, int(widths[i])} - set(range(now + 1)))
+    used = improve(used, lambda i, now: set(range(least[i], min(now, 2))))
+    return {int(i): size for i, size in used.items() if size}
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_trees_equal_a_slow_search_from_the_required_parents_in_whatever_order_they_grow(seed):
+    rng = np.random.default_rng(seed)
+    columns, widths = random_basis(rng)
+    rules = random_rules(rng, 5)
+    flat = columns.reshape(len(columns), -1)
+    trees = GrowShrinkTrees(flat.T @ flat / len(flat), widths, len(flat), 1.0, rules=rules)
+    for target in [*rng.permutation(5), *rng.permutation(5)]:
+        others = np.flatnonzero(rules.required[:, target] | (rng.random(5) < 0.6))
+        others = others[others != target]
+        parents, used, _, _ = trees.fit(int(target), others)
+        expected = slow_search(columns, widths, target, others.tolist(), rules)
+        assert dict(zip(parents.tolist(), used.tolist(), strict=True)) == expected
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_moves_that_obey_are_the_fits_of_their_positions(seed):
+    rng = np.random.default_rng(seed)
+    table, rules = random_table(rng), random_rules(rng, 6)
+    models = GamEdges().prepare_with(table, rules)
+    order = np.arange(6)  # obeys: required edges point upwards
+    node = int(rng.integers(6))
+    others = np.delete(order, node)
+    moves = models.fit_moves(node, others)
+    first = np.flatnonzero(rules.required[others, node]).max(initial=-1) + 1
+    last = np.flatnonzero(rules.required[node, others]).min(initial=5)
+    for q in range(first, last + 1):
+        fit = models.fit(node, np.sort(others[:q]))
+        assert moves.own[q] == pytest.approx([fit.variance, fit.dof])
+    for i in range(5):
+        before, after = others[:i], np.append(others[:i], node)
+        for legal, seen, predecessors in ((i < last, moves.before, before), (i >= first, moves.after, after)):
+            if legal:
+                fit = models.fit(int(others[i]), np.sort(predecessors))
+                assert seen[i] == pytest.approx([fit.variance, fit.dof])
+
+
+def test_a_required_parent_with_a_bent_effect_is_bent(rng):
+    cause = rng.normal(size=300)
+    values = np.column_stack([cause, cause**2 + 0.1 * rng.normal(size=300)])
+    required = np.array([[False, True], [False, False]])
+    table = Table(values - values.mean(axis=0), ("cause", "effect"))
+    fit = GamEdges().prepare_with(table, EdgeRules(~np.eye(2, dtype=bool), required)).fit(1, np.array([0]))
+    assert fit.dof > 1
+    assert fit.variance < 0.1
+
+
+# ------------------------------------------------------------------ regressors and gates
+
+
+def test_a_regressor_that_sees_nothing_in_required_parents_keeps_them_alone(rng):
+    values = rng.normal(size=(80, 4))
+    required = np.zeros((4, 4), dtype=bool)
+    required[1, 3] = True
+    table = Table(values - values.mean(axis=0), ("a", "b", "c", "d"))
+    edges = RegressorEdges(DecisionTreeRegressor(max_depth=2), random_state=0)
+    fit = edges.prepare_with(table, EdgeRules(~np.eye(4, dtype=bool), required)).fit(3, np.arange(3))
+    assert fit.parents.tolist() == [1]
+    assert 0 < fit.weights[0] < 0.1
+
+
+@pytest.mark.parametrize("gates", ["bernoulli", "hard-concrete"])
+def test_a_price_that_closes_all_gates_leaves_the_required_ones_open(gates, rng):
+    pytest.importorskip("torch")
+    from daguerreotype.edges.linear import LinearEdges
+    from daguerreotype.edges.mlp import MlpEdges
+
+    table = random_table(rng)
+    required = np.zeros((6, 6), dtype=bool)
+    required[[0, 3], 5] = True
+    rules = EdgeRules(~np.eye(6, dtype=bool), required)
+    for edges in (
+        LinearEdges(pruning=100.0, gates=gates),
+        MlpEdges(pruning=100.0, gates=gates, hidden=3, max_iter=50),
+    ):
+        models = edges.prepare_with(table, rules)
+        assert models.fit(5, np.arange(5)).parents.tolist() == [0, 3]
+        assert models.fit(4, np.arange(4)).parents.tolist() == []
+
+
+def test_gates_trained_as_a_batch_of_tensors_open_as_those_trained_one_by_one(rng):
+    pytest.importorskip("torch")
+    from daguerreotype.edges.linear import LinearEdges
+
+    table, rules = random_table(rng), random_rules(rng, 6)
+    models = LinearEdges(dtype="float64", max_iter=100).prepare_with(table, rules)
+    requests = [(node, np.arange(node)) for node in range(1, 6)]
+    for one, other in zip(models._open_one_by_one(requests), models._open_batch(requests), strict=True):
+        assert one.tolist() == other.tolist()
