@@ -11,6 +11,7 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 
@@ -69,12 +70,13 @@ def run(options):
             start = time.perf_counter()
             model.fit(X)
             seconds = time.perf_counter() - start
-            memory = torch.cuda.max_memory_allocated() / 1e6 if cuda else np.nan
+            # Of the device; without one, of the whole process so far.
+            memory = torch.cuda.max_memory_allocated() / 1e6 if cuda else getrusage(RUSAGE_SELF).ru_maxrss / 1e3
             key = "/".join((name, training, operator, edges, str(seed)))
             graphs[key] = np.asarray(model.adjacency_matrix_)
             graphs[key + "/cost"] = np.array([seconds, model.n_iter_, memory])
             print(
-                f"{key}: {graphs[key].sum()} edges, {seconds:.1f} s, {model.n_iter_} steps",
+                f"{key}: {graphs[key].sum()} edges, {seconds:.1f} s, {model.n_iter_} steps, {memory:.0f} MB",
                 file=sys.stderr,
                 flush=True,
             )
@@ -101,7 +103,7 @@ def print_table(graphs, data_home):
         scores = (shd(true, graph), sid(true, graph), f1(true, graph), graph.sum(), *graphs[key + "/cost"])
         rows.setdefault((name, *setting), []).append(scores)
     print(
-        f"{'':38}{'SHD':>13}{'SID':>15}{'F1':>12}{'edges':>13}{'seconds':>9}{'steps':>7}{'GPU MB':>8}"
+        f"{'':38}{'SHD':>13}{'SID':>15}{'F1':>12}{'edges':>13}{'seconds':>9}{'steps':>7}{'MB':>8}"
         "  published SHD/SID/edges"
     )
     for setting, scores in sorted(rows.items()):

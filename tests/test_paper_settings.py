@@ -48,4 +48,16 @@ def test_the_paper_settings_are_those_of_its_appendix():
     assert expected.items() <= params.items()
     assert (params["transform"], params["refine"], params["learning_rate"]) == ("none", False, 0.1)
     assert params["max_iter"] == 7
+
+
+def test_slow_edges_take_the_sparsemap_that_asks_for_fewer_fits():
+    X = load_sachs().X
+    peeled, active = (
+        Daguerreotype.paper("sparsemap").set_params(operator=operator).fit(X)
+        for operator in ("sparsemap-peel", "sparsemap")
+    )
+    assert peeled.history_.misses[-1] < active.history_.misses[-1] / 3
+    pytest.importorskip("torch")
+    assert Daguerreotype.paper("sparsemap", "mlp").operator == "sparsemap-peel"
+    assert Daguerreotype.paper("sparsemap", "mlp", "joint").operator == "sparsemap"
     assert Daguerreotype.paper().get_params()["learning_rate"] == 0.05

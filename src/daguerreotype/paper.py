@@ -15,14 +15,17 @@ PAPER_EDGES: dict[tuple[str, str], dict[str, float]] = {
 
 
 def paper_settings(operator: str, edges: str, training: str) -> dict[str, Any]:
-    """Arguments of the learner, beside operator and training, for one configuration of the paper."""
+    """Arguments of the learner for one configuration of the paper."""
     if operator not in ("sparsemax", "sparsemap") or (edges, training) not in PAPER_EDGES:
         known = ", ".join(f"{name} {mode}" for name, mode in PAPER_EDGES)
         raise ValueError(
             f"the paper has operators 'sparsemax' and 'sparsemap' with edges and training {known}; got "
             f"{operator!r} with {edges!r} {training!r}."
         )
+    slow = (edges, training) == ("mlp", "bilevel")
     settings: dict[str, Any] = {
+        "operator": "sparsemap-peel" if slow and operator == "sparsemap" else operator,
+        "training": training,
         "edges": edges,
         "k": 100,
         "tau": 1.0,

@@ -28,7 +28,7 @@ def learn_joint(
     checkpoint: str | os.PathLike[str] | None = None,
     constraints: Constraints = FREE,
 ) -> Learned:
-    """Learn an ordering and its edges in one loop; then fit the edges of its mode on their own."""
+    """Learn an ordering and its edges in one loop; then fit the edges of its mode that stayed open on their own."""
     assert isinstance(estimator, GradientEdges)
     found = train_joint(
         table,
@@ -55,13 +55,17 @@ def learn_joint(
         d=table.n_columns,
         max_bytes=schedule.cache_bytes,
         constraints=constraints,
+        counted=table.counted,
     )
-    fits = scores.fits_of(order)
-    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
-    # All orders share the gates; where the mode's own fit opened one more, so would the others'.
-    opened = found.gates > 0  # forbidden edges are not
+    # What joint training closed stays closed: fine-tuning may only close more.
+    opened = found.gates > 0
+    ranks = np.argsort(order)
+    used = opened & (ranks[:, None] < ranks)
+    fits = scores.fit_all([(node, np.flatnonzero(used[:, node])) for node in range(table.n_columns)])
     for node, fit in enumerate(fits):
-        opened[fit.parents, node] = True
+        opened[np.setdiff1d(np.flatnonzero(used[:, node]), fit.parents), node] = False
+    terms = np.sum([scores.terms_of(node, fit) for node, fit in enumerate(fits)], axis=0)
+    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
     return Learned(
         theta=found.best_theta,
         distribution=distribution,
@@ -69,8 +73,9 @@ def learn_joint(
         fits=fits,
         models=models,
         edge_probabilities=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
-        loss=scores.loss_of(order),
+        loss=float(loss.total(terms, scores.weight)),
         history=history_of(found.steps),
         interrupted=found.interrupted,
         n_rows=table.n_rows,
+        counted=table.counted,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,14 +31,15 @@ class Sparsemax:
 
 @dataclass
 class SparseMap:
-    """SparseMAP by active set, with a fixed number of iterations."""
+    """SparseMAP by active set with a fixed number of iterations, or by its closed form."""
 
     max_iter: int
     precedence: Precedence | None = None
+    method: Literal["active-set", "peel"] = "active-set"
 
     def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
         """Distribution whose mean ranking is the projection, on the hull of those that obey."""
-        return sparsemap(theta, self.max_iter, tau=tau, precedence=self.precedence)
+        return sparsemap(theta, self.max_iter, tau=tau, method=self.method, precedence=self.precedence)
 
 
 @dataclass
@@ -78,12 +79,14 @@ def make_operator(operator: Any, k: int, constraints: Constraints = FREE) -> Ope
         return Sparsemax(k, precedence)
     if operator == "sparsemap":
         return SparseMap(k, precedence)
+    if operator == "sparsemap-peel":
+        return SparseMap(k, precedence, "peel")
     if isinstance(operator, str) and operator in UNTRAINED:
         return None
     if callable(operator) and not isinstance(operator, type):
         return operator if precedence is None else Watched(operator, precedence, constraints.names)
     raise ValueError(
-        "operator must be 'sparsemax', 'sparsemap', 'fixed', 'random', or a callable "
+        "operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'fixed', 'random', or a callable "
         f"(theta, tau) -> OrderDistribution, got {operator!r}."
     )
 
