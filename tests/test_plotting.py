@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import matplotlib as mpl
 import networkx as nx
@@ -19,7 +18,6 @@ from daguerreotype.graphs.dag import Dag, topological_order
 from daguerreotype.metrics import shd
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.plotting import plot_curves, plot_graph, plot_order, plot_scores, plot_training
-from daguerreotype.plotting.draw_fit import plot_fit
 from daguerreotype.plotting.lanes import _count_crossings, add_lanes, reduce_crossings
 from daguerreotype.plotting.layout import HEIGHT, lay_out
 from daguerreotype.plotting.view import shorten
@@ -275,17 +273,18 @@ def test_training_shows_both_losses_and_where_refining_began(model):
     assert [line.get_xdata()[0] for line in mark] == [model.history_.refined_at + 0.5]
 
 
-def test_scores_are_sorted_and_their_path_is_shown_where_it_is_known(model):
+def test_scores_show_the_path_of_every_column_and_its_name_at_the_end(model):
     ax = model.plot("scores")
+    assert len(model.history_.theta) == model.n_iter_
+    drawn = {tuple(line.get_ydata()) for line in ax.get_lines()}
+    assert drawn == {tuple(column) for column in model.history_.theta.T}
+    assert {text.get_text() for text in ax.texts} == {"cause", "middle", "end"}
+
+
+def test_scores_of_an_order_that_was_given_are_shown_sorted(model):
+    ax = plot_scores(model.theta_, ["cause", "middle", "end"])
     labels = [text.get_text() for text in ax.get_yticklabels()]
     assert labels == [["cause", "middle", "end"][node] for node in np.argsort(model.theta_)]
-    path = np.cumsum(np.random.default_rng(0).normal(size=(9, 3)), axis=0)
-    fake = SimpleNamespace(
-        n_features_in_=3, theta_=path[-1], history_=SimpleNamespace(theta=path), feature_names_in_=["a", "b", "c"]
-    )
-    ax = plot_fit(fake, "scores")
-    drawn = {tuple(line.get_ydata()) for line in ax.get_lines()}
-    assert drawn == {tuple(column) for column in path.T}
 
 
 def test_labels_at_the_ends_of_lines_keep_a_line_apart_and_their_order():

@@ -66,6 +66,8 @@ class FitHistory:
         How many rankings carried mass.
     tau : array of shape (t,)
         Temperature.
+    theta : array of shape (t, d)
+        Scores of the columns.
     hits, misses : array of shape (t,)
         Local fits found in the cache and made, so far.
     refined_at : int or None
@@ -78,6 +80,7 @@ class FitHistory:
     mode_loss: FloatArray
     support: IntArray
     tau: FloatArray
+    theta: FloatArray
     hits: IntArray
     misses: IntArray
     refined_at: int | None

@@ -170,6 +170,7 @@ def _r2(data: FloatArray, names: tuple[str, ...]) -> FloatArray:
 
 def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatArray, tuple[str, ...]]:
     """Values of shape (n, d), columns in the order of the nodes, and what messages call them."""
+    data: FloatArray
     if isinstance(X, pd.DataFrame):
         words = [name for name, dtype in X.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
         if words:

@@ -46,8 +46,8 @@ def search(
     # Search node i touched the positions places[start[i]:start[i + 1]], ascending; standing says what stands
     # there, as sorted indices.
     start = np.empty(k + 1, dtype=np.int64)
-    places = np.empty(8 * k, dtype=np.int64)
-    standing = np.empty(8 * k, dtype=np.int64)
+    places: IntArray = np.empty(8 * k, dtype=np.int64)
+    standing: IntArray = np.empty(8 * k, dtype=np.int64)
     best_score = 0.0
     for p in range(d):
         ranks[0, nodes[p]] = p
@@ -66,9 +66,9 @@ def search(
     bound = min(max_loss, -kept[0]) if n_kept == k - 1 else max_loss
     next_cheap = 0
     frontier = np.empty(4 * k)
-    frontier_items = np.empty(4 * k, dtype=np.int64)
-    origin = np.empty(4 * k, dtype=np.int64)
-    position = np.empty(4 * k, dtype=np.int64)
+    frontier_items: IntArray = np.empty(4 * k, dtype=np.int64)
+    origin: IntArray = np.empty(4 * k, dtype=np.int64)
+    position: IntArray = np.empty(4 * k, dtype=np.int64)
     n_frontier = n_met = 0
     m = 1
     while m < k:

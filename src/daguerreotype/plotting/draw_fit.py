@@ -41,8 +41,8 @@ def plot_fit(
     if kind == "training":
         return plot_training(model.history_, ax=ax)
     if kind == "scores":
-        steps = getattr(model.history_, "theta", None)
-        return plot_scores(model.theta_ if steps is None or not len(steps) else steps, names, ax=ax)
+        steps = model.history_.theta
+        return plot_scores(steps if len(steps) else model.theta_, names, ax=ax)
     if kind == "order":
         return plot_order(model.order_distribution_, names, ax=ax)
     if kind == "curves":

@@ -96,7 +96,8 @@ def _bernoulli(index: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _poisson(index: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Counts with a log link; the rate is held at 1000, since counts that feed counts would explode."""
-    return rng.poisson(np.exp(np.minimum(index, _HIGHEST_LOG_RATE))).astype(float)
+    counts: FloatArray = rng.poisson(np.exp(np.minimum(index, _HIGHEST_LOG_RATE))).astype(float)
+    return counts
 
 
 # How the parents act together; a mechanism that is not here takes their weighted sum.

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,24 +11,13 @@ from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.scores import LocalScores
+from daguerreotype.training.steps import Adam, Step, restore_steps, save_steps
 from daguerreotype.training.stopping import ApproximateConvergence
 
 ROUNDING = 1e-12  # of losses per row that are sums of the same terms
 logger = logging.getLogger("daguerreotype")
 
 Operator = Callable[[FloatArray, float], OrderDistribution]
-
-
-@dataclass(frozen=True)
-class Step:
-    """What one training step saw; handed to the progress callback and kept in the history."""
-
-    objective: float
-    mode_loss: float
-    support: int
-    tau: float
-    hits: int
-    misses: int
 
 
 @dataclass
@@ -89,7 +78,8 @@ def train_bilevel(
                 state.best_theta = state.theta.copy()
                 state.best_order = distribution.mode
             objective = float(distribution.probs @ losses + l2 * state.theta @ state.theta)
-            step = Step(objective, float(losses[mode]), len(distribution), temperature, scores.hits, scores.misses)
+            seen = len(distribution), temperature, scores.hits, scores.misses, state.theta.copy()
+            step = Step(objective, float(losses[mode]), *seen)
             state.steps.append(step)
             if progress is not None:
                 progress(step)
@@ -108,54 +98,21 @@ def train_bilevel(
 
 
 def _state(
-    state: Training, adam: "Adam", stopping: ApproximateConvergence, converged: bool
+    state: Training, adam: Adam, stopping: ApproximateConvergence, converged: bool
 ) -> tuple[Arrays, Header]:
     """All that the rest of a run depends on."""
-    arrays: Arrays = {
-        "theta": state.theta,
-        "best_theta": state.best_theta,
-        "best_order": state.best_order,
-        **{f"adam{name}": each for name, each in vars(adam).items() if isinstance(each, np.ndarray)},
-        "steps": np.array([astuple(step) for step in state.steps]),
-    }
-    header = {
-        "best_loss": state.best_loss,
-        "adam": {name: each for name, each in vars(adam).items() if not isinstance(each, np.ndarray)},
-        "stopping": vars(stopping),
-        "converged": converged,
-    }
-    return arrays, header
+    arrays, header = save_steps(state.steps, adam, stopping)
+    arrays |= {"theta": state.theta, "best_theta": state.best_theta, "best_order": state.best_order}
+    return arrays, header | {"best_loss": state.best_loss, "converged": converged}
 
 
 def _restore(
-    state: Training, adam: "Adam", stopping: ApproximateConvergence, arrays: Arrays, header: Header
+    state: Training, adam: Adam, stopping: ApproximateConvergence, arrays: Arrays, header: Header
 ) -> bool:
     """Go back to a saved state; whether it had converged."""
+    state.steps = restore_steps(arrays, header, adam, stopping)
     state.theta, state.best_theta, state.best_order = (
         arrays[name] for name in ("theta", "best_theta", "best_order")
     )
     state.best_loss = header["best_loss"]
-    moments = {name.removeprefix("adam"): each for name, each in arrays.items() if name.startswith("adam_")}
-    vars(adam).update(header["adam"] | moments)
-    vars(stopping).update(header["stopping"])
-    for objective, mode_loss, support, tau, hits, misses in arrays["steps"].tolist():
-        state.steps.append(Step(objective, mode_loss, int(support), tau, int(hits), int(misses)))
     return bool(header["converged"])
-
-
-class Adam:
-    """Adam (Kingma and Ba 2015) on one vector, with its usual constants."""
-
-    def __init__(self, size: int, rate: float) -> None:
-        self.rate = rate
-        self._mean, self._square, self._count = np.zeros(size), np.zeros(size), 0
-
-    def step(self, theta: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Theta after one step along the gradient."""
-        self._count += 1
-        self._mean = 0.9 * self._mean + 0.1 * gradient
-        self._square = 0.999 * self._square + 0.001 * gradient**2
-        mean = self._mean / (1 - 0.9**self._count)
-        square = self._square / (1 - 0.999**self._count)
-        moved: FloatArray = theta - self.rate * mean / (np.sqrt(square) + 1e-8)
-        return moved

@@ -1,7 +1,7 @@
 """What does joint training carry from one step to the next? All that a checkpoint must hold."""
 
 import math
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.descent import Optimizer
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.needs_torch import torch
-from daguerreotype.training.bilevel import Adam, Step
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.joint_models import Tensor
 from daguerreotype.training.joint_objective import JointObjective
+from daguerreotype.training.steps import Adam, Step, restore_steps, save_steps
 from daguerreotype.training.stopping import ApproximateConvergence
 
 MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps
@@ -60,19 +60,16 @@ class JointRun:
             "square": self.optimizer.square,
             "generator": self.generator.get_state(),
         }
-        arrays = {
-            **{name: tensor.cpu().numpy() for name, tensor in tensors.items()},
+        arrays, header = save_steps(self.steps, self.adam, self.stopping)
+        arrays |= {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        arrays |= {
             "theta": self.theta,
             "order": self.order,
             "best_theta": self.best.theta,
             "best_order": self.best.order,
-            **{f"adam{name}": each for name, each in vars(self.adam).items() if isinstance(each, np.ndarray)},
-            "steps": np.array([astuple(step) for step in self.steps]),
         }
-        header = {
-            "adam": {name: each for name, each in vars(self.adam).items() if not isinstance(each, np.ndarray)},
+        header |= {
             "count": self.optimizer.count,
-            "stopping": vars(self.stopping),
             "best_objective": self.best.objective,
             "smoothed": self.smoothed,
             "converged": self.converged,
@@ -90,14 +87,8 @@ class JointRun:
         self.optimizer.mean, self.optimizer.square = tensor("mean"), tensor("square")
         self.optimizer.count = header["count"]
         self.generator.set_state(torch.from_numpy(arrays["generator"]))
-        moments = {name.removeprefix("adam"): each for name, each in arrays.items() if name.startswith("adam_")}
-        vars(self.adam).update(header["adam"] | moments)
-        vars(self.stopping).update(header["stopping"])
+        self.steps = restore_steps(arrays, header, self.adam, self.stopping)
         self.smoothed, self.converged = header["smoothed"], header["converged"]
-        self.steps = [
-            Step(objective, loss, int(support), tau, int(hits), int(misses))
-            for objective, loss, support, tau, hits, misses in arrays["steps"].tolist()
-        ]
 
 
 def start_run(

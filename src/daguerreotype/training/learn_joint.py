@@ -28,7 +28,7 @@ def learn_joint(
     checkpoint: str | os.PathLike[str] | None = None,
     constraints: Constraints = FREE,
 ) -> Learned:
-    """Learn an ordering and its edges in one loop; then fit the edges of its mode that stayed open on their own."""
+    """Learn an ordering and its edges in one loop; then fit the edges that its mode left open on their own."""
     assert isinstance(estimator, GradientEdges)
     found = train_joint(
         table,
@@ -74,7 +74,7 @@ def learn_joint(
         models=models,
         edge_probabilities=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
         loss=float(loss.total(terms, scores.weight)),
-        history=history_of(found.steps),
+        history=history_of(found.steps, table.n_columns),
         interrupted=found.interrupted,
         n_rows=table.n_rows,
         counted=table.counted,
