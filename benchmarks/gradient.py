@@ -3,7 +3,8 @@
 ``python benchmarks/gradient.py`` runs them on Sachs (10 seeds) and on the ten SynTReN networks and prints the
 table. The neural ones want a GPU: run ``--save graphs.npz --edges mlp`` where there is one (nothing beyond
 torch, numba and scikit-learn is needed there) and ``--load graphs.npz`` where the metrics are installed.
-Also prints seconds per fit, peak memory, and with ``--steps`` the seconds per step of joint linear training.
+Also prints seconds per fit and peak memory; with ``--steps`` the seconds per step of joint linear training, with
+``--rows 1000000`` the memory of training in minibatches.
 """
 
 import argparse
@@ -149,6 +150,31 @@ def print_steps(sizes, steps):
         print(f"d = {d:4d}: {seconds:.5f} s   authors {STEP_SECONDS[d]} s, ratio {STEP_SECONDS[d] / seconds:.0f}")
 
 
+def print_rows(n, steps):
+    """Memory of joint neural training in minibatches: that of the table, and what all the rest adds to it."""
+    import torch
+
+    from daguerreotype.edges.mlp import MlpEdges
+    from daguerreotype.simulate import simulate_dag, simulate_data
+
+    torch.set_num_threads(1)
+    dag = simulate_dag(10, 20, "ER", random_state=0)
+    edges = MlpEdges(batch_size=1000, device="cpu", pruning=0.01)
+    print("\njoint mlp, sparsemax, d = 10, batches of 1000 rows, one core")
+    for rows in (n // 100, n):
+        X = np.asarray(simulate_data(dag, rows, standardize=True, random_state=0).X)
+        model = Daguerreotype.paper("sparsemax", "mlp", "joint", max_iter=steps).set_params(edges=edges)
+        before = getrusage(RUSAGE_SELF).ru_maxrss / 1e3
+        start = time.perf_counter()
+        model.fit(X)
+        seconds = time.perf_counter() - start
+        more = getrusage(RUSAGE_SELF).ru_maxrss / 1e3 - before
+        print(
+            f"n = {rows:8d}: {seconds:6.1f} s for {model.n_iter_} steps and the fit of the mode; table "
+            f"{X.nbytes / 1e6:.0f} MB, peak memory {more:.0f} MB above what was used before"
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-home", help="folder that holds syntren/")
@@ -163,11 +189,16 @@ def main():
     parser.add_argument("--save", type=Path, help="write the graphs to this file as they come, and print no table")
     parser.add_argument("--load", type=Path, nargs="+", help="print the table of saved graphs")
     parser.add_argument("--steps", action="store_true", help="time steps of joint linear training only")
+    parser.add_argument("--rows", type=int, help="train on so many rows in minibatches only; shows peak memory")
     parser.add_argument("--smoke", action="store_true", help="a few seconds")
     options = parser.parse_args()
     if options.smoke:
         options.seeds, options.networks, options.max_iter, options.device = 1, 0, 20, "cpu"
         print_steps((20,), 20)
+        print_rows(10_000, 20)
+    elif options.rows:
+        print_rows(options.rows, 1000)
+        return
     elif options.steps:
         print_steps(tuple(STEP_SECONDS), 200)
         return

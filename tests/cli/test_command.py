@@ -21,7 +21,7 @@ def shell(*arguments, **settings):
     return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, **settings)
 
 
-VERBS = ("fit", "compare", "evaluate", "simulate", "report", "tune")
+VERBS = ("fit", "compare", "evaluate", "simulate", "report", "reproduce", "tune")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])

@@ -54,7 +54,7 @@ def test_a_bad_parameter_keeps_its_own_words_and_is_status_2():
 
 
 def test_a_missing_extra_is_status_4(monkeypatch, tmp_path):
-    def no_torch(*_):
+    def no_torch(*_, **__):
         raise ImportError("edges='mlp' need torch. Run: pip install 'daguerreotype[torch]'")
 
     monkeypatch.setattr(Daguerreotype, "fit", no_torch)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from daguerreotype import Daguerreotype
 from daguerreotype.cli import fit as verb
 from daguerreotype.cli.main import app
-from daguerreotype.cli.read import Input
+from daguerreotype.cli.read import Input, Reading, read_input
 from daguerreotype.cli.show import Outcome, show_outcome, to_json
 from daguerreotype.datasets import load_sachs
 from daguerreotype.edges.registry import NAMED
@@ -128,7 +128,7 @@ def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path, text, expec
 
 
 def test_a_failure_that_is_not_the_users_is_one_line_and_status_1(data, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("out of\nluck")
 
     monkeypatch.setattr(Daguerreotype, "fit", fail)
@@ -231,6 +231,55 @@ def test_names_and_defaults_of_the_options_are_those_of_the_learner():
         assert command[name].default == learner[name].default
     assert tuple(verb.Edges) == NAMED
     assert set(verb.Transform) == set(get_args(learner["transform"].annotation))
+
+
+@pytest.fixture
+def experiments(tmp_path):
+    """A table whose column ``set`` says which others were set from outside, and a row with an empty cell."""
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=300)
+    X = pd.DataFrame({"effect": cause + rng.normal(size=300), "cause": cause, "other": rng.normal(size=300)})
+    X.loc[:99, "effect"] = 2 * rng.normal(size=100)
+    X["set"] = ["effect"] * 99 + ["effect; other"] + [""] * 200
+    X.loc[50, "other"] = np.nan
+    X.to_csv(tmp_path / "experiments.csv", index=False)
+    return tmp_path / "experiments.csv", X
+
+
+def test_a_column_can_say_which_others_were_set_from_outside(experiments):
+    path, X = experiments
+    result = run(path, "--interventions", "set", "--transform", "none", "--drop-missing", "--json")
+    kept = X.drop(index=50)
+    told = [[name.strip() for name in entry.split(";")] for entry in kept.pop("set")]
+    model = Daguerreotype(transform="none").fit(kept, interventions=told)
+    found = json.loads(result.stdout)
+    assert found["data"]["columns"] == ["effect", "cause", "other"]
+    assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
+    assert [edge["weight"] for edge in found["edges"]] == [model.weights_.loc["cause", "effect"]]
+    assert "were set in them: 'effect' (99), 'other' (1)." in result.stderr
+
+
+def test_a_bootstrap_of_experiments_resamples_what_was_set(experiments):
+    path, _ = experiments
+    options = ("--interventions", "set", "--transform", "none", "--edges", "bic", "--drop-missing")
+    found = json.loads(run(path, *options, "--bootstrap", 5, "--json").stdout)
+    assert found["bootstrap"]["consensus"] == [{"cause": "cause", "effect": "effect"}]
+
+
+def test_a_column_of_interventions_that_is_not_there_is_refused(experiments):
+    path, _ = experiments
+    result = run(path, "--interventions", "st")
+    assert result.exit_code == 3
+    assert "experiments.csv has no column 'st' of interventions: its columns are 'effect'," in result.stderr
+
+
+def test_the_sachs_table_calls_its_interventions_target():
+    task = read_input(None, Reading(interventions="target"))
+    sachs = load_sachs(interventional=True)
+    pd.testing.assert_frame_equal(task.table, sachs.X)
+    assert task.interventions == sachs.interventions.tolist()
+    with pytest.raises(ValueError, match=r"no column 'set' of interventions: it is called 'target'\."):
+        read_input(None, Reading(interventions="set"))
 
 
 class Fitted:

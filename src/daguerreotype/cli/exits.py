@@ -15,7 +15,7 @@ EXIT_CODES = (
     f"Exit codes: 0 done; {FAILURE} unexpected failure ({TRACEBACK}=1 shows where); {BAD_OPTIONS} wrong options; "
     f"{BAD_INPUT} a file that cannot be read or written, or a table that nothing can be learned from; "
     f"{MISSING_EXTRA} an optional library is missing, the message says what to install; "
-    f"{NOTHING_LEARNED} compare: no method came to an end; "
+    f"{NOTHING_LEARNED} compare and reproduce: no run came to an end; "
     f"{INTERRUPTED} interrupted, what was learned so far is shown."
 )
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -58,7 +58,7 @@ def fit(
         Operator,
         typer.Option(
             metavar="NAME",
-            help="How scores become orders. sparsemax or sparsemap; random draws one order and learns none.",
+            help="How scores become orders. sparsemax or sparsemap (or sparsemap-peel, for edges that are slow to fit); random draws one order and learns none.",
         ),
     ] = Operator.SPARSEMAX,
     transform: Annotated[
@@ -78,6 +78,15 @@ def fit(
         ),
     ] = None,
     knowledge: KnowledgeOption = None,
+    interventions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            show_default=False,
+            help="Column that names, row by row, the columns that an experiment set from outside: empty for none, "
+            "a semicolon between several. For the Sachs network: target.",
+        ),
+    ] = None,
     seed: SeedOption = 0,
     bootstrap: Annotated[
         int,
@@ -122,7 +131,7 @@ def fit(
         from daguerreotype.cli.read import Reading, read_input
         from daguerreotype.cli.read_graph import read_graph
 
-        task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header))
+        task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions))
         known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
@@ -140,13 +149,19 @@ def fit(
             random_state=seed,
         )
         start = time.perf_counter()
-        learn(model, task.table, tell)
+        learn(model, task.table, tell, task.interventions)
+        if model.interventions_:
+            listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
+            tell.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
         seconds = time.perf_counter() - start
         resampled = None
         interrupted = model._fitted.learned.interrupted
         if bootstrap and not interrupted:
             with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", tell):
-                resampled = model.bootstrap(task.table, bootstrap, random_state=seed, n_jobs=jobs)
+                given = {"interventions": task.interventions}
+                resampled = model.bootstrap(
+                    task.table, bootstrap, random_state=seed, n_jobs=jobs, fit_params=given
+                )
         outcome = Outcome(model, task, known, seconds, resampled, interrupted)
         files: list[str] = []
         if out is not None:
@@ -162,10 +177,12 @@ def fit(
         raise typer.Exit(INTERRUPTED)
 
 
-def learn(model: "Daguerreotype", table: "pd.DataFrame", tell: "Tell") -> None:
+def learn(
+    model: "Daguerreotype", table: "pd.DataFrame", tell: "Tell", interventions: list[Any] | None = None
+) -> None:
     """Fit, and show that it goes on."""
     with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", tell):
-        model.fit(table)
+        model.fit(table, interventions=interventions)
 
 
 @contextmanager

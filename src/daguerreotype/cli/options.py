@@ -23,6 +23,7 @@ class Operator(StrEnum):
 
     SPARSEMAX = "sparsemax"
     SPARSEMAP = "sparsemap"
+    SPARSEMAP_PEEL = "sparsemap-peel"
     RANDOM = "random"
 
 

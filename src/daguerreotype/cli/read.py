@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ class Reading:
         Leave out columns that hold no numbers, rows with empty cells.
     delimiter, header : str, bool or None
         How the file is written; None to find out.
+    interventions : str or None
+        The column that says which others were set from outside, row by row.
     """
 
     drop: Sequence[str] = ()
@@ -32,6 +35,7 @@ class Reading:
     drop_missing: bool = False
     delimiter: str | None = None
     header: bool | None = None
+    interventions: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,22 +52,22 @@ class Input:
         The graph behind them, where it ships with the data.
     notes : tuple of str
         What the user had better know about the file.
+    interventions : list of n entries, or None
+        The columns that were set from outside in each row.
     """
 
     name: str
     table: pd.DataFrame
     known: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
+    interventions: list[Any] | None = None
 
 
 def read_input(path: Path | None, reading: Reading | None = None) -> Input:
     """The table at ``path``, or the Sachs data with their consensus graph."""
-    if path is None:
-        from daguerreotype.datasets import load_sachs
-
-        sachs = load_sachs()
-        return Input("Sachs et al. (2005), proteins and lipids in T cells", sachs.X, sachs.adjacency)
     reading = reading or Reading()
+    if path is None:
+        return _sachs(reading.interventions)
     cells = read_cells(path, delimiter=reading.delimiter, header=reading.header)
     table, name = cells.frame, called(path)
     notes: list[str] = []
@@ -78,16 +82,53 @@ def read_input(path: Path | None, reading: Reading | None = None) -> Input:
         raise ValueError(f"{name} has no rows below the names of its columns.")
     _check_names(table, name)
     table = _without_row_names(table, name, notes)
+    table, targets = _take_interventions(table, reading.interventions, name)
     table = _drop(table, reading.drop, name)
     table = _to_numbers(table, reading, name, cells.dialect is None or cells.dialect.delimiter != ",", notes)
+    complete = table.notna().all(axis=1)
     table = _without_missing(table, reading, name, notes)
-    return Input(name if path == PIPE else path.name, table, None, tuple(notes))
+    if targets is not None:
+        targets = [entry for entry, kept in zip(targets, complete, strict=True) if kept]
+    return Input(name if path == PIPE else path.name, table, None, tuple(notes), targets)
 
 
 def quoted(names: Sequence[object]) -> str:
     """The first few names, in quotes."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(repr(str(name)) for name in names[:SHOWN]) + more
+
+
+def _sachs(interventions: str | None) -> Input:
+    """The table that ships with the package: of all conditions if one asks for what they acted on."""
+    from daguerreotype.datasets import load_sachs
+
+    sachs = load_sachs(interventional=interventions is not None)
+    targets = None
+    if interventions is not None:
+        assert sachs.interventions is not None
+        if interventions != sachs.interventions.name:
+            raise ValueError(
+                f"the Sachs table has no column {interventions!r} of interventions: it is called "
+                f"{sachs.interventions.name!r}."
+            )
+        targets = sachs.interventions.tolist()
+    name = "Sachs et al. (2005), proteins and lipids in T cells"
+    return Input(name, sachs.X, sachs.adjacency, (), targets)
+
+
+def _take_interventions(
+    table: pd.DataFrame, column: str | None, name: str
+) -> tuple[pd.DataFrame, list[Any] | None]:
+    """The table without the column that names others, and what it names, row by row."""
+    if column is None:
+        return table, None
+    if column not in table.columns:
+        raise ValueError(
+            f"{name} has no column {column!r} of interventions: its columns are {quoted(list(table.columns))}."
+        )
+    cells = [None if pd.isna(cell) else cell for cell in table[column]]
+    several = ([part.strip() for part in cell.split(";")] if isinstance(cell, str) else cell for cell in cells)
+    return table.drop(columns=column), list(several)
 
 
 def _without_blanks(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

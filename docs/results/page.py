@@ -1,0 +1,29 @@
+"""Which numbers does docs/reproduction.md show? Puts the tables of this folder between its markers.
+
+Run ``python docs/results/page.py`` after ``daguerreotype reproduce``. A marker is a comment that names a file, such as
+``<!-- sachs/table.md -->``; what stands between it and ``<!-- end -->`` is replaced by the table in that file, if
+it is there.
+"""
+
+import re
+from pathlib import Path
+
+RESULTS = Path(__file__).parent
+PAGE = RESULTS.parent / "reproduction.md"
+BLOCK = re.compile(r"<!-- (\S+/table\.md) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def filled(text: str, results: Path = RESULTS) -> str:
+    """The text of the page with the tables that are there."""
+
+    def replace(block: re.Match[str]) -> str:
+        path = results / block[1]
+        if not path.is_file():
+            return block[0]
+        return f"<!-- {block[1]} -->\n\n{path.read_text(encoding='utf-8').strip()}\n\n<!-- end -->"
+
+    return BLOCK.sub(replace, text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

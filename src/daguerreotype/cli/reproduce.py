@@ -1,0 +1,195 @@
+"""The verb ``reproduce``: what does the paper report, and what do our runs of it say?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from daguerreotype.cli.exits import INTERRUPTED, NOTHING_LEARNED
+from daguerreotype.cli.options import QuietOption
+
+if TYPE_CHECKING:
+    from daguerreotype.cli.waiting import Tell
+    from daguerreotype.experiments import Run, Spec, Store
+
+EXPERIMENTS = (
+    *("sachs", "syntren", "example-dags", "pruning-sachs", "pruning-syntren"),
+    *("k-sweep", "n-sweep", "synthetic"),
+)
+ALL = "all"
+FORMATS = ("svg", "png", "pdf")
+
+
+def _complete(incomplete: str) -> Iterator[str]:
+    """Names of experiments."""
+    yield from (name for name in (*EXPERIMENTS, ALL) if name.startswith(incomplete))
+
+
+def _named(names: list[str]) -> list[str]:
+    """Experiments by name or file, each once."""
+    known = (*EXPERIMENTS, ALL)
+    strange = [name for name in names if name not in known and not name.endswith(".toml")]
+    if strange:
+        raise typer.BadParameter(
+            f"{strange[0]!r} is no experiment; choose among {', '.join(known)}, or give a .toml file.",
+            param_hint="EXPERIMENT",
+        )
+    return list(dict.fromkeys(each for name in names for each in (EXPERIMENTS if name == ALL else (name,))))
+
+
+def _format(value: str) -> str:
+    """A kind of picture that can be written."""
+    if value not in FORMATS:
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(FORMATS)}.")
+    return value
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="EXPERIMENT...",
+            show_default=False,
+            autocompletion=_complete,
+            help=f"{', '.join(EXPERIMENTS)}; all; or a TOML file of your own.",
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version, a matter of minutes.")] = False,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", metavar="N", min=1, help="Runs at a time.")] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, show_default=False, help="Seeds, networks or draws of each problem."),
+    ] = None,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TEXT", show_default=False, help="Only methods with this in their label; repeatable."
+        ),
+    ] = [],  # noqa: B006
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.001, show_default=False, help="What one run may take."),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of runs.jsonl, and of a folder per experiment."),
+    ] = Path("results"),
+    data_home: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", show_default=False, help="Folder that has syntren/data1.npy and so on."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", show_default=False, help="Make the runs on this dask cluster."),
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make runs again that failed.")] = False,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="Make nothing but tables and figures, from the runs that are there.")
+    ] = False,
+    figure_format: Annotated[str, typer.Option(metavar="KIND", callback=_format, help="svg, png or pdf.")] = "svg",
+    quiet: QuietOption = False,
+) -> None:
+    """Make tables and figures of the paper beside the published numbers, or of an experiment of your own.
+
+    Every run is kept in runs.jsonl as it ends: start the command again and it goes on from there. A run that
+    fails or takes too long is a result, too.
+    """
+    names = _named(experiments)
+    from daguerreotype.cli.waiting import waiting
+
+    with waiting(quiet) as tell:
+        tell("reading the experiments")
+        from daguerreotype.experiments import Store, load_spec
+
+        store = Store(out / "runs.jsonl")
+        specs = [] if no_run else [load_spec(name, quick=quick) for name in names]
+    home = None if data_home is None else str(data_home)
+    try:
+        for spec in specs:
+            sized = spec.only(only).resized(repeats=seeds, time_limit=time_limit)
+            _run(sized, store, n_jobs, scheduler, home, retry_failed, quiet)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; start the same command again to go on", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    finished = [_show(Path(name).stem, store, out, figure_format) for name in names]
+    if not any(finished):
+        raise typer.Exit(NOTHING_LEARNED)
+
+
+def _run(
+    spec: "Spec", store: "Store", n_jobs: int, scheduler: str | None, home: str | None, retry: bool, quiet: bool
+) -> None:
+    """Make the runs of one experiment under a bar."""
+    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.experiments import make_plan, run_all
+    from daguerreotype.experiments.clock import Clock
+
+    with waiting(quiet) as tell:
+        tell(f"{spec.name}: planning")
+        planned = {run.key: run for run in make_plan(spec, data_home=home, store=store)}
+        clock = Clock(planned.values(), n_jobs)
+        there = [run for run in planned.values() if store.settled(run.key, run.time_limit, retry=retry)]
+        for run in there:
+            clock.count(run, store.runs[planned.pop(run.key).key])
+        if there:
+            tell.note(f"{spec.name}: {len(there)} of {clock.total} runs are there already")
+    with waiting(quiet, steps=len(planned)) as tell:
+        tell(f"{spec.name}: {len(planned)} runs")
+
+        def count(run: "Run", outcome: dict[str, object]) -> None:
+            clock.count(run, outcome)
+            _tell(tell, spec.name, run, outcome, clock.failed, clock.left())
+
+        run_all(
+            planned.values(),
+            store,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            data_home=home,
+            retry=retry,
+            tell=count,
+        )
+
+
+def _tell(
+    tell: "Tell", name: str, run: "Run", outcome: dict[str, object], failed: int, left: float | None
+) -> None:
+    """One run is settled."""
+    ended = f"SHD {outcome['shd']}" if "shd" in outcome else str(outcome["reason"])
+    rest = "" if left is None else f", about {duration(left)} left"
+    tell.step(f"{name}: {run.title}: {ended}{rest}")
+    tell(f"{name}{f', {failed} failed' if failed else ''}{rest}")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _show(name: str, store: "Store", out: Path, figure_format: str) -> bool:
+    """Write tables and figures of one experiment and print the table; returns whether any run ended well."""
+    from daguerreotype.cli.screen import make_screen, make_table, say, show_files
+    from daguerreotype.experiments.results import summarize
+    from daguerreotype.experiments.tables import table_cells, write_tables
+
+    summary = summarize(store, name)
+    cells = table_cells(store, name, summary)
+    console = make_screen()
+    console.print()
+    say(console, str(store.plans[name]["title"]), style="bold")
+    columns = [str(column) for column in cells.columns]
+    table = make_table(
+        *columns, right=[column for column in columns if column not in ("problem", "method", "runs")]
+    )
+    for row in cells.to_numpy():
+        table.add_row(*(str(cell) for cell in row))
+    console.print(table)
+    paths = write_tables(store, name, out / name)
+    from daguerreotype.experiments.figures import write_figures
+
+    paths += write_figures(store, name, out / name, figure_format)
+    show_files(console, [str(path) for path in paths])
+    return bool(len(summary)) and bool((summary["runs"] > 0).any())

@@ -1,0 +1,161 @@
+"""On which tables with a known graph are methods compared? Sachs, SynTReN, simulated ones, and files."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from daguerreotype.datasets import load_sachs, load_syntren
+from daguerreotype.graphs import as_dag
+from daguerreotype.simulate import simulate_dag, simulate_data
+
+NETWORKS = 10  # of SynTReN
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table and its graph.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n, d)
+        One row per observation.
+    truth : DataFrame of shape (d, d)
+        1 where the row is a parent of the column.
+    """
+
+    X: pd.DataFrame
+    truth: pd.DataFrame
+
+    @property
+    def edges(self) -> list[list[int]]:
+        """Positions [i, j] of the edges i -> j."""
+        return list_edges(self.truth)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A kind of table; repeat r of an experiment takes the r-th table of the kind.
+
+    Attributes
+    ----------
+    label : str
+        What tables and figures call it.
+    data : {"sachs", "syntren", "simulated", "files"}
+        Where tables come from. Of "sachs" and "files" there is one, whatever the repeat; repeat r of "syntren" is
+        network 1 + r mod 10; a "simulated" one is drawn with seed r.
+    settings : dict
+        Arguments of the source, see `simulated` and `from_files`.
+    varied : dict
+        Those of them that differ among the problems of an experiment, and tags: what figures have on their axes.
+    folder : str
+        Where relative paths start.
+    """
+
+    label: str
+    data: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    varied: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = "."
+
+    @property
+    def one_table(self) -> bool:
+        """Whether all repeats have the same table."""
+        return self.data in ("sachs", "files")
+
+    def load(self, repeat: int, data_home: str | None = None) -> Data:
+        """The table and graph of one repeat."""
+        if self.data == "sachs":
+            sachs = load_sachs()
+            return Data(sachs.X, sachs.adjacency)
+        if self.data == "syntren":
+            network = load_syntren(1 + repeat % NETWORKS, data_home=data_home)
+            return Data(network.X, network.adjacency)
+        if self.data == "simulated":
+            return simulated(repeat, **self.settings)
+        return from_files(Path(self.folder), **self.settings)
+
+    def check(self) -> None:
+        """Refuse settings that the source does not have."""
+        known: dict[str, Callable[..., Any] | None] = {
+            "sachs": None,
+            "syntren": None,
+            "simulated": simulated,
+            "files": from_files,
+        }
+        if self.data not in known:
+            raise ValueError(
+                f"problem {self.label!r} has data {self.data!r}; choose one of {', '.join(map(repr, known))}."
+            )
+        source = known[self.data]
+        parameters = [] if source is None else list(inspect.signature(source).parameters)[1:]
+        unknown = [name for name in self.settings if name not in parameters]
+        if unknown:
+            raise ValueError(
+                f"problem {self.label!r} sets {', '.join(map(repr, unknown))}; {self.data!r} data know "
+                f"{', '.join(map(repr, parameters)) or 'no settings'}."
+            )
+
+
+def simulated(
+    seed: int,
+    d: int = 20,
+    n: int = 1000,
+    graph: str = "SF",
+    edges_per_node: float = 2.0,
+    mechanism: str = "linear",
+    noise: str = "gaussian",
+    weights: Any = ((-2.0, -0.5), (0.5, 2.0)),
+    noise_scale: float = 1.0,
+    standardize: bool = False,
+) -> Data:
+    """Draw a random graph with ``edges_per_node`` d edges, then ``n`` rows of it, both with one seed."""
+    names = [f"x{j}" for j in range(d)]
+    adjacency = simulate_dag(d, edges_per_node * d, graph, random_state=seed)
+    truth = pd.DataFrame(adjacency, index=names, columns=names)
+    drawn = simulate_data(
+        truth,
+        n,
+        mechanism=mechanism,
+        noise=noise,
+        weights=weights,
+        noise_scale=noise_scale,
+        standardize=standardize,
+        random_state=seed,
+    )
+    return Data(pd.DataFrame(drawn.X), truth)
+
+
+def from_files(folder: Path, table: str, truth: str) -> Data:
+    """A CSV table with a header, and its graph: columns cause and effect, or a 0/1 matrix with names around it."""
+    X = pd.read_csv(folder / table)
+    X.columns = [str(name) for name in X.columns]
+    cells = pd.read_csv(folder / truth, dtype=str)
+    if {"cause", "effect"} <= set(cells.columns):
+        graph = nx.DiGraph()
+        graph.add_nodes_from(X.columns)
+        graph.add_edges_from(cells[["cause", "effect"]].itertuples(index=False, name=None))
+        dag = as_dag(graph, f"the graph of {truth}")
+    else:
+        square = cells.set_index(cells.columns[0])
+        dag = as_dag(square.astype(int), f"the graph of {truth}")
+    names = [str(name) for name in dag.names or ()]
+    strange = sorted(set(names) ^ set(X.columns))
+    if strange:
+        raise ValueError(
+            f"{', '.join(strange)}: in only one of {table} and {truth}. Expected the same columns in both; a "
+            "matrix has their names in its first row and its first column."
+        )
+    adjacency = pd.DataFrame(dag.adjacency.astype(np.int64), index=names, columns=names)
+    return Data(X, adjacency.loc[X.columns, X.columns])
+
+
+def list_edges(adjacency: pd.DataFrame) -> list[list[int]]:
+    """Positions [i, j] of the edges i -> j."""
+    pairs: list[list[int]] = np.argwhere(adjacency.to_numpy()).tolist()
+    return pairs

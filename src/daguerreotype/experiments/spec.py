@@ -1,0 +1,223 @@
+"""What is compared with what? A TOML file says it; this reads and checks it before any work."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from daguerreotype.baselines import available
+from daguerreotype.experiments.methods import KNOWN_MEASURES, SOURCES, Method
+from daguerreotype.experiments.problems import Problem
+from daguerreotype.operators.checks import check_positive, check_positive_int
+from daguerreotype.paper import paper_settings
+
+MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")
+FIGURES = {"pareto": (), "curves": ("x",), "graphs": ()}  # kind -> what it must name
+TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "methods", "figures", "quick"}
+OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
+OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit"}
+OF_FIGURE = {"file", "kind", "x", "panels", "measures", "methods", "leave_out", "log_x", "published", "title"}
+OF_QUICK = {"repeats", "time_limit", "leave_out", "vary"}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An experiment.
+
+    Attributes
+    ----------
+    name : str
+        Of the file that it comes from; results go to a folder of this name.
+    title : str
+        What it shows, in a line.
+    problems, methods : tuple
+        All that are compared, with every value of what is varied.
+    repeats : int
+        How many seeds, networks or draws.
+    time_limit : float or None
+        Seconds that one run may take.
+    measures : tuple of str
+        Columns of the table: names of `metrics.evaluate`, seconds, wall_seconds, n_rankings, n_iter.
+    published : str
+        Which published table has numbers for the labels; "" for none.
+    figures : tuple of dict
+        What is drawn.
+    """
+
+    name: str
+    title: str
+    problems: tuple[Problem, ...]
+    methods: tuple[Method, ...]
+    repeats: int = 10
+    time_limit: float | None = 600.0
+    measures: tuple[str, ...] = MEASURES
+    published: str = ""
+    figures: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
+
+    def resized(self, *, repeats: int | None = None, time_limit: float | None = None) -> "Spec":
+        """The same with another number of repeats, or another limit for all methods; None changes nothing."""
+        spec = self if repeats is None else replace(self, repeats=check_positive_int(repeats, "repeats"))
+        if time_limit is None:
+            return spec
+        methods = tuple(replace(method, time_limit=None) for method in spec.methods)
+        return replace(spec, methods=methods, time_limit=check_positive(time_limit, "time_limit"))
+
+    def only(self, words: Sequence[str]) -> "Spec":
+        """The same with the methods alone whose label has one of ``words``; without words, with all."""
+        kept = tuple(each for each in self.methods if not words or any(word in each.label for word in words))
+        if not kept:
+            labels = dict.fromkeys(each.label for each in self.methods)
+            raise ValueError(
+                f"no method of {self.name!r} has {' or '.join(words)} in its label: {', '.join(labels)}."
+            )
+        return replace(self, methods=kept)
+
+
+def shipped() -> list[str]:
+    """Names of the experiments that come with the package."""
+    folder = resources.files("daguerreotype.experiments").joinpath("specs")
+    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml"))
+
+
+def load_spec(name: str, *, quick: bool = False) -> Spec:
+    """The experiment ``name`` of the package, or that of a TOML file.
+
+    Parameters
+    ----------
+    name : str
+        One of `shipped`, or a path that ends in ``.toml``.
+    quick : bool
+        Take the changes of the table ``quick``, which make it a matter of minutes.
+    """
+    if name.endswith(".toml"):
+        path = Path(name)
+        return read_spec(path.read_text(encoding="utf-8"), path.stem, quick=quick, folder=path.parent)
+    if name not in shipped():
+        raise ValueError(
+            f"there is no experiment {name!r}: choose one of {', '.join(shipped())}, or give a file that ends in "
+            ".toml."
+        )
+    source = resources.files("daguerreotype.experiments").joinpath("specs", f"{name}.toml")
+    return read_spec(source.read_text(encoding="utf-8"), name, quick=quick)
+
+
+def read_spec(text: str, name: str, *, quick: bool = False, folder: Path | None = None) -> Spec:
+    """The experiment that the TOML ``text`` describes; see docs/reproduction.md for what it may say."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"experiment {name!r} is not valid TOML: {error}.") from error
+    _known(content, TOP, f"experiment {name!r}")
+    changes = content.pop("quick", {})
+    _known(changes, OF_QUICK, f"[quick] of {name!r}")
+    left_out = set(changes.get("leave_out", []))
+    changes = changes if quick else {}
+    vary = changes.get("vary", {})
+    problems = tuple(p for each in content.get("problems", []) for p in _problems(each, vary, folder))
+    methods = tuple(m for each in content.get("methods", []) for m in _methods(each, vary))
+    strange = sorted(left_out - {each.label for each in problems} - {each.label for each in methods})
+    if strange:
+        raise ValueError(f"[quick] of {name!r} leaves out {strange[0]!r}, which is neither problem nor method.")
+    if quick:
+        problems = tuple(each for each in problems if each.label not in left_out)
+        methods = tuple(each for each in methods if each.label not in left_out)
+    if not problems or not methods:
+        raise ValueError(
+            f"experiment {name!r} has {len(problems)} problems and {len(methods)} methods; give both."
+        )
+    for problem in problems:
+        problem.check()
+    limit = changes.get("time_limit", content.get("time_limit", 600.0))
+    if "time_limit" in changes:
+        methods = tuple(replace(method, time_limit=None) for method in methods)
+    return Spec(
+        name=name,
+        title=content.get("title", name),
+        problems=problems,
+        methods=methods,
+        repeats=check_positive_int(changes.get("repeats", content.get("repeats", 10)), "repeats"),
+        time_limit=check_positive(limit, "time_limit"),
+        measures=_measures(content.get("measures", MEASURES), name),
+        published=content.get("published", ""),
+        figures=tuple(_figure(each, name) for each in content.get("figures", [])),
+    )
+
+
+def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | None) -> Iterator[Problem]:
+    """A problem for every combination of what it varies."""
+    _known(entry, OF_PROBLEM, f"problem {entry.get('label', entry.get('data'))!r}")
+    data = str(entry.get("data", ""))
+    tags, settings = entry.get("tags", {}), entry.get("settings", {})
+    for varied in _combinations(entry.get("vary", {}), vary):
+        label = str(entry.get("label", data)).format(**tags, **varied)
+        yield Problem(label, data, settings | varied, tags | varied, str((folder or Path()).resolve()))
+
+
+def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]:
+    """A method for every combination of what it varies."""
+    _known(entry, OF_METHOD, f"method {entry.get('label')!r}")
+    sources = [source for source in SOURCES if source in entry]
+    if len(sources) != 1 or "label" not in entry:
+        raise ValueError(f"method {entry.get('label')!r} needs a label and one of {', '.join(SOURCES)}.")
+    source, label = sources[0], str(entry["label"])
+    # TOML has no word for None
+    name, settings = entry[source], entry.get("settings", {}) | dict.fromkeys(entry.get("unset", []))
+    if source == "paper":
+        paper_settings(name.get("operator"), name.get("edges"), name.get("training"))
+    elif source == "learner":
+        name, settings = None, name | settings
+    elif source == "baseline" and name not in available():
+        raise ValueError(f"method {label!r}: unknown baseline {name!r}; choose one of {', '.join(available())}.")
+    elif source == "estimator" and ":" not in name:
+        raise ValueError(f"method {label!r}: estimator is {name!r}; expected 'package.module:Class'.")
+    for varied in _combinations(entry.get("vary", {}), vary):
+        limit = entry.get("time_limit")
+        yield Method(
+            label=label.format(**varied),
+            source=source,
+            name=name,
+            settings=settings | varied,
+            varied=varied,
+            group=str(entry.get("group", "")),
+            draws=bool(entry.get("draws", True)),
+            time_limit=None if limit is None else check_positive(limit, "time_limit"),
+        )
+
+
+def _figure(entry: dict[str, Any], name: str) -> dict[str, Any]:
+    """A figure, checked."""
+    _known(entry, OF_FIGURE, f"a figure of {name!r}")
+    if entry.get("kind") not in FIGURES or "file" not in entry:
+        raise ValueError(f"a figure of {name!r} needs a file and a kind out of {', '.join(FIGURES)}; got {entry}.")
+    _measures(entry.get("measures", []), name)
+    for needed in FIGURES[entry["kind"]]:
+        if needed not in entry:
+            raise ValueError(f"figure {entry['file']!r} of {name!r} needs {needed!r}.")
+    return entry
+
+
+def _measures(names: Sequence[str], experiment: str) -> tuple[str, ...]:
+    """Columns of a table, checked."""
+    for name in names:
+        if name not in KNOWN_MEASURES:
+            raise ValueError(
+                f"experiment {experiment!r} measures {name!r}; choose among {', '.join(KNOWN_MEASURES)}."
+            )
+    return tuple(names)
+
+
+def _combinations(vary: Mapping[str, Sequence[Any]], instead: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every combination of values, those of ``instead`` where it has the name."""
+    lists = {name: list(instead.get(name, values)) for name, values in vary.items()}
+    for values in product(*lists.values()):
+        yield dict(zip(lists, values, strict=True))
+
+
+def _known(entry: Mapping[str, Any], allowed: set[str], what: str) -> None:
+    """Refuse names that would be ignored."""
+    unknown = [name for name in entry if name not in allowed]
+    if unknown:
+        raise ValueError(f"{what} has {', '.join(map(repr, unknown))}; it may have {', '.join(sorted(allowed))}.")

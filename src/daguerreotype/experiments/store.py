@@ -1,0 +1,143 @@
+"""How do finished runs outlive whatever happens? In one file that is only appended to, a checksummed line each."""
+
+import logging
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+from daguerreotype.record_lines import decode_line, encode_line
+
+if sys.platform != "win32":  # where one process at a time must do
+    import fcntl
+
+logger = logging.getLogger("daguerreotype")
+
+OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
+
+
+class Store:
+    """Runs by their key, the tables that they were made with, and the plan of each experiment.
+
+    A line counts when it is complete: whenever a process dies, the file holds all before, and what it was writing
+    is skipped. Several processes may append to one store; each sees what others wrote when it reads on, and a
+    claim keeps two from doing the same run at once. A claim ends with its process.
+
+    Parameters
+    ----------
+    path : path
+        The file, made with the first record. Beside it there is a file of the same name and ``.lock``.
+
+    Attributes
+    ----------
+    runs : dict
+        Key of a run to what became of it. Of several records the first that is ``ok`` counts, else the last.
+    problems : dict
+        Digest of the data to column names and true edges.
+    plans : dict
+        Name of an experiment to its last plan.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.problems: dict[str, dict[str, Any]] = {}
+        self.plans: dict[str, dict[str, Any]] = {}
+        self._read = 0  # bytes of complete lines
+        self._claims: IO[bytes] | None = None
+        self._one_at_a_time = threading.RLock()  # threads that look for work read while others write
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what was appended since the last time."""
+        if not self.path.exists():
+            return
+        with self._one_at_a_time, open(self.path, "rb") as file:
+            if self._read == 0:
+                self._check(file.read(9))
+            file.seek(self._read)
+            for line in file.read().split(b"\n")[:-1]:
+                record = decode_line(line)
+                if record is None:
+                    logger.warning("skipped a damaged line of %s, after %d bytes", self.path, self._read)
+                else:
+                    self._take(record)
+                self._read += len(line) + 1
+
+    def append(self, kind: str, record: dict[str, Any]) -> None:
+        """Add a run, a problem or a plan; it is on the disk when this returns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._one_at_a_time, open(self.path, "ab+") as file:
+            if sys.platform != "win32":
+                fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+            line = encode_line({"record": kind} | record)
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # someone died while writing: what they left becomes a line of its own
+                    line = b"\n" + line
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self.refresh()
+
+    def settled(self, key: str, time_limit: float | None, *, retry: bool = False) -> bool:
+        """Whether a run need not be made: it is there, and more time or another try would not help."""
+        run = self.runs.get(key)
+        if run is None or run["status"] == OK:
+            return run is not None
+        if run["status"] == TIMED_OUT:
+            return time_limit is not None and run["time_limit"] >= time_limit
+        return not retry
+
+    def claim(self, key: str) -> bool:
+        """Take a run for this process; False if another process has it."""
+        if sys.platform == "win32":
+            return True
+        with self._one_at_a_time:
+            if self._claims is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._claims = open(self.path.with_name(self.path.name + ".lock"), "wb")  # noqa: SIM115
+        try:
+            # One byte per key, locked but never written; the system frees the locks of a process that dies.
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
+        except OSError:
+            return False
+        return True
+
+    def release(self, key: str) -> None:
+        """Give a claim back."""
+        if sys.platform != "win32" and self._claims is not None:
+            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _byte_of(key))
+
+    def close(self) -> None:
+        """Give all claims back."""
+        if self._claims is not None:
+            self._claims.close()
+            self._claims = None
+
+    def _take(self, record: dict[str, Any]) -> None:
+        """Sort a record in."""
+        kind = record.pop("record", None)
+        if kind == "run":
+            known = self.runs.get(record["key"])
+            if known is None or known["status"] != OK:
+                self.runs[record["key"]] = record
+        elif kind == "problem":
+            self.problems[record["data"]] = record
+        elif kind == "plan":
+            self.plans[record["experiment"]] = record
+
+    def _check(self, beginning: bytes) -> None:
+        """Refuse a file that nobody wrote as a store."""
+        if not re.fullmatch(rb"[0-9a-f]{0,8}|[0-9a-f]{8} ", beginning):
+            raise ValueError(
+                f"{self.path} does not hold runs of experiments. Give another path; a file that does not exist "
+                "yet is made."
+            )
+
+
+def _byte_of(key: str) -> int:
+    """Place of the lock of a key."""
+    return int(key[:15], 16)

@@ -1,0 +1,101 @@
+"""How do results look in a page, in a spreadsheet and in a paper? Markdown, CSV and LaTeX from one summary."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from daguerreotype.experiments.results import collect, plan_of, summarize, varied_names
+from daguerreotype.experiments.store import Store
+
+TITLES = {"shd": "SHD", "sid": "SID", "f1": "F1", "n_edges": "edges", "n_rankings": "rankings", "n_iter": "steps"}
+DIGITS = {"f1": 3, "precision": 3, "recall": 3, "skeleton_f1": 3, "seconds": 2, "wall_seconds": 2}
+ESCAPED = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$"}
+
+
+def title_of(measure: str) -> str:
+    """What a column of a measure is called."""
+    return TITLES.get(measure, measure.replace("_", " "))
+
+
+def write_tables(store: Store, experiment: str, folder: Path) -> list[Path]:
+    """Write table.md, table.tex, table.csv (means) and runs.csv (every run); returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summary = summarize(store, experiment)
+    cells = table_cells(store, experiment, summary)
+    title = str(plan_of(store, experiment)["title"])
+    contents = {
+        "table.md": f"{title}\n\n{to_markdown(cells)}\n",
+        "table.tex": to_latex(cells, title),
+        "table.csv": summary.round(4).to_csv(index=False),
+        "runs.csv": collect(store, experiment).drop(columns=["key"]).round(4).to_csv(index=False),
+    }
+    for name, content in contents.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return [folder / name for name in contents]
+
+
+def table_cells(store: Store, experiment: str, summary: pd.DataFrame) -> pd.DataFrame:
+    """Text of every cell: mean ± standard deviation, the published value in brackets."""
+    plan = plan_of(store, experiment)
+    cells = pd.DataFrame(index=summary.index)
+    if summary.empty:
+        return cells
+    if summary["problem"].nunique() > 1:
+        cells["problem"] = summary["problem"]
+    cells["method"] = summary["method"]
+    for name in varied_names(store, experiment):
+        cells[name] = [_plain(value) for value in summary[name]]
+    for measure in plan["measures"]:
+        published = summary.get(f"{measure}_published", pd.Series(np.nan, index=summary.index))
+        columns = zip(summary[measure], summary[f"{measure}_sd"], published, summary["runs"], strict=True)
+        cells[title_of(measure)] = [_cell(*values, digits=DIGITS.get(measure, 1)) for values in columns]
+    cells["runs"] = [
+        str(good) if not bad else f"{good}; {bad} failed: {reason}"
+        for good, bad, reason in zip(summary["runs"], summary["failed"], summary["reason"], strict=True)
+    ]
+    return cells
+
+
+def to_markdown(cells: pd.DataFrame) -> str:
+    """A table of Markdown."""
+    header = [str(name) for name in cells.columns]
+    lines = [header, ["---"] * len(header), *([str(cell) for cell in row] for row in cells.to_numpy())]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+def to_latex(cells: pd.DataFrame, title: str) -> str:
+    """A table of LaTeX, for the package booktabs."""
+    rows = [" & ".join(_escaped(str(cell)) for cell in row) + r" \\" for row in [cells.columns, *cells.to_numpy()]]
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{_escaped(title)}}}",
+        r"\centering",
+        rf"\begin{{tabular}}{{{'l' * cells.shape[1]}}}",
+        r"\toprule",
+        rows[0],
+        r"\midrule",
+        *rows[1:],
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(mean: float, deviation: float, published: float, runs: int, *, digits: int) -> str:
+    """One cell."""
+    ours = "–" if np.isnan(mean) else f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if runs > 1 else "")
+    return ours if np.isnan(published) else f"{ours} [{published:.{digits}f}]"
+
+
+def _plain(value: object) -> str:
+    """A varied value, blank where a method does not have it."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:g}"
+    return str(value)
+
+
+def _escaped(text: str) -> str:
+    """Text that LaTeX takes as it is."""
+    return "".join(ESCAPED.get(letter, letter) for letter in text).replace("±", r"$\pm$").replace("–", "--")

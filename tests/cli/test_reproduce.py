@@ -1,0 +1,131 @@
+"""The verb reproduce: tables, figures, and going on where it stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from daguerreotype.cli.main import app
+from daguerreotype.cli.reproduce import EXPERIMENTS, duration
+from daguerreotype.experiments import shipped
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "daguerreotype"
+SPEC = """
+title = "Orders by variance, and none"
+[[problems]]
+data = "sachs"
+[[methods]]
+label = "sorted"
+baseline = "sortnregress"
+settings = { standardize = true }
+[[methods]]
+label = "nothing"
+baseline = "empty"
+draws = false
+[[figures]]
+file = "pareto"
+kind = "pareto"
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_all_shipped_experiments_are_offered():
+    assert sorted(EXPERIMENTS) == shipped()
+
+
+def test_an_own_experiment_is_run_shown_and_not_run_again(spec, tmp_path):
+    options = [spec, "--seeds", 2, "--out", tmp_path / "results", "--n-jobs", 2]
+    first = run(*options)
+    assert first.exit_code == 0, first.output
+    assert "Orders by variance, and none" in first.stdout
+    assert "mine: nothing on sachs, repeat 0: SHD 17" in first.stderr
+    assert "left" in first.stderr
+    folder = tmp_path / "results" / "mine"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("pareto.svg", "runs.csv", "table.csv", "table.md", "table.tex")
+    ]
+    assert "| nothing | 17.0 | 53.0 |" in (folder / "table.md").read_text()
+    again = run(*options)
+    assert again.stdout == first.stdout
+    assert "mine: 3 of 3 runs are there already" in again.stderr
+    assert "SHD" not in again.stderr
+    spec.unlink()
+    drawn = run("mine.toml", "--no-run", "--out", tmp_path / "results", "--figure-format", "png", "--quiet")
+    assert drawn.exit_code == 0, drawn.output
+    assert (folder / "pareto.png").read_bytes().startswith(b"\x89PNG")
+    assert drawn.stderr == ""
+
+
+def test_when_every_run_fails_the_table_says_why_and_the_exit_code_too(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text(
+        'repeats = 1\n[[problems]]\ndata = "sachs"\n'
+        '[[methods]]\nlabel = "m"\nbaseline = "npvar"\nsettings = { n_basis = 1 }\n'
+    )
+    failed = run(path, "--out", tmp_path, "--quiet")
+    assert failed.exit_code == 5
+    assert "1 failed: ValueError: n_basis must be at least 4, got 1." in failed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["sax"], 2, "'sax' is no experiment"),
+        (["sachs", "--figure-format", "gif"], 2, "none of svg, png, pdf"),
+        (["missing.toml"], 3, "cannot open missing.toml"),
+        (["sachs", "--no-run", "--out", "nowhere"], 3, "has no runs of 'sachs'; it has those of: none"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(arguments, code, message):
+    refused = run(*arguments)
+    assert refused.exit_code == code
+    assert message in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_ctrl_c_keeps_what_is_done_and_leaves_no_process_behind(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\n"
+        "from sklearn.base import BaseEstimator\n"
+        "class Slow(BaseEstimator):\n"
+        "    def fit(self, X):\n"
+        f"        open({str(tmp_path / 'started')!r}, 'a').close()\n"
+        "        time.sleep(300)\n"
+    )
+    (tmp_path / "slow.toml").write_text(SPEC + '[[methods]]\nlabel = "slow"\nestimator = "slow:Slow"\n')
+    call = [COMMAND, "reproduce", "slow.toml", "--seeds", "1", "--out", str(tmp_path), "-j", "2"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    process = subprocess.Popen(
+        call, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.1)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted; start the same command again to go on" in said
+    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
+    records = [json.loads(line.partition(" ")[2]) for line in lines]
+    assert {each["status"] for each in records if each["record"] == "run"} <= {"ok"}
+
+
+def test_durations_are_told_as_people_do():
+    assert [duration(seconds) for seconds in (0.4, 89, 125, 7200)] == ["0 s", "89 s", "2 min", "2.0 h"]

@@ -1,0 +1,59 @@
+"""Methods whose fate a test chooses; they write a line to a file with every fit."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+
+class Chain(BaseEstimator):
+    """The chain over the columns, from a column that the seed picks."""
+
+    def __init__(self, log="", pause=0.0, setting=0, random_state=0):
+        self.log, self.pause, self.setting, self.random_state = log, pause, setting, random_state
+
+    def fit(self, X):
+        if self.log:
+            with open(self.log, "a") as file:
+                file.write(f"{self.setting} {self.random_state}\n")
+        time.sleep(self.pause)
+        d = X.shape[1]
+        order = np.roll(np.arange(d), self.random_state)
+        adjacency = np.zeros((d, d), dtype=int)
+        adjacency[order[:-1], order[1:]] = 1
+        self.adjacency_matrix_ = pd.DataFrame(adjacency, index=X.columns, columns=X.columns)
+        return self
+
+
+class KillsItsParent(Chain):
+    """A chain that ends the whole experiment in its n-th fit, once."""
+
+    def __init__(self, log="", pause=0.0, setting=0, random_state=0, at=0):
+        super().__init__(log, pause, setting, random_state)
+        self.at = at
+
+    def fit(self, X):
+        super().fit(X)
+        if len(Path(self.log).read_text().splitlines()) == self.at:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+        return self
+
+
+class Crashes(Chain):
+    """A library that takes its process along."""
+
+    def fit(self, X):
+        os.write(2, b"segmentation fault in the library\n")
+        os._exit(7)
+
+
+class Raises(Chain):
+    """A method that gives up."""
+
+    def fit(self, X):
+        raise np.linalg.LinAlgError("matrix\nis singular")

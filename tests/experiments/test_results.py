@@ -1,0 +1,179 @@
+"""Are tables, figures and the time that is left made of what the store has, and of nothing else?"""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from daguerreotype.experiments import Store, collect, make_plan, read_spec, summarize
+from daguerreotype.experiments.clock import Clock
+from daguerreotype.experiments.figures import write_figures
+from daguerreotype.experiments.results import load_published, pareto_front
+from daguerreotype.experiments.tables import table_cells, to_latex, write_tables
+
+TEXT = """
+title = "100 % of a & b"
+repeats = 3
+published = "sachs"
+measures = ["shd", "sid", "f1", "seconds", "n_rankings"]
+[[problems]]
+data = "simulated"
+label = "d = {d}"
+settings = { n = 20, edges_per_node = 1.0 }
+vary = { d = [4, 5] }
+[[methods]]
+label = "CAM"
+baseline = "cam"
+[[methods]]
+label = "mine"
+learner = { edges = "bic" }
+vary = { k = [2, 10] }
+[[figures]]
+file = "curves"
+kind = "curves"
+x = "k"
+panels = "d"
+log_x = true
+[[figures]]
+file = "pareto"
+kind = "pareto"
+published = true
+[[figures]]
+file = "graphs"
+kind = "graphs"
+"""
+
+
+@pytest.fixture
+def filled(store):
+    """A store with made-up outcomes: the third repeat of CAM failed, the last run is still missing."""
+    runs = make_plan(read_spec(TEXT, "mine"), store=store)
+    for number, run in enumerate(runs[:-1]):
+        record = {"key": run.key, "data": run.data, "time_limit": 9.0, "configuration": {}, "version": "0"}
+        if run.method.label == "CAM" and run.repeat == 2:
+            outcome = {"status": "failed", "reason": "no | reason"}
+        else:
+            outcome = {
+                "status": "ok",
+                "shd": number,
+                "sid": 2.5 * number,
+                "f1": 0.5,
+                "seconds": 0.1,
+                "edges": [[0, 1]],
+            }
+            outcome |= {"wall_seconds": 1.0 + number} | ({"n_rankings": 7} if run.method.label == "mine" else {})
+        store.append("run", record | outcome)
+    return store, runs
+
+
+def test_every_settled_run_is_a_row(filled):
+    store, runs = filled
+    frame = collect(store, "mine")
+    assert frame["key"].tolist() == [run.key for run in runs[:-1]]
+    assert frame.loc[frame["method"] == "mine", "k"].isin([2, 10]).all()
+    assert frame.loc[frame["method"] == "CAM", "k"].isna().all()
+    assert frame["status"].eq("failed").sum() == 2
+
+
+def test_a_summary_has_means_deviations_failures_and_published_values(filled):
+    store, _ = filled
+    summary, frame = summarize(store, "mine"), collect(store, "mine")
+    assert len(summary) == 2 * 3
+    for row in summary.itertuples():
+        same = frame[(frame["problem"] == row.problem) & (frame["method"] == row.method)]
+        same = same[same["k"].isna()] if np.isnan(row.k) else same[same["k"] == row.k]
+        numbers = same.loc[same["status"] == "ok", "shd"].to_numpy(float)
+        assert (row.shd, row.shd_sd) == (numbers.mean(), numbers.std())
+        assert (row.runs, row.failed) == (len(numbers), len(same) - len(numbers))
+    of_cam = summary[summary["method"] == "CAM"].iloc[0]
+    assert of_cam["shd_published"] == 30.0
+    assert of_cam["reason"] == "no | reason"
+    assert np.isnan(of_cam["n_rankings"])
+    assert summary.loc[summary["method"] == "mine", "shd_published"].isna().all()
+
+
+def test_tables_are_written_in_three_languages(filled, tmp_path):
+    store, _ = filled
+    paths = write_tables(store, "mine", tmp_path / "out")
+    assert [path.name for path in paths] == ["table.md", "table.tex", "table.csv", "runs.csv"]
+    page, latex = paths[0].read_text(), paths[1].read_text()
+    lines = page.splitlines()
+    assert lines[0] == "100 % of a & b"
+    assert lines[2] == "| problem | method | d | k | SHD | SID | F1 | seconds | n rankings | runs |".replace(
+        "n rankings", "rankings"
+    )
+    assert {line.count("|") for line in lines[2:]} == {11}
+    # runs 0 and 6 of CAM at d = 4
+    assert "| d = 4 | CAM | 4 |  | 3.0 ± 3.0 [30.0] | 7.5 ± 7.5 [47.0] | 0.500 ± 0.000 [0.280] |" in page
+    assert "2; 1 failed: no / reason" in page
+    assert r"\caption{100 \% of a \& b}" in latex
+    assert r"3.0 $\pm$ 3.0 [30.0]" in latex
+    assert latex.count(r"\\") == 7
+    assert len(pd.read_csv(paths[2])) == 6
+    assert len(pd.read_csv(paths[3])) == 17
+
+
+def test_latex_escapes_what_it_would_trip_over():
+    cells = pd.DataFrame({"a_b": ["50 % & more", r"\x #1 $"]})
+    text = to_latex(cells, "t")
+    assert r"a\_b \\" in text
+    assert r"50 \% \& more \\" in text
+    assert r"\textbackslash{}x \#1 \$ \\" in text
+
+
+def test_figures_are_drawn_from_the_store_alone_and_the_same_each_time(filled, tmp_path):
+    store, _ = filled
+    paths = write_figures(Store(store.path), "mine", tmp_path)
+    assert [path.name for path in paths] == ["curves.svg", "pareto.svg", "graphs.svg"]
+    before = [path.read_bytes() for path in paths]
+    words = ["".join(ElementTree.fromstring(content).itertext()) for content in before]
+    assert all(word in words[0] for word in ("SHD", "SID", "rankings", "d = 4", "d = 5", "CAM", "mine"))
+    assert all(word in words[1] for word in ("1  CAM", "2  mine", "published"))
+    assert "CAM: SHD 0, SID 0" in words[2]
+    assert [path.read_bytes() for path in write_figures(store, "mine", tmp_path)] == before
+
+
+def test_without_a_run_that_ended_well_there_are_tables_but_no_figures(store, tmp_path):
+    make_plan(read_spec(TEXT, "mine"), store=store)
+    assert write_figures(store, "mine", tmp_path) == []
+    assert table_cells(store, "mine", summarize(store, "mine")).empty
+    assert len(write_tables(store, "mine", tmp_path)) == 4
+
+
+def test_an_experiment_that_never_ran_is_refused_with_those_that_did(filled):
+    store, _ = filled
+    with pytest.raises(ValueError, match="has no runs of 'yours'; it has those of: mine"):
+        collect(store, "yours")
+    with pytest.raises(ValueError, match="there is no published table 'asia': give 'sachs' or 'syntren'"):
+        load_published("asia")
+
+
+@given(arrays(float, st.tuples(st.integers(1, 12), st.just(2)), elements=st.integers(0, 4).map(float)))
+def test_the_front_has_exactly_the_points_that_no_other_beats(points):
+    front = pareto_front(points)
+    for (i, a), inside in zip(enumerate(points), front, strict=True):
+        beaten = any(
+            b[0] <= a[0] and b[1] <= a[1] and tuple(b) != tuple(a) for j, b in enumerate(points) if j != i
+        )
+        assert inside == (not beaten)
+
+
+def test_the_time_that_is_left_is_that_of_runs_of_the_same_kind(filled):
+    _, runs = filled
+    clock = Clock(runs, n_jobs=2)
+    assert clock.left() is None
+    cam = [run for run in runs if run.method.label == "CAM" and run.problem.label == "d = 4"]
+    clock.count(cam[0], {"status": "ok", "wall_seconds": 4.0})
+    assert clock.left() == pytest.approx((clock.total - 1) * 4.0 / 2)  # all that is known
+    mine = next(run for run in runs if run.method.label == "mine")
+    clock.count(mine, {"status": "timed out", "time_limit": 10.0})
+    n_mine = sum(run.method.label == "mine" for run in runs)
+    assert clock.left() == pytest.approx(((n_mine - 1) * 10.0 + (len(runs) - n_mine - 1) * 4.0) / 2)
+    assert (clock.settled, clock.failed) == (2, 1)
+    for run in runs:
+        clock.count(run, {"status": "ok", "wall_seconds": 1.0})
+    assert clock.left() == 0.0

@@ -1,0 +1,200 @@
+"""Is every run made once, whatever becomes of it, of its process and of ours?"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from daguerreotype.experiments import Store, make_plan, read_spec, run_all
+from daguerreotype.experiments.run import _over_machines
+from daguerreotype.experiments.worker import Worker
+from daguerreotype.metrics import shd, sid
+from daguerreotype.model import Daguerreotype
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from daguerreotype.experiments import Store, make_plan, read_spec, run_all
+store = Store(sys.argv[1])
+run_all(make_plan(read_spec(Path(sys.argv[2]).read_text(), "chains"), store=store), store, n_jobs=1)
+"""
+
+
+def script(store, text, tmp_path):
+    """A process that makes all runs of a spec."""
+    (tmp_path / "spec.toml").write_text(text)
+    call = [sys.executable, "-c", SCRIPT, str(store.path), str(tmp_path / "spec.toml")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(call, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def records(store):
+    """Runs as the file has them, each line one."""
+    return [line for line in store.path.read_bytes().splitlines() if b'"record":"run"' in line]
+
+
+def test_outcomes_are_those_of_plain_fits(store, planned):
+    runs = planned(
+        """
+        repeats = 2
+        [[problems]]
+        data = "simulated"
+        settings = { d = 5, n = 100 }
+        [[methods]]
+        label = "paper"
+        paper = { operator = "sparsemax", edges = "lars", training = "bilevel" }
+        [[methods]]
+        label = "true order"
+        learner = { operator = "fixed", init = "true order", edges = "lars", transform = "none" }
+        [[methods]]
+        label = "sorted"
+        baseline = "sortnregress"
+        """
+    )
+    run_all(runs, store, n_jobs=2)
+    assert {store.runs[run.key]["status"] for run in runs} == {"ok"}
+    for run in runs:
+        data, outcome = run.problem.load(run.repeat), store.runs[run.key]
+        found = run.method.make(run.repeat, data.truth).fit(data.X).adjacency_matrix_
+        assert outcome["edges"] == np.argwhere(found.to_numpy()).tolist()
+        assert (outcome["shd"], outcome["sid"]) == (shd(data.truth, found), sid(data.truth, found))
+        assert outcome["seconds"] >= 0
+    of_paper = store.runs[runs[0].key]
+    fitted = Daguerreotype.paper("sparsemax").fit(runs[0].problem.load(0).X)
+    assert (of_paper["n_rankings"], of_paper["n_iter"]) == (len(fitted.order_distribution_.probs), fitted.n_iter_)
+
+
+def test_failures_crashes_and_time_outs_are_rows_and_the_others_go_on(store, planned, spec_text, written):
+    text = spec_text(
+        written("Raises"),
+        written("Crashes"),
+        written("Chain", "slow", pause=60.0),
+        written("Chain"),
+        '[[methods]]\nlabel = "missing"\nestimator = "no_such_module:Learner"\n',
+        repeats=1,
+        time_limit=0.5,
+    )
+    runs = planned(text)
+    seen = []
+    run_all(runs, store, tell=lambda run, outcome: seen.append((run.method.label, outcome["status"])))
+    by_label = {run.method.label: store.runs[run.key] for run in runs}
+    assert by_label["Chain"]["status"] == "ok"
+    assert by_label["Raises"]["reason"] == "LinAlgError: matrix is singular"
+    assert by_label["Crashes"]["reason"] == "its process ended with code 7: segmentation fault in the library"
+    assert by_label["slow"]["status"] == "timed out"
+    assert by_label["slow"]["reason"] == "did not finish within 0.5 s"
+    assert by_label["missing"]["reason"] == "ModuleNotFoundError: No module named 'no_such_module'"
+    assert sorted(seen) == sorted((label, run["status"]) for label, run in by_label.items())
+    run_all(runs, store)
+    assert len(records(store)) == 5  # none again
+    run_all([run for run in runs if run.method.label == "Raises"], store, retry=True)
+    assert len(records(store)) == 6
+
+
+def test_a_killed_experiment_loses_nothing_that_had_finished_and_repeats_nothing(
+    store, planned, spec_text, written, log, tmp_path
+):
+    text = spec_text(written("KillsItsParent", log=str(log), at=4), repeats=3, sizes=(4, 5))
+    first = script(store, text, tmp_path)
+    first.communicate()
+    assert first.returncode == -signal.SIGKILL
+    assert len(records(store)) == 3
+    again = Store(store.path)
+    run_all(make_plan(read_spec(text, "chains"), store=again), again)
+    assert len(records(store)) == 6
+    assert len(again.runs) == 6
+    assert {run["status"] for run in again.runs.values()} == {"ok"}
+    assert len(log.read_text().splitlines()) == 6 + 1  # the one that was cut off, twice
+
+
+def test_two_processes_on_one_store_share_the_runs(store, spec_text, written, log, tmp_path):
+    text = spec_text(written("Chain", log=str(log), pause=0.4), repeats=8)
+    both = [script(store, text, tmp_path) for _ in range(2)]
+    for each in both:
+        _, trouble = each.communicate()
+        assert each.returncode == 0, trouble
+    assert len(records(store)) == 8
+    assert sorted(log.read_text().splitlines()) == [f"0 {repeat}" for repeat in range(8)]
+
+
+def test_runs_of_a_process_that_gives_up_are_taken_over(store, planned, spec_text, written, log):
+    runs = planned(spec_text(written("Chain", log=str(log)), repeats=2))
+    code = "import sys; from daguerreotype.experiments.store import Store; s = Store(sys.argv[1]);"
+    code += "print(all(map(s.claim, sys.argv[2:])), flush=True); sys.stdin.read()"
+    call = [sys.executable, "-c", code, str(store.path), runs[0].key]
+    other = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline().strip() == "True"
+
+    def give_up(run, outcome):
+        if run is runs[1]:
+            threading.Timer(1.0, other.kill).start()
+
+    run_all(runs, store, tell=give_up)
+    other.wait()
+    assert log.read_text().splitlines() == ["0 1", "0 0"]
+    other.stdin.close()
+    other.stdout.close()
+
+
+def test_a_child_ends_with_its_parent(spec_text, written, log, store, tmp_path):
+    text = spec_text(written("Chain", log=str(log), pause=120.0), repeats=1, time_limit=600)
+    parent = script(store, text, tmp_path)
+    while not log.read_text():
+        assert parent.poll() is None
+        time.sleep(0.1)
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent.pid)], capture_output=True, text=True)
+    (child,) = map(int, children.stdout.split())
+    parent.kill()
+    parent.communicate()
+    for _ in range(100):
+        alive = subprocess.run(["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True).stdout
+        if not alive or "Z" in alive:
+            return
+        time.sleep(0.1)
+    pytest.fail("the child outlived its parent")
+
+
+def test_a_worker_serves_on_after_a_time_out(planned, spec_text, written):
+    text = spec_text(written("Chain", "slow", pause=60.0), written("Chain"), repeats=1)
+    slow, quick = planned(text)
+    worker, data = Worker(), slow.problem.load(0)
+    assert worker.run(slow.method, data, 0, 0.3)["status"] == "timed out"
+    assert worker.run(quick.method, data, 0, 60.0)["status"] == "ok"
+    worker.close()
+    worker.close()
+
+
+# ---------------------------------------------------------------------- other machines
+
+
+def test_a_dask_cluster_makes_all_runs_though_a_worker_is_killed_halfway(store, planned, spec_text, written, log):
+    distributed = pytest.importorskip("distributed")
+    runs = planned(spec_text(written("Chain", log=str(log), pause=0.3), repeats=8))
+    seen = []
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+
+        def kill_one(run, outcome):
+            seen.append(run.key)
+            if len(seen) == 3:
+                with distributed.Client(cluster.scheduler_address) as client:
+                    pids = client.run(os.getpid)
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+
+        run_all(runs, store, scheduler=cluster.scheduler_address, tell=kill_one)
+    assert sorted(seen) == sorted(run.key for run in runs)
+    assert len(records(store)) == 8
+    assert {run["status"] for run in store.runs.values()} == {"ok"}
+    assert set(log.read_text().splitlines()) == {f"0 {repeat}" for repeat in range(8)}
+
+
+def test_without_dask_the_scheduler_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"pip install \"daguerreotype\[distributed\]\""):
+        next(_over_machines(iter([]), "tcp://nowhere:1"))
