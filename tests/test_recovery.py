@@ -87,3 +87,19 @@ def test_a_nonlinear_additive_pair_is_found_in_its_direction(curve, swapped):
 def test_independent_columns_have_no_edges():
     X = np.random.default_rng(3).normal(size=(500, 5))
     assert Daguerreotype(penalty=2.0).fit(X).adjacency_matrix_.sum() == 0
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gumbel", "uniform"])
+def test_noise_that_a_wrong_order_hides_is_noticed(noise):
+    """To a Gaussian criterion both directions of a chain are the same, and mixed noise looks Gaussian."""
+    for seed in range(6):
+        X, adjacency = planted("chain", noise, n=600, seed=seed)
+        model = Daguerreotype(transform="none").fit(X)
+        assert model.criterion_ == "entropy"
+        np.testing.assert_array_equal(model.adjacency_matrix_, adjacency)
+
+
+def test_gaussian_noise_is_taken_for_what_it_is():
+    for seed in range(6):
+        X, _ = planted("chain", "normal", n=150, seed=seed)
+        assert Daguerreotype(transform="none").fit(X).criterion_ == "bic"

@@ -21,7 +21,23 @@ _HOME = {
     "KnowledgeError": "daguerreotype.knowledge",
     "OrderDistribution": "daguerreotype.operators",
 }
-_SUBPACKAGES = ("datasets", "edges", "graphs", "metrics", "operators", "simulate", "training")
+_SUBPACKAGES = (
+    "baselines",
+    "bootstrap",
+    "datasets",
+    "edges",
+    "experiments",
+    "graphs",
+    "knowledge",
+    "metrics",
+    "moments",
+    "operators",
+    "plotting",
+    "report",
+    "simulate",
+    "training",
+    "tune",
+)
 
 __all__ = ["Daguerreotype", "Knowledge", "KnowledgeError", "OrderDistribution", "__version__"]
 

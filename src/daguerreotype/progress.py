@@ -19,14 +19,17 @@ class ProgressBar:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
+            from rich.table import Column
 
             self._bar = Bar(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[seen]}"),
                 TimeElapsedColumn(),
+                TextColumn("{task.fields[seen]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
                 console=Console(stderr=True),
+                transient=True,
+                expand=True,
             )
             self._bar.start()
         return self
@@ -48,3 +51,11 @@ class ProgressBar:
             f"{progress.hit_rate:.1%} cache hits"
         )
         self._bar.update(self._tasks[name], advance=1, seen=seen)
+
+    def rows(self, count: int) -> None:
+        """Take in that ``count`` more rows were read."""
+        if self._bar is None:
+            return
+        if "rows" not in self._tasks:
+            self._tasks["rows"] = self._bar.add_task("rows read", total=None, seen="")
+        self._bar.update(self._tasks["rows"], advance=count)

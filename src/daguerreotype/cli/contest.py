@@ -115,7 +115,7 @@ class OurLearner:
         start = time.perf_counter()
         model = Daguerreotype(edges=self.edges, random_state=self.seed).fit(table)
         seconds = time.perf_counter() - start
-        if model._fitted.learned.interrupted:
+        if model.interrupted_:
             raise KeyboardInterrupt
         likelihood = model.score(self.held_out) if len(self.held_out) else None
         return (model.adjacency_matrix_, list(model.causal_order_), likelihood), seconds

@@ -155,7 +155,7 @@ def fit(
             tell.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
         seconds = time.perf_counter() - start
         resampled = None
-        interrupted = model._fitted.learned.interrupted
+        interrupted = model.interrupted_
         if bootstrap and not interrupted:
             with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", tell):
                 given = {"interventions": task.interventions}
