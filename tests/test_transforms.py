@@ -28,7 +28,7 @@ def test_the_jacobian_is_the_derivative_of_the_transform(name):
     values = skewed()
     transform, step = fitted_transform(name, values), 1e-6
     slopes = (transform.apply(values + step) - transform.apply(values - step)) / (2 * step)
-    np.testing.assert_allclose(transform.log_jacobian(values), np.log(slopes).sum(axis=1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(transform.log_slopes(values), np.log(slopes), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +60,7 @@ def test_log_of_unseen_values_below_all_that_were_seen_is_finite():
     transform = fitted_transform("log", skewed())
     unseen = skewed().min(axis=0, keepdims=True) - 100.0
     assert np.isfinite(transform.apply(unseen)).all()
-    assert np.isfinite(transform.log_jacobian(unseen)).all()
+    assert np.isfinite(transform.log_slopes(unseen)).all()
 
 
 def test_yeo_johnson_finds_the_powers_of_scikit_learn():

@@ -70,18 +70,28 @@ def check_size(values: FloatArray) -> None:
 
 def check_columns(values: FloatArray, names: Sequence[str]) -> None:
     """Refuse columns that are constant, copies of each other, or determined exactly by others."""
-    n, d = values.shape
-    spread = np.ptp(values, axis=0)
-    constant = [names[int(j)] for j in np.flatnonzero(spread <= 1e-14 * np.abs(values).max(axis=0))]
+    check_spread(values.min(axis=0), values.max(axis=0), names)
+    centred = values - values.mean(axis=0)
+    check_covariance(centred.T @ centred / len(values), len(values), names)
+
+
+def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> None:
+    """Refuse columns whose least (d,) and largest values (d,) are the same."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    constant = [names[int(j)] for j in np.flatnonzero(high - low <= 1e-14 * largest)]
     if constant:
         it = "it" if len(constant) == 1 else "them"
         raise ValueError(
             f"column{_s(constant)} {_listed(constant)} {'is' if len(constant) == 1 else 'are'} constant: "
             f"nothing can be learned about {it}. Drop {it}."
         )
-    centred = values - values.mean(axis=0)
-    centred /= np.sqrt(np.mean(centred**2, axis=0))
-    correlation = centred.T @ centred / n
+
+
+def check_covariance(covariance: FloatArray, n: int, names: Sequence[str]) -> None:
+    """Refuse columns that are copies of each other or, in n > d rows, determined exactly by others."""
+    d = len(names)
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / (scale[:, None] * scale)
     np.fill_diagonal(correlation, 0.0)
     first, second = divmod(int(np.argmax(np.abs(correlation))), d)
     if 1.0 - abs(correlation[first, second]) < CORRELATED:
@@ -91,19 +101,19 @@ def check_columns(values: FloatArray, names: Sequence[str]) -> None:
             "their places in a graph apart. Keep one of them."
         )
     if n > d:
-        _check_collinear(centred, correlation + np.eye(d), names)
+        _check_collinear(correlation + np.eye(d), names)
 
 
-def _check_collinear(scaled: FloatArray, correlation: FloatArray, names: Sequence[str]) -> None:
+def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
     """Refuse a column that the others determine exactly, and name those that take part."""
     eigenvalues, vectors = np.linalg.eigh(correlation)
     if eigenvalues[0] > SPANNED:
         return
     target = int(np.argmax(np.abs(vectors[:, 0])))
     others = np.delete(np.arange(len(names)), target)
-    weights, *_ = np.linalg.lstsq(scaled[:, others], scaled[:, target], rcond=1e-10)
-    left = np.mean((scaled[:, target] - scaled[:, others] @ weights) ** 2)
-    if left < SPANNED:
+    inner, cross = correlation[np.ix_(others, others)], correlation[others, target]
+    weights, *_ = np.linalg.lstsq(inner, cross, rcond=1e-12)
+    if 1.0 - cross @ weights < SPANNED:
         part = others[np.abs(weights) > 1e-6]
         raise ValueError(
             f"column {names[target]!r} is an exact linear combination of {_listed([names[j] for j in part])}: "

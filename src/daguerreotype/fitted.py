@@ -7,16 +7,18 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasCurves, HasPredictions, Table
+from daguerreotype.moments import Moments
 from daguerreotype.progress import ProgressBar
 from daguerreotype.training.bilevel import Operator
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.learn import Learned, Progress, Schedule, learn, order_to_theta
 from daguerreotype.training.losses import Loss
-from daguerreotype.transforms import Transform, fit_transforms
+from daguerreotype.transforms import Transform, centre_and_scale, fit_transforms
 
-NON_GAUSSIAN = 0.03  # nats that residuals lack of a Gaussian's entropy, from which they are clearly not Gaussian
+# Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
+NON_GAUSSIAN, DOUBTFUL = 0.03, 0.005
 
 
 @dataclass(frozen=True)
@@ -57,19 +59,19 @@ class Fitted:
         scaled = (self.transform.apply(rows) - self.centre) / self.scale
         return models.curve(effect, self.learned.fits[effect], cause, scaled[:, cause])
 
-    def score(self, values: FloatArray) -> float:
-        """Mean log-likelihood per row of unseen values (m, d), columns as in training."""
+    def score(self, values: FloatArray, excluded: BoolArray | None = None) -> float:
+        """Mean log-likelihood per row of unseen values (m, d), columns as in training, but for excluded values."""
         models = self.learned.models
         if not isinstance(models, HasPredictions):
             raise TypeError(
                 f"{type(models).__name__} cannot predict unseen rows: give it a method predict(node, fit, values)."
             )
         scaled = (self.transform.apply(values) - self.centre) / self.scale
-        density = self.transform.log_jacobian(values) - np.log(self.scale).sum()
+        density = self.transform.log_slopes(values) - np.log(self.scale)  # (m, d)
         for node, fit in enumerate(self.learned.fits):
             residual = scaled[:, node] - models.predict(node, fit, scaled)
-            density = density - 0.5 * (np.log(2 * np.pi * fit.variance) + residual**2 / fit.variance)
-        return float(np.mean(density))
+            density[:, node] -= 0.5 * (np.log(2 * np.pi * fit.variance) + residual**2 / fit.variance)
+        return _mean_sum(density, excluded)
 
 
 def learn_scales(
@@ -80,24 +82,30 @@ def learn_scales(
     parts: Parts,
     bar: ProgressBar,
     n_jobs: int | None,
+    excluded: BoolArray | None = None,
 ) -> list[Fitted]:
-    """One fit per candidate scale: a single one, or all for "auto"."""
+    """One fit per candidate scale: a single one, or all for "auto".
+
+    Values that are ``excluded`` (n, d), because they were set from outside, say nothing about their column's
+    scale or causes.
+    """
 
     def learn_one(candidate: Transform) -> Fitted:
-        table, centre, scale = _to_table(candidate.apply(values), names, parts.standardize)
+        table, centre, scale = _to_table(candidate.apply(values), names, parts.standardize, excluded)
 
         def told(step: Progress) -> None:
             bar.update(candidate.name, step)
 
-        learned = _learn(table, parts, start, told, _file_of(parts.resume, candidate, len(candidates)))
+        learned = learn_table(table, parts, start, told, _file_of(parts.resume, candidate, len(candidates)))
         other = parts.non_gaussian_loss
         trained = parts.operator is not None and not learned.interrupted
-        gaussian = other is None or not trained or learned.negentropy() < NON_GAUSSIAN
+        shape = learned.negentropy() if other is not None and trained else 0.0
+        gaussian = shape < DOUBTFUL
         if not gaussian and other is not None:
             # From the order found so far, which is near: without restarts.
             schedule = replace(parts.schedule, n_restarts=0)
             theta = order_to_theta(learned.order, schedule.tau(0))
-            learned = learn(
+            found = learn(
                 table,
                 parts.estimator,
                 other,
@@ -108,13 +116,16 @@ def learn_scales(
                 learned.models,
                 constraints=parts.constraints,
             )
+            # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
+            gaussian = max(shape, found.negentropy()) < NON_GAUSSIAN
+            learned = learned if gaussian else found
         # Likelihood of the rows as they came: of the table's, times both changes of scale.
-        jacobian = float(np.mean(candidate.log_jacobian(values))) - float(np.log(scale).sum())
+        jacobian = _mean_sum(candidate.log_slopes(values) - np.log(scale), excluded)
         price = 0.5 * np.log(table.n_rows) / table.n_rows * candidate.n_parameters
         likelihood = learned.log_likelihood() + jacobian - price
         return Fitted(candidate, np.median(values, axis=0), table, centre, scale, learned, gaussian, likelihood)
 
-    candidates = fit_transforms(transform, values)
+    candidates = fit_transforms(transform, values, excluded)
     if n_jobs in (None, 1):
         fits = []
         for candidate in candidates:
@@ -127,7 +138,7 @@ def learn_scales(
     )
 
 
-def _learn(
+def learn_table(
     table: Table,
     parts: Parts,
     start: FloatArray,
@@ -170,32 +181,57 @@ def _file_of(resume: Path | None, transform: Transform, n_candidates: int) -> Pa
     return resume.with_name(f"{resume.name}.{transform.name}")
 
 
-def canonical_columns(values: FloatArray) -> IntArray:
+def canonical_columns(covariance: FloatArray, skewness: FloatArray) -> IntArray:
     """Columns in an order that neither renumbering them nor shuffling the rows changes.
 
-    By how strongly they correlate with all others; two columns alone always tie, and a mixed third moment tells
+    By how strongly they correlate with all others; two columns alone always tie, and their skewness tells
     them apart.
     """
-    standard = (values - values.mean(axis=0)) / values.std(axis=0)
-    strength = np.abs(standard.T @ standard).sum(axis=0) / len(values)
-    third = np.mean(standard**2 * standard.sum(axis=1, keepdims=True), axis=0)
-    return np.lexsort([third, strength.round(9)])  # the same sum in another sequence differs in its last digits
+    scale = np.sqrt(np.diag(covariance))
+    strength = np.abs(covariance / (scale[:, None] * scale)).sum(axis=0)
+    # The same sum in another sequence differs in its last digits.
+    order: IntArray = np.lexsort([skewness.round(9), strength.round(9)])
+    return order
 
 
-def canonical_rows(values: FloatArray) -> IntArray:
+def canonical_rows(values: FloatArray, excluded: BoolArray | None = None) -> IntArray:
     """Rows in an order that shuffling them does not change: rounding must not break ties among orders.
 
     Sorted, then mixed by a fixed permutation: an estimator that splits rows as they come must not get sorted ones.
     """
     rows = np.argsort(values[:, 0], kind="stable")
     if np.any(np.diff(values[rows, 0]) == 0):
-        rows = np.lexsort(values.T[::-1])
+        keys = values.T[::-1]
+        rows = np.lexsort(keys if excluded is None else np.concatenate([excluded.T, keys]))
     mixed: IntArray = rows[np.random.default_rng(0).permutation(rows.size)]
     return mixed
 
 
-def _to_table(values: FloatArray, names: Sequence[str], standardize: bool) -> tuple[Table, FloatArray, FloatArray]:
+def _to_table(
+    values: FloatArray, names: Sequence[str], standardize: bool, excluded: BoolArray | None
+) -> tuple[Table, FloatArray, FloatArray]:
     """Centred (and scaled) columns, with the centre and scale that were taken out."""
-    centre = values.mean(axis=0)
-    scale = values.std(axis=0) if standardize else np.ones(values.shape[1])
-    return Table(np.ascontiguousarray((values - centre) / scale), tuple(names)), centre, scale
+    moments = None
+    if excluded is None:
+        seen = Moments().update(values)
+        centre, scale, moments = scale_moments(seen.mean, seen.covariance, standardize)
+    else:
+        centre, scale = centre_and_scale(values, excluded)
+        if not standardize:
+            scale = np.ones(values.shape[1])
+    scaled = np.ascontiguousarray((values - centre) / scale)
+    return Table(scaled, tuple(names), moments, excluded), centre, scale
+
+
+def scale_moments(
+    mean: FloatArray, covariance: FloatArray, standardize: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Centre (d,) and scale (d,) of a table's columns, and its second moments (d, d) without them."""
+    scale = np.sqrt(np.diag(covariance)) if standardize else np.ones(mean.size)
+    return mean, scale, covariance / (scale[:, None] * scale)
+
+
+def _mean_sum(density: FloatArray, excluded: BoolArray | None) -> float:
+    """Mean over rows of the sum over columns (m, d), but for excluded values."""
+    counted = density if excluded is None else np.where(excluded, 0.0, density)
+    return float(np.mean(counted.sum(axis=1)))

@@ -3,6 +3,8 @@
 import logging
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -14,18 +16,23 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
-from daguerreotype.edges import make_estimator
+from daguerreotype.edges import GamEdges, make_estimator
 from daguerreotype.edges.gradient import GradientEdges
-from daguerreotype.fitted import Parts, canonical_columns, canonical_rows, learn_scales
+from daguerreotype.fitted import Fitted, Parts, canonical_columns, canonical_rows, learn_scales
+from daguerreotype.interventions import check_counted, count_set, read_interventions
 from daguerreotype.knowledge import Knowledge
+from daguerreotype.moments import Moments
+from daguerreotype.moments.sources import read_source
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence import Saved, load_learner, save_learner
 from daguerreotype.progress import ProgressBar
 from daguerreotype.settings import check_saved
+from daguerreotype.streamable import check_given, check_moments, check_streamable
+from daguerreotype.streamed import Summary, summarise
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.learn import Schedule
 from daguerreotype.training.losses import make_loss
@@ -47,10 +54,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    operator : {"sparsemax", "sparsemap", "fixed", "random"} or callable
+    operator : {"sparsemax", "sparsemap", "sparsemap-peel", "fixed", "random"} or callable
         From scores to orderings. "sparsemax" spreads mass over the ``k`` best orders, "sparsemap" over orders
-        whose mean is the projection of theta. "fixed" keeps the order given as ``init``, "random" draws one.
-        A callable takes (theta, tau) and returns an OrderDistribution.
+        whose mean is the projection of theta; "sparsemap-peel" finds other orders of the same mean that share
+        most of their local fits: for edges that are slow to fit. "fixed" keeps the order given as ``init``,
+        "random" draws one. A callable takes (theta, tau) and returns an OrderDistribution.
     edges : {"gam", "bic", "lars", "lasso", "linear", "mlp"}, regressor, or EdgeEstimator
         From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
         included. "bic": linear, the fastest for many columns. "lars": the paper's. "linear", "mlp": L0
@@ -128,10 +136,14 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         The change of scale that was used.
     criterion_ : str or callable
         The loss that was used.
+    interventions_ : dict
+        In how many rows each column was set from outside; only columns that were.
     history_ : FitHistory
         What training saw.
     n_iter_ : int
         Number of training steps.
+    interrupted_ : bool
+        Whether Ctrl-C ended training; the best order until then was kept.
     n_features_in_, feature_names_in_
         Number and names of the columns.
 
@@ -149,7 +161,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        operator: Literal["sparsemax", "sparsemap", "fixed", "random"] | Callable[..., Any] = "sparsemax",
+        operator: Literal["sparsemax", "sparsemap", "sparsemap-peel", "fixed", "random"]
+        | Callable[..., Any] = "sparsemax",
         edges: Any = "gam",
         training: Literal["bilevel", "joint"] = "bilevel",
         *,
@@ -209,11 +222,19 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized columns, no change
         of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS; lambda is 0.01 in bilevel
         training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax) and 0.001 or 0.0001 (mlp).
+        Bilevel mlp edges are slow to fit, so their SparseMAP is "sparsemap-peel".
         """
         settings = paper_settings(operator, edges, training)
-        return cls(operator, training=training, **(settings | changes))
+        return cls(**(settings | changes))
 
-    def fit(self, X: Any, y: None = None, *, resume: str | os.PathLike[str] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        *,
+        interventions: Any = None,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Learn the graph of the columns of ``X``.
 
         Parameters
@@ -222,27 +243,160 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             Numeric observations, one row each, without missing values.
         y : None
             Ignored; there for pipelines.
+        interventions : sequence of n entries, or boolean table of shape (n, d), optional
+            Which columns were set from outside in each row, by an experiment: None, a column, or several, row by
+            row; or True where a column was set. What such a row says about a column's causes is left out, what it
+            says about its effects counts: this tells directions apart that observations alone cannot.
         resume : path, optional
             File that training is saved to now and then. If it exists, training goes on from it: a fit that was
             killed ends as if it had not been.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> cause = rng.normal(size=300)
+        >>> X = np.column_stack([cause + rng.normal(size=300), cause])
+        >>> X[:100, 0] = 2 * rng.normal(size=100)  # in a third of the rows the effect was set from outside
+        >>> m = Daguerreotype(transform="none").fit(X, interventions=[0] * 100 + [None] * 200)
+        >>> m.adjacency_matrix_
+        array([[0, 0],
+               [1, 0]])
+        >>> m.interventions_
+        {0: 100}
         """
         check_saved(self.get_params(deep=False))
         values, names = self._checked(X)
-        known = Knowledge.of(self.knowledge).resolve(names, numbered=not isinstance(X, pd.DataFrame))
+        seen = check_moments(Moments().update(values), names)
+        excluded = self._excluded(interventions, X, values, names)
+
+        def learn(columns: IntArray, start: FloatArray, parts: Parts, bar: ProgressBar) -> list[Fitted]:
+            # Rows take part in an order of their own as well.
+            ordered = np.ascontiguousarray(values[:, columns])
+            out = None if excluded is None else excluded[:, columns]
+            rows = canonical_rows(ordered, out)
+            ordered = ordered[rows]
+            out = None if out is None else np.ascontiguousarray(out[rows])
+            inside = [names[j] for j in columns]
+            return learn_scales(ordered, inside, start, self.transform, parts, bar, self.n_jobs, out)
+
+        named = isinstance(X, pd.DataFrame)
+        return self._learn(seen.covariance, seen.skewness, names, named, resume, learn)
+
+    def fit_chunks(self, source: Any) -> Self:
+        """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
+
+        All rows are read once, for ``edges="gam"`` three times (moments and a sketch of quantiles, exact
+        quantiles, second moments of the splines), for ``transform="log"`` once more. Memory holds a few chunks.
+
+        Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the transform "none" or
+        "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as transform.
+
+        Parameters
+        ----------
+        source : path, list, iterator, callable, pyarrow Dataset or dask DataFrame
+            A Parquet, CSV or TSV file, a folder of them, or a list of paths; chunks of rows, as arrays or
+            DataFrames with the same columns, in a list or an iterator; a function that returns a new iterator, for
+            what is read more than once; or a dask DataFrame, whose partitions its cluster takes in.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> def read():
+        ...     rng = np.random.default_rng(0)
+        ...     for _ in range(10):
+        ...         cause = rng.normal(size=100)
+        ...         yield np.column_stack([cause**2 + 0.1 * rng.normal(size=100), cause])
+        >>> Daguerreotype().fit_chunks(read).adjacency_matrix_
+        array([[0, 0],
+               [1, 0]])
+        """
+        rows = read_source(source)
+        estimator = self._check_streamable(rows)
+        with ProgressBar(self.verbose, self.max_iter) as bar:
+            summary = summarise(rows, self.transform, isinstance(estimator, GamEdges), bar)
+        return self._learn_summary(summary)
+
+    def fit_moments(
+        self, covariance: Any, n_rows: int | None = None, *, names: Any = None, means: Any = None
+    ) -> Self:
+        """Learn the graph behind a covariance matrix, without any row.
+
+        Edges may be "bic", "lars", "lasso" or "linear", the loss any but "entropy" ("auto" means "bic"), and
+        columns stay on their scale. Two columns alone, whose directions moments cannot tell apart, are taken as
+        they are numbered.
+
+        Parameters
+        ----------
+        covariance : array or DataFrame of shape (d, d), or Moments
+            Covariances, however divided: by n or by n - 1 changes nothing if columns are standardized. Moments
+            need no other argument.
+        n_rows : int
+            How many rows they are from; BIC asks for more evidence when there are few.
+        names : sequence of str, optional
+            Column names; by default those of a DataFrame.
+        means : array of shape (d,), optional
+            Means; :meth:`score` needs them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> covariance = [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.5, 0.5, 1.0]]
+        >>> m = Daguerreotype(edges="bic").fit_moments(covariance, 1000, names=["rain", "tap", "wet"])
+        >>> list(m.causal_graph_.edges)
+        [('rain', 'wet'), ('tap', 'wet')]
+        """
+        self._check_streamable(None)
+        if isinstance(covariance, Moments):
+            check_moments(covariance, covariance.names)
+            return self._learn_summary(Summary.of(covariance))
+        return self._learn_summary(Summary.of_covariance(*check_given(covariance, n_rows, names, means)))
+
+    def _check_streamable(self, source: Any) -> Any:
+        """The estimator, after settings that need all rows were refused."""
+        check_saved(self.get_params(deep=False))
+        estimator = make_estimator(self.edges, seed=self.random_state or 0)
+        check_streamable(estimator, make_loss(self.loss, 1.0), self.transform, source)
+        if self.transform == "auto":
+            logger.info("transform='auto' needs all rows at once: columns stay on their scale.")
+        return estimator
+
+    def _learn_summary(self, summary: Summary) -> Self:
+        """Learn from what was read, and take the columns for those of training."""
+        self.n_features_in_ = len(summary.names)
+        if summary.named:
+            self.feature_names_in_ = np.array(summary.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        learn = partial(summary.learn, bool(self.standardize))
+        return self._learn(summary.covariance, summary.skewness, summary.names, summary.named, None, learn)
+
+    def _learn(
+        self,
+        covariance: FloatArray,
+        skewness: FloatArray,
+        names: tuple[str, ...],
+        named: bool,
+        resume: str | os.PathLike[str] | None,
+        learn: Callable[[IntArray, FloatArray, Parts, ProgressBar], list[Fitted]],
+    ) -> Self:
+        """Assemble the parts, let ``learn`` fit columns in the order it is told, store the best of its fits."""
+        known = Knowledge.of(self.knowledge).resolve(names, numbered=not named)
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
         tau = make_temperature(self.tau, check_positive_int(self.max_iter, "max_iter"))
-        # Columns and rows take part in an order of their own, made from the data: what breaks ties must not
-        # depend on how the user happened to number them.
-        columns = canonical_columns(values)
+        # Columns take part in an order of their own, made from the data: what breaks ties must not depend on how
+        # the user happened to number them.
+        columns = canonical_columns(covariance, skewness)
         if self.random_state is not None:
             columns = rng.permutation(columns)
         self._columns = columns
-        values = np.ascontiguousarray(values[:, columns])
-        values = values[canonical_rows(values)]
         start = make_start(
             self.init,
             names=names,
-            variances=values.var(axis=0)[np.argsort(columns)],
+            variances=np.diag(covariance),
             tau=tau(0),
             rng=rng,
             operator=self.operator,
@@ -255,15 +409,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         parts = self._parts(tau, resume, constraints)
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
-            candidates = learn_scales(
-                values,
-                known.names,
-                make_obeying(start[columns], constraints, self.operator, tau(0)),
-                self.transform,
-                parts,
-                bar,
-                self.n_jobs,
-            )
+            obeying = make_obeying(start[columns], constraints, self.operator, tau(0))
+            candidates = learn(columns, obeying, parts, bar)
             self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
             self.transform_ = self._fitted.transform.name
             self.criterion_ = parts.joint_loss or self.loss
@@ -274,7 +421,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             logger.info("chose transform %r by likelihood per row: %s", self.transform_, compared)
         if self.loss == "auto":
             logger.info("compared orders by %s", self.criterion_)
-        self._store(names, named=isinstance(X, pd.DataFrame))
+        self._store(names, named=named)
         return self
 
     def _checked(self, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
@@ -284,8 +431,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         names = column_names(X, values.shape[1])
         check_size(values)
         check_finite(values, names)
-        check_columns(values, names)
         return values, names
+
+    def _excluded(
+        self, interventions: Any, X: Any, values: FloatArray, names: tuple[str, ...]
+    ) -> BoolArray | None:
+        """Values (n, d) that were set from outside, after all checks; None if none were."""
+        numbered = not isinstance(X, pd.DataFrame)
+        excluded = read_interventions(interventions, len(values), names, numbered=numbered)
+        if excluded is not None:
+            check_counted(values, excluded, names)
+        return excluded
 
     def _parts(
         self,
@@ -368,8 +524,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.causal_order_ = [names[j] for j in order] if named else order
         self.theta_ = learned.theta[place]
         self.order_distribution_ = learned.distribution.relabelled(place)
+        set_rows = np.zeros(d, dtype=np.int64)
+        if learned.counted is not None:
+            set_rows[columns] = learned.n_rows - learned.counted
+        self.interventions_ = count_set(set_rows, names if named else range(d))
         self.loss_ = learned.loss
-        self.history_ = learned.history
+        self.interrupted_ = learned.interrupted
+        self.history_ = replace(learned.history, theta=learned.history.theta[:, place])
         self.n_iter_ = len(learned.history)
 
     @property
@@ -422,17 +583,23 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             int(place[names.index(cause)]), int(place[names.index(effect)]), np.asarray(values, dtype=np.float64)
         )
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: Any, y: None = None, *, interventions: Any = None) -> float:
         r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
 
         Residuals are taken as Gaussian with the variances of training, on the scale of ``transform_``; the change
-        of scale is accounted for, so that scores of different transforms compare.
+        of scale is accounted for, so that scores of different transforms compare. A column that was set from
+        outside in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood there.
         """
         check_is_fitted(self)
         check_frame(X)
         values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        check_finite(values, column_names(X, values.shape[1]))
-        return self._fitted.score(values[:, self._columns])
+        names = column_names(X, values.shape[1])
+        check_finite(values, names)
+        numbered = not isinstance(X, pd.DataFrame)
+        excluded = read_interventions(interventions, len(values), names, numbered=numbered)
+        if excluded is not None:
+            excluded = excluded[:, self._columns]
+        return self._fitted.score(values[:, self._columns], excluded)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted learner to one file, from which :meth:`load` makes it again.
@@ -576,7 +743,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array([[0., 0.],
                [1., 0.]])
         """
-        clone(self)._checked(X)  # the table itself must be fit for learning, whatever its resamples are
+        # The table itself must be fit for learning, whatever its resamples are.
+        values, names = clone(self)._checked(X)
+        check_columns(values, names)
+        self._excluded((fit_params or {}).get("interventions"), X, values, names)
         return bootstrap(
             self,
             X,

@@ -11,6 +11,7 @@ from scipy.interpolate import BSpline
 from daguerreotype.archive import Arrays, Header
 from daguerreotype.arrays import FloatArray
 from daguerreotype.edges.base import HasPredictor, LocalModels, Table
+from daguerreotype.edges.interventional import GroupedModels
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
 from daguerreotype.edges.splines import DEGREE
 from daguerreotype.fitted import Fitted
@@ -112,6 +113,10 @@ class RecordWriter:
     def _put_models(self, name: str, models: Any) -> Header:
         """What predicts without the table, where the models have it."""
         predictor = models.predictor() if isinstance(models, HasPredictor) else models
+        if type(predictor) is GroupedModels and isinstance(predictor, HasPredictor):
+            each = [self._put_models(f"{name}.{group}", part) for group, part in enumerate(predictor.models)]
+            saved = {part: self.put(f"{name}.{part}", getattr(predictor, part)) for part in ("group", "centres")}
+            return {"predictor": "groups", "models": each, **saved}
         if type(predictor) is CurvePredictor:
             empty = np.zeros(0)
             splines = [(empty, empty[None]) if each is None else (each.t, each.c) for each in predictor.splines]
@@ -173,6 +178,9 @@ class RecordReader:
             models = CurvePredictor(saved["names"], splines, saved["stride"])
         elif kind == "network":
             models = NetworkPredictor(saved["activation"])
+        elif kind == "groups":
+            parts = [self._take_models(each) for each in saved["models"]]
+            models = GroupedModels(parts, self.take(saved["group"]), self.take(saved["centres"]))
         else:
             models = LinearPredictor() if kind == "linear" else UnsavedModels(saved["what"])
         return cast(LocalModels, models)

@@ -12,7 +12,9 @@ from typing import Protocol
 import numpy as np
 from scipy import stats
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype.arrays import BoolArray, FloatArray
+
+ENOUGH = 100_000  # rows to choose a power by
 
 
 class Transform(Protocol):
@@ -32,8 +34,8 @@ class Transform(Protocol):
         """Columns (n, d) on the new scale."""
         ...
 
-    def log_jacobian(self, values: FloatArray) -> FloatArray:
-        """Sum over columns of log |t'(x)|, per row (n,)."""
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """Logarithm of |t'(x)| for every value (n, d)."""
         ...
 
 
@@ -48,9 +50,9 @@ class Identity:
         """The same values."""
         return values
 
-    def log_jacobian(self, values: FloatArray) -> FloatArray:
+    def log_slopes(self, values: FloatArray) -> FloatArray:
         """Zero."""
-        return np.zeros(values.shape[0])
+        return np.zeros(values.shape)
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,9 @@ class ShiftedLog:
         """Logarithms; unseen smaller values are clipped to the smallest that has one."""
         return np.log(self._shifted(values))
 
-    def log_jacobian(self, values: FloatArray) -> FloatArray:
-        """Minus the sum of the logarithms."""
-        jacobian: FloatArray = -np.log(self._shifted(values)).sum(axis=1)
-        return jacobian
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """Minus the logarithms."""
+        return -np.log(self._shifted(values))
 
     def _shifted(self, values: FloatArray) -> FloatArray:
         shifted: FloatArray = np.maximum(values + self.shift, np.finfo(np.float64).tiny)
@@ -96,11 +97,14 @@ class YeoJohnson:
         return int(self.power.size)
 
     @classmethod
-    def fit(cls, values: FloatArray) -> "YeoJohnson":
-        """Choose each column's power so that it looks most Gaussian."""
-        centre, scale = values.mean(axis=0), values.std(axis=0)
+    def fit(cls, values: FloatArray, excluded: BoolArray | None = None) -> "YeoJohnson":
+        """Choose each column's power so that it looks most Gaussian, but for excluded values (n, d)."""
+        centre, scale = centre_and_scale(values, excluded)
         standard = (values - centre) / scale
-        power = np.array([np.clip(stats.yeojohnson_normmax(column), -3.0, 5.0) for column in standard.T])
+        columns = standard.T if excluded is None else [c[~e] for c, e in zip(standard.T, excluded.T, strict=True)]
+        # The rows of long columns say the same over and over: those that are looked at fix the power to 0.01.
+        some = [column[:: 1 + column.size // ENOUGH] for column in columns]
+        power = np.array([np.clip(stats.yeojohnson_normmax(column), -3.0, 5.0) for column in some])
         return cls(centre, scale, power)
 
     def apply(self, values: FloatArray) -> FloatArray:
@@ -109,20 +113,28 @@ class YeoJohnson:
         columns = [stats.yeojohnson(c, lmbda=p) for c, p in zip(standard.T, self.power, strict=True)]
         return np.column_stack(columns)
 
-    def log_jacobian(self, values: FloatArray) -> FloatArray:
-        """Sum over columns of (power - 1) sign(x) log(1 + |x|), less the log scales."""
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """(power - 1) sign(x) log(1 + |x|), less the log scale."""
         standard = (values - self.centre) / self.scale
         bent = (self.power - 1.0) * np.sign(standard) * np.log1p(np.abs(standard))
-        jacobian: FloatArray = bent.sum(axis=1) - np.log(self.scale).sum()
-        return jacobian
+        slopes: FloatArray = bent - np.log(self.scale)
+        return slopes
 
 
-def fit_transforms(name: str, values: FloatArray) -> list[Transform]:
-    """The candidates behind a name: one, or all three for "auto"."""
+def centre_and_scale(values: FloatArray, excluded: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations (d,) of columns, but for excluded values (n, d)."""
+    if excluded is None:
+        return values.mean(axis=0), values.std(axis=0)
+    columns = [column[~out] for column, out in zip(values.T, excluded.T, strict=True)]
+    return np.array([each.mean() for each in columns]), np.array([each.std() for each in columns])
+
+
+def fit_transforms(name: str, values: FloatArray, excluded: BoolArray | None = None) -> list[Transform]:
+    """The candidates behind a name: one, or all three for "auto"; excluded values (n, d) have no say."""
     makers: dict[str, Callable[[FloatArray], Transform]] = {
         "none": lambda _: Identity(),
         "log": ShiftedLog.fit,
-        "yeo-johnson": YeoJohnson.fit,
+        "yeo-johnson": lambda columns: YeoJohnson.fit(columns, excluded),
     }
     if name != "auto" and name not in makers:
         raise ValueError(f"transform must be 'none', 'log', 'yeo-johnson' or 'auto', got {name!r}.")

@@ -18,7 +18,10 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
         ("operators.py", "SparseMAP"),
         ("defaults.py", "winners"),
         ("learner.py", "spread on Sachs"),
+        ("scale.py", "seconds of bic grow as"),
         ("knowledge.py", "20 fits"),
+        ("rows.py", "same graph True"),
+        ("interventions.py", "told, 7466 rows"),
     ],
 )
 def test_the_smoke_version_prints_its_tables(script, expected):

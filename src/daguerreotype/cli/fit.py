@@ -58,7 +58,8 @@ def fit(
         Operator,
         typer.Option(
             metavar="NAME",
-            help="How scores become orders. sparsemax or sparsemap (or sparsemap-peel, for edges that are slow to fit); random draws one order and learns none.",
+            help="How scores become orders. sparsemax or sparsemap (or sparsemap-peel, for edges that are slow to "
+            "fit); random draws one order and learns none.",
         ),
     ] = Operator.SPARSEMAX,
     transform: Annotated[

@@ -1,6 +1,6 @@
 """What must an edge estimator offer? The plug-in contract between orderings and regressions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -8,6 +8,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.moments import Moments
+from daguerreotype.moments.mapped import Mapped
+from daguerreotype.moments.quantiles import between, ranks_around
 from daguerreotype.result import LocalFit, Moves
 
 
@@ -21,10 +24,17 @@ class Table:
         Columns with mean zero.
     names : tuple of str
         Column names, for messages.
+    known_moments : array of shape (d, d), optional
+        X'X / n where it is known to more digits than the values would give it.
+    excluded : array of shape (n, d), optional
+        Rows that do not count for a column's own fit: those in which it was set from outside. Estimators never
+        see them: they are given tables of rows that count.
     """
 
     values: FloatArray
     names: tuple[str, ...]
+    known_moments: FloatArray | None = None
+    excluded: BoolArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -37,10 +47,32 @@ class Table:
         return int(self.values.shape[1])
 
     @cached_property
+    def counted(self) -> IntArray | None:
+        """How many rows count for each column (d,); None where all do."""
+        return None if self.excluded is None else self.n_rows - self.excluded.sum(axis=0)
+
+    @cached_property
     def moments(self) -> FloatArray:
         """Second-moment matrix X'X / n of shape (d, d); all that a linear estimator needs of X."""
+        if self.known_moments is not None:
+            return self.known_moments
         moments: FloatArray = self.values.T @ self.values / self.n_rows
         return moments
+
+    def quantiles(self, probs: FloatArray) -> FloatArray:
+        """Values (q, d) that shares ``probs`` (q,) of each column do not exceed, interpolated between rows."""
+        ranks, share = ranks_around(probs, self.n_rows)
+        sorted_there = (np.partition(column, np.unique(ranks))[ranks] for column in self.values.T)
+        first, second = np.stack(list(sorted_there), axis=-1)  # (2, q, d)
+        return between(first, second, share)
+
+    def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
+        """Second moments F'F / n of shape (p, p) of functions of the rows: (m, d) to F (m, p).
+
+        Exact ones do not depend on the sequence of the rows; others are faster.
+        """
+        found = Mapped(features, Moments(exact=exact)).update(self.values)
+        return found.inner.second
 
 
 @dataclass(frozen=True)

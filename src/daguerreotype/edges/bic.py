@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.edges.trees import GrowShrinkTrees
@@ -35,6 +35,8 @@ class BicEdges:
     array([2.])
     """
 
+    from_moments = True
+
     def __init__(self, penalty: float = 1.0, gamma: float = 0.0) -> None:
         self.penalty = penalty
         self.gamma = gamma
@@ -52,7 +54,7 @@ class BicModels(LinearPredictor):
     """Linear local fits of one table; every fit shares the search trees of its target."""
 
     def __init__(self, table: Table, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None) -> None:
-        self._values = table.values
+        self._table = table
         widths = np.ones(table.n_columns, dtype=np.int64)
         self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules)
 
@@ -62,10 +64,18 @@ class BicModels(LinearPredictor):
         _, weights = self._trees.solve(node, parents, used)
         return LocalFit(parents, weights, variance, dof)
 
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        return self._trees.score_many(ranks, rows, nodes)
+
     def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
         return self._trees.moves(node, others)
 
+    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof."""
+        return self._trees.sweep(order, price, before)
+
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
-        return self._values[:, node] - self.predict(node, fit, self._values)
+        return self._table.values[:, node] - self.predict(node, fit, self._table.values)

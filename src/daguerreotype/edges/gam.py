@@ -1,13 +1,18 @@
 """Which predecessors belong in an additive regression, and is each effect a line or a curve? BIC decides."""
 
+from functools import cached_property
+
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive
-from daguerreotype.edges.splines import bend, fit_bends
+from daguerreotype.edges.splines import SplineBasis, bend
 from daguerreotype.edges.trees import GrowShrinkTrees
 from daguerreotype.result import LocalFit, Moves
+
+EXACT_SIZE = 1200  # B-splines of all columns, up to which ties do not hang on the sequence of rows
+KEPT_BYTES = 2**26  # of basis columns that are kept for residuals; longer tables compute them each time
 
 
 class GamEdges:
@@ -68,17 +73,31 @@ class GamModels(CurvePredictor):
     ) -> None:
         if not isinstance(n_knots, int | np.integer) or n_knots < 2:
             raise ValueError(f"n_knots is {n_knots!r}, expected a whole number of at least 2, the two ends.")
-        splines = [fit_bends(column, int(n_knots)) for column in table.values.T]
+        breaks = table.quantiles(np.linspace(0.0, 1.0, int(n_knots), dtype=np.float64))  # (n_knots, d)
+        basis = SplineBasis([np.unique(column) for column in breaks.T])
+        second = table.moments_of(basis, exact=basis.size <= EXACT_SIZE)
+        splines = [basis.bends(i, second[part, part]) for i, part in enumerate(basis.parts)]
         widths = np.array([1 if spline is None else 1 + spline.c.shape[1] for spline in splines])
         super().__init__(table.names, splines, int(widths.max()))
-        basis = np.zeros((table.n_rows, table.n_columns, self.stride))
-        for i, spline in enumerate(splines):
-            basis[:, i, 0] = table.values[:, i]
-            if spline is not None:
-                basis[:, i, 1 : widths[i]] = bend(spline, table.values[:, i])
-        self._basis = basis.reshape(table.n_rows, -1)  # (n, d * stride)
-        moments = self._basis.T @ self._basis / table.n_rows
+        self._table = table
+        moments = self._moments_of_lines_and_bends(basis, second)
         self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules)
+
+    def _moments_of_lines_and_bends(self, basis: SplineBasis, second: FloatArray) -> FloatArray:
+        """Second moments (d * stride,) * 2 of every column and its bends, from those of the B-splines."""
+        d = self._table.n_columns
+        half = np.zeros((d * self.stride, basis.size))
+        moments: FloatArray = np.zeros((d * self.stride, d * self.stride))
+        for result, right in ((half, second), (moments, half.T)):
+            for i, (part, spline) in enumerate(zip(basis.parts, self.splines, strict=True)):
+                lines = basis.slopes(i)[:, None]
+                owned = lines if spline is None else np.hstack([lines, spline.c])  # (b, width)
+                start = i * self.stride
+                result[start : start + owned.shape[1]] = owned.T @ right[part]
+        # Rounding leaves the two halves a little apart, and lines are known to more digits.
+        moments = 0.5 * (moments + moments.T)
+        moments[:: self.stride, :: self.stride] = self._table.moments
+        return moments
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
@@ -90,13 +109,33 @@ class GamModels(CurvePredictor):
         weights = np.sqrt(np.add.reduceat(shares, starts)) if parents.size else np.zeros(0)
         return GamFit(parents, weights, variance, dof, columns, beta)
 
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        return self._trees.score_many(ranks, rows, nodes)
+
     def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
         return self._trees.moves(node, others)
 
+    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof."""
+        return self._trees.sweep(order, price, before)
+
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""
-        fit = additive(fit)
-        fitted = self._basis[:, fit.columns] @ fit.coefficients
-        residuals: FloatArray = self._basis[:, node * self.stride] - fitted
+        fit, values = additive(fit), self._table.values
+        if 8 * values.size * self.stride > KEPT_BYTES:
+            return values[:, node] - self.predict(node, fit, values)
+        residuals: FloatArray = values[:, node] - self._basis[:, fit.columns] @ fit.coefficients
         return residuals
+
+    @cached_property
+    def _basis(self) -> FloatArray:
+        """Every column and its bends (n, d * stride); only residuals of short tables need them row by row."""
+        values = self._table.values
+        basis = np.zeros((len(values), len(self.splines), self.stride))
+        for i, spline in enumerate(self.splines):
+            basis[:, i, 0] = values[:, i]
+            if spline is not None:
+                basis[:, i, 1 : 1 + spline.c.shape[1]] = bend(spline, values[:, i])
+        return basis.reshape(len(values), -1)

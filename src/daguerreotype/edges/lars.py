@@ -1,6 +1,7 @@
 """Which parents does the paper's LARS estimator choose? The adaptive lasso at the point BIC picks."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.lasso import LassoModels
@@ -37,6 +38,8 @@ class LarsEdges:
     >>> models.fit(2, np.array([0, 1])).parents
     array([0])
     """
+
+    from_moments: ClassVar[bool] = True
 
     def prepare(self, table: Table) -> LassoModels:
         """Compute the second moments once."""

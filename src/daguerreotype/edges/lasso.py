@@ -1,7 +1,7 @@
 """Which parents does an l1 penalty leave? The lasso at a fixed strength, or at the one BIC picks."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class LassoEdges:
     >>> models.fit(2, np.array([0, 1])).parents
     array([0])
     """
+
+    from_moments: ClassVar[bool] = True
 
     alpha: Literal["bic"] | float = "bic"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,6 +48,8 @@ class LinearEdges(GradientEdges):
     array([0])
     """
 
+    from_moments: ClassVar[bool] = True
+
     patience: int = 100  # steps are cheap, and noisy
 
     def prepare(self, table: Table) -> "LinearModels":
@@ -78,7 +81,7 @@ class LinearModels(LinearPredictor):
         """What ``fit`` gives for each request; on a GPU all are trained as one batch."""
         requests = [(int(node), np.array(columns, dtype=np.int64)) for node, columns in requests]
         if self.edges.pruning == 0:  # no gate gains by closing
-            opened = [np.ones(columns.size, dtype=np.bool_) for _, columns in requests]
+            opened: list[BoolArray] = [np.ones(columns.size, dtype=np.bool_) for _, columns in requests]
         else:
             opened = self._open_one_by_one(requests) if self.device == "cpu" else self._open_batch(requests)
         return [

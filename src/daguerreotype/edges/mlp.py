@@ -176,7 +176,7 @@ class MlpModels(NetworkPredictor):
         spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
         floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
         dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
-        return MlpFit(parents, norms, max(variance, np.finfo(np.float64).tiny), dof, inputs, outputs)
+        return MlpFit(parents, norms, max(variance, float(np.finfo(np.float64).tiny)), dof, inputs, outputs)
 
     def _without_effect(self, node: int) -> MlpFit:
         """The mean, which is zero: no parents, or required ones that have no weight."""

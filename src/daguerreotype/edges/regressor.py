@@ -218,7 +218,8 @@ def _splits(n_rows: int, cv: int | None) -> list[tuple[IntArray, IntArray]]:
 
 def _canonical_rows(values: FloatArray) -> IntArray:
     """Sort rows by what they hold: first by extremes, which do not depend on the order of the columns."""
-    return np.lexsort([*values.T, values.min(axis=1), values.max(axis=1)])
+    rows: IntArray = np.lexsort([*values.T, values.min(axis=1), values.max(axis=1)])
+    return rows
 
 
 def _with_seed(regressor: Any, seed: int) -> Any:

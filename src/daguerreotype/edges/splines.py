@@ -1,52 +1,117 @@
 """Which curves may a parent's effect take? Cubic splines, split into a straight line and its bends."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.interpolate import BSpline
 
 from daguerreotype.arrays import FloatArray
+from daguerreotype.operators.kernel import kernel
 
 DEGREE = 3
 NEGLIGIBLE = 1e-8  # share of the largest direction below which the data cannot tell a bend from a line
 
 
-def fit_bends(values: FloatArray, n_knots: int) -> BSpline | None:
-    r"""Cubic splines of one column that are orthonormal on it, and orthogonal to constants and the column.
-
-    With B the B-splines on ``n_knots`` quantiles of x, whose span holds 1 = B e and x = B g (g: averages of
-    three successive knots), the bends are  B T  with  T = P V / sqrt(lambda),  P the projection that removes
-    [e, g] in the metric M = B'B / n,  and P'MP = V lambda V'. So the linear model is nested in the spline.
+class SplineBasis:
+    """Cubic B-splines of every column, side by side.
 
     Parameters
     ----------
-    values : array of shape (n,)
-        The column.
-    n_knots : int
-        Knots with the two ends, at least 2. Repeated quantiles count once.
-
-    Returns
-    -------
-    BSpline or None
-        Maps x to at most ``n_knots`` bends; None when the column has too few values to bend on.
+    breaks : sequence of arrays
+        Where the pieces of each column's splines meet, with the two ends, ascending; fewer than two give none.
     """
-    breaks = np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))
-    if breaks.size < 2:
-        return None
-    knots = np.concatenate([np.repeat(breaks[0], DEGREE), breaks, np.repeat(breaks[-1], DEGREE)])
-    basis = BSpline.design_matrix(values, knots, DEGREE).toarray()  # (n, b)
-    metric = basis.T @ basis / values.size
-    slopes = np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(basis.shape[1])])
-    lines = np.column_stack([np.ones_like(slopes), slopes])  # (b, 2)
-    onto_lines = np.linalg.lstsq(lines.T @ metric @ lines, lines.T @ metric, rcond=None)[0]
-    projection = np.eye(slopes.size) - lines @ onto_lines
-    sizes, directions = np.linalg.eigh(projection.T @ metric @ projection)
-    kept = sizes > NEGLIGIBLE * np.trace(metric)
-    if not kept.any():
-        return None
-    return BSpline(knots, projection @ directions[:, kept] / np.sqrt(sizes[kept]), DEGREE)
+
+    def __init__(self, breaks: Sequence[FloatArray]) -> None:
+        ends = np.repeat(1, DEGREE)
+        self.knots = [
+            np.concatenate([each[0] * ends, each, each[-1] * ends]) if each.size > 1 else np.zeros(0)
+            for each in breaks
+        ]
+        widths = [max(each.size - DEGREE - 1, 0) for each in self.knots]
+        stops = np.cumsum(widths)
+        self.parts = [slice(int(stop) - width, int(stop)) for stop, width in zip(stops, widths, strict=True)]
+        self.size = int(stops[-1])
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """B-splines (m, size) at values (m, d) within the ends."""
+        basis = np.zeros((self.size, len(values)))
+        for column, knots, part in zip(values.T, self.knots, self.parts, strict=True):
+            if knots.size:
+                evaluate(np.ascontiguousarray(column), knots, basis[part])
+        return basis.T
+
+    def slopes(self, column: int) -> FloatArray:
+        """The coefficients (b,) that give back the column itself: averages of three successive knots."""
+        knots = self.knots[column]
+        return np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(max(knots.size - DEGREE - 1, 0))])
+
+    def bends(self, column: int, metric: FloatArray) -> BSpline | None:
+        r"""Splines of one column that are orthonormal on it, and orthogonal to constants and the column.
+
+        The span of the B-splines B holds 1 = B e and x = B g. The bends are  B T  with  T = P V / sqrt(lambda),
+        P the projection that removes [e, g] in the metric M = B'B / n,  and P'MP = V lambda V'. So the linear
+        model is nested in the spline.
+
+        Parameters
+        ----------
+        column : int
+            Which.
+        metric : array of shape (b, b)
+            Second moments of its B-splines.
+
+        Returns
+        -------
+        BSpline or None
+            Maps x to the bends; None when the column has too few values to bend on.
+        """
+        slopes = self.slopes(column)
+        if not slopes.size:
+            return None
+        lines = np.column_stack([np.ones_like(slopes), slopes])  # (b, 2)
+        onto_lines = np.linalg.lstsq(lines.T @ metric @ lines, lines.T @ metric, rcond=None)[0]
+        projection = np.eye(slopes.size) - lines @ onto_lines
+        sizes, directions = np.linalg.eigh(projection.T @ metric @ projection)
+        kept = sizes > NEGLIGIBLE * np.trace(metric)
+        if not kept.any():
+            return None
+        return BSpline(self.knots[column], projection @ directions[:, kept] / np.sqrt(sizes[kept]), DEGREE)
+
+
+def fit_bends(values: FloatArray, n_knots: int) -> BSpline | None:
+    """Bends of one column (n,) with knots at ``n_knots`` of its quantiles, the two ends counted."""
+    basis = SplineBasis([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
+    columns = basis(values[:, None])  # (n, b)
+    return basis.bends(0, columns.T @ columns / values.size)
+
+
+@kernel
+def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
+    """Write the cubic B-splines (b, m) at values (m,) into zeros, by the recursion of Cox and de Boor."""
+    last = knots.size - 5  # the knot before the last piece
+    near = np.empty(4)
+    for t in range(values.size):
+        x = values[t]
+        piece = 3
+        while piece < last and x >= knots[piece + 1]:
+            piece += 1
+        near[0] = 1.0
+        for degree in range(1, 4):
+            carried = 0.0
+            for r in range(degree):
+                right, left = knots[piece + r + 1], knots[piece + r + 1 - degree]
+                share = near[r] / (right - left)
+                near[r] = carried + (right - x) * share
+                carried = (x - left) * share
+            near[degree] = carried
+        for r in range(4):
+            basis[piece - 3 + r, t] = near[r]
 
 
 def bend(spline: BSpline, values: FloatArray) -> FloatArray:
     """Bends at any values, shape (m, bends); straight lines beyond the data they were fitted on."""
     inside = np.clip(values, spline.t[0], spline.t[-1])
-    bends: FloatArray = spline(inside) + spline(inside, 1) * (values - inside)[:, None]
+    bends: FloatArray = spline(inside)
+    beyond = values != inside
+    if beyond.any():
+        bends[beyond] += spline(inside[beyond], 1) * (values - inside)[beyond, None]
     return bends

@@ -7,9 +7,13 @@ import numpy as np
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.growing import TOLERANCE, Path, Problem, Steps
+from daguerreotype.edges.questions import walk_many, walk_moves, walk_once
 from daguerreotype.edges.shrinking import coefficients, columns_of
-from daguerreotype.edges.walking import NONE, UNKNOWN, Pools, Walker, walk_moves, walk_once
+from daguerreotype.edges.sweeping import stand, sweep_some, walk_all
+from daguerreotype.edges.walking import NONE, UNKNOWN, Pools, Walker
 from daguerreotype.result import Moves
+
+TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
 
 
 class GrowShrinkTrees:
@@ -93,6 +97,23 @@ class GrowShrinkTrees:
             variance, dof = float(self._pools.variance[end]), float(self._pools.dof[end])
         return owners[used > 0], used[used > 0], variance, dof
 
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        by_node = np.argsort(nodes, kind="stable")  # walks of one target share their steps
+        rows, nodes = rows[by_node], nodes[by_node]
+        found, done = np.empty((nodes.size, 2)), 0
+        with self._lock:
+            while True:
+                done = walk_many(
+                    self.problem, self._pools, self._path, self._walker, ranks, rows, nodes, found, done
+                )
+                if done == nodes.size:
+                    break
+                self._make_room()
+        table = np.empty_like(found)
+        table[by_node] = found
+        return table
+
     def moves(self, node: int, others: IntArray) -> Moves:
         """Variance and dof of all variables for every position of ``node`` among ``others`` (in order)."""
         others = np.ascontiguousarray(others, dtype=np.int64)
@@ -101,6 +122,21 @@ class GrowShrinkTrees:
             while not walk_moves(self.problem, self._pools, self._path, self._walker, node, others, own, around):
                 self._make_room()
         return Moves(own, around[0], around[1])
+
+    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof."""
+        standing, turns = stand(order, before), np.array(order, dtype=np.int64)
+        with self._lock:
+            while not walk_all(self.problem, self._pools, self._path, self._walker, standing, price):
+                self._make_room()
+            done = 0
+            while done < turns.size:
+                some = turns[done : done + TURNS]
+                had = sweep_some(self.problem, self._pools, self._path, self._walker, standing, some, price)
+                done += had
+                if had < some.size:
+                    self._make_room()
+        return standing.order, float(standing.terms[standing.order].sum())
 
     def solve(self, node: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
         """Columns of a parent set and the least-squares coefficients of ``node`` on them."""

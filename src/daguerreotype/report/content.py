@@ -32,6 +32,8 @@ SOFTWARE = """@software{{daguerreotype,
   version = {{{version}}}
 }}"""
 
+MOST_SCORES = 40_000  # that a page shows the way of: more would weigh megabytes
+
 
 def collect(
     model: Any,
@@ -76,7 +78,7 @@ def estimate_width(label: str) -> float:
 def _facts(model: Any, view: GraphView) -> list[list[str]]:
     """The first things to know."""
     n_orders = len(model.order_distribution_)
-    return [
+    facts = [
         ["columns", str(len(view.names))],
         ["edges", str(int(view.adjacency.sum()))],
         ["orders that carry mass", str(n_orders)],
@@ -85,6 +87,11 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
         ["loss", _word(model.criterion_)],
         ["loss per row", f"{model.loss_:.{DIGITS}g}"],
     ]
+    set_rows = getattr(model, "interventions_", None)
+    if set_rows:
+        listed = ", ".join(f"{name} in {count} rows" for name, count in set_rows.items())
+        facts.append(["set from outside", listed])
+    return facts
 
 
 def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
@@ -137,12 +144,12 @@ def _training(history: Any) -> dict[str, Any] | None:
     """Curves of training; None where the order was given."""
     if len(history) == 0:
         return None
-    theta = getattr(history, "theta", None)
+    theta = history.theta
     return {
         "objective": [number(value) for value in history.objective],
         "mode_loss": [number(value) for value in history.mode_loss],
         "refined_at": history.refined_at,
-        "theta": None if theta is None else [[number(value) for value in step] for step in np.asarray(theta)],
+        "theta": [[number(value) for value in step] for step in theta] if theta.size <= MOST_SCORES else None,
     }
 
 

@@ -112,6 +112,7 @@ def describe_run(
         "tau": [tau(step) for step in (0, 1, 10, 100, 1000)],
         "columns": list(table.names),
         "digest of data": _digest(table.values),
+        **({} if table.excluded is None else {"digest of interventions": _digest(table.excluded)}),
         "digest of scores at the start": _digest(theta),
         "digest of orders at the start": _digest(distribution.probs, distribution.ranks),
     }

@@ -8,6 +8,7 @@ import numpy as np
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, EdgeRules, KeepsRequired, LocalModels, Table
+from daguerreotype.edges.interventional import prepare_groups
 from daguerreotype.operators import Precedence
 from daguerreotype.result import LocalFit
 
@@ -48,7 +49,9 @@ class Constraints:
         return (0, others.size) if self.precedence is None else self.precedence.window(node, others)
 
     def prepare(self, estimator: EdgeEstimator, table: Table) -> LocalModels:
-        """The estimator's models of ``table``, made to keep required parents."""
+        """The estimator's models of ``table``, made to keep required parents; each column by its own rows."""
+        if table.excluded is not None:
+            return prepare_groups(table, lambda part: self.prepare(estimator, part))
         if self.rules is not None and isinstance(estimator, KeepsRequired):
             return estimator.prepare_with(table, self.rules)
         return estimator.prepare(table)

@@ -15,7 +15,7 @@ from daguerreotype.edges.descent import choose_device
 from daguerreotype.edges.gates import make_gates
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.bilevel import Operator, Step
+from daguerreotype.training.bilevel import Operator
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.joint_models import Permitted, Tensor, make_model
@@ -27,6 +27,7 @@ from daguerreotype.training.joint_objective import (
     joint_losses,
 )
 from daguerreotype.training.joint_run import Best, JointRun, start_run
+from daguerreotype.training.steps import Step
 from daguerreotype.training.stopping import ApproximateConvergence
 
 logger = logging.getLogger("daguerreotype")
@@ -140,7 +141,8 @@ def train_joint(
         gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
     held = 0 if edges.pruning == 0 else model.learns_in if gates_held is None else gates_held
     permitted = None if rules is None else Permitted(rules.allowed)
-    objective = JointObjective(model, gates, edges, loss, l2, permitted)
+    shares = None if table.counted is None else table.counted / table.n_rows
+    objective = JointObjective(model, gates, edges, loss, l2, permitted, shares)
     stopping = ApproximateConvergence(tolerance, patience)
     run = start_run(objective, edges, theta, device, rate, stopping, constraints)
     file = None
@@ -185,9 +187,8 @@ def _step(
     last = run.steps[-1] if run.steps else None
     shared, computed = (last.hits, last.misses) if last else (0, 0)
     shared += len(distribution) * d - found.n_computed
-    step = Step(
-        found.objective, float(found.losses[mode]), len(distribution), tau, shared, computed + found.n_computed
-    )
+    seen = len(distribution), tau, shared, computed + found.n_computed, run.theta.copy()
+    step = Step(found.objective, float(found.losses[mode]), *seen)
     run.steps.append(step)
     run.order = distribution.mode
     smoothed = run.smooth(found.objective)

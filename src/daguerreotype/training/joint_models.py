@@ -15,6 +15,7 @@ import numpy as np
 
 from daguerreotype.arrays import BoolArray, IntArray
 from daguerreotype.edges.base import Table
+from daguerreotype.edges.interventional import group_tables
 from daguerreotype.edges.needs_torch import torch
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.hashes import HashArray, allowed_keys, predecessor_keys, short_lists
@@ -120,7 +121,8 @@ class LinearModel:
     r"""Linear edges :math:`x_j = \sum_i z_{ij} W_{ij} x_i + e_j`, from the second moments C = X'X / n alone.
 
     With a the gated and masked weights of one problem, the residual variance is
-    :math:`C_{jj} - 2 a^\top C_j + a^\top C a` and its gradient :math:`2 (C a - C_j)`.
+    :math:`C_{jj} - 2 a^\top C_j + a^\top C a` and its gradient :math:`2 (C a - C_j)`. Where rows are excluded,
+    C is that of the rows that count for the node.
     """
 
     biases: dict[str, tuple[int, ...]] = {}
@@ -129,7 +131,12 @@ class LinearModel:
     def __init__(self, table: Table, device: str, dtype: torch.dtype) -> None:
         d = table.n_columns
         self.weights: dict[str, tuple[int, ...]] = {"weights": (d, d)}
-        self.moments = torch.from_numpy(table.moments).to(device, dtype)
+        group: IntArray = np.zeros(d, dtype=np.int64)
+        tables = [table]
+        if table.excluded is not None:
+            group, _, tables = group_tables(table)
+        self.group = torch.from_numpy(group).to(device)
+        self.moments = torch.from_numpy(np.stack([each.moments for each in tables])).to(device, dtype)  # (g, d, d)
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
         """Zeros."""
@@ -142,9 +149,10 @@ class LinearModel:
         weights = parameters["weights"]
         nodes, allowed, belongs = problems.tensors(weights)
         used = (weights * gates).T.index_select(0, nodes) * allowed  # (c, d)
-        moments = self.moments.index_select(0, nodes)  # (c, d)
-        slopes = used @ self.moments - moments  # (c, d)
-        own = self.moments.diagonal()[nodes]
+        group = self.group[nodes]
+        moments = self.moments[group, nodes]  # (c, d)
+        slopes = self._times_moments(used, group) - moments  # (c, d)
+        own = moments.gather(1, nodes[:, None])[:, 0]
         variances = own + (used * (slopes - moments)).sum(1)
         # A perfect fit leaves rounding, which may be negative.
         variances = torch.maximum(variances, torch.finfo(own.dtype).eps * own)
@@ -155,6 +163,16 @@ class LinearModel:
             return {"weights": shared * gates}, shared * weights
 
         return variances, pull_back
+
+    def _times_moments(self, used: Tensor, group: Tensor) -> Tensor:
+        """Rows (c, d), each times the moments of its group."""
+        if len(self.moments) == 1:
+            return used @ self.moments[0]
+        product = torch.empty_like(used)
+        for number, moments in enumerate(self.moments):
+            mine = (group == number).nonzero()[:, 0]
+            product[mine] = used[mine] @ moments
+        return product
 
     def strengths(self, parameters: Parameters) -> Tensor:
         """The weights."""
@@ -167,7 +185,7 @@ class MlpModel:
     A gate and a mask multiply the input weights :math:`U_{ij}` (hidden,) of one parent: the data are never
     copied. Activations of a block of problems and rows are held at a time; those of all blocks are kept for the
     gradient if they fit ``kept_bytes``, else computed twice. With ``batch_size`` each step sees its own rows:
-    every pass through the table is shuffled anew and cut into batches.
+    every pass through the table is shuffled anew and cut into batches. Excluded values leave no residual.
     """
 
     learns_in = 200
@@ -182,10 +200,11 @@ class MlpModel:
         self.activate, self.derivative = ACTIVATIONS[edges.activation]
         self.hidden, self.device, self.dtype = h, device, dtype
         self.kept_bytes, self.block_bytes = KEPT_BYTES[device], BLOCK_BYTES[device]
-        self.values, self.seed = table.values, int(edges.random_state)
+        self.values, self.excluded, self.seed = table.values, table.excluded, int(edges.random_state)
         self.batch_size = min(edges.batch_size or table.n_rows, table.n_rows)
         self._all = self._to_device(table.values) if self.batch_size == table.n_rows else None
-        self._epoch, self._shuffled = -1, np.empty(0, dtype=np.int64)
+        self._epoch = -1
+        self._shuffled: IntArray = np.empty(0, dtype=np.int64)
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
         """Random hidden units that nothing listens to yet."""
@@ -203,13 +222,22 @@ class MlpModel:
         """The rows (b, d) of one step; they follow from the seed and the step alone."""
         if self._all is not None:
             return self._all
+        return self._to_device(self.values[self._chosen(step)])
+
+    def counted(self, step: int) -> Tensor | None:
+        """Ones (b, d) where the values of the rows of one step count for their column; None if all do."""
+        if self.excluded is None:
+            return None
+        return self._to_device(~(self.excluded if self._all is not None else self.excluded[self._chosen(step)]))
+
+    def _chosen(self, step: int) -> IntArray:
+        """Which rows (b,) they are, ascending."""
         n = self.values.shape[0]
         epoch, batch = divmod(step, n // self.batch_size)
         if epoch != self._epoch:
             self._epoch = epoch
             self._shuffled = np.random.default_rng([self.seed, epoch]).permutation(n)
-        chosen = self._shuffled[batch * self.batch_size : (batch + 1) * self.batch_size]
-        return self._to_device(self.values[np.sort(chosen)])
+        return np.sort(self._shuffled[batch * self.batch_size : (batch + 1) * self.batch_size])
 
     def _blocks(self, c: int, b: int) -> Iterator[tuple[slice, slice]]:
         """Slices of problems and rows whose activations are computed at once."""
@@ -245,9 +273,15 @@ class MlpModel:
             residuals[some, rows] -= torch.bmm(active, output[some])[:, :, 0]
             if keep:
                 kept[number] = active
+        counted = self.counted(step)
+        n_counted: Any = b
+        if counted is not None:
+            counted = counted.T.index_select(0, nodes)  # (c, b)
+            residuals *= counted
+            n_counted = counted.sum(1).clamp_(min=1)  # a small batch may have no row for a node
 
         def pull_back(gradient: Tensor) -> tuple[Parameters, Tensor]:
-            of_predictions = residuals * (-2 / b * gradient)[:, None]  # (c, b)
+            of_predictions = residuals * (-2 / n_counted * gradient)[:, None]  # (c, b)
             of_used, of_bias, of_output = (torch.zeros_like(each) for each in (used, bias, output))
             for number, (some, rows) in enumerate(blocks):
                 active = kept[number] if keep else activations(some, rows)
@@ -268,7 +302,10 @@ class MlpModel:
             }
             return gradients, (shared * parameters["input"]).sum(2)
 
-        return residuals.square().mean(1), pull_back
+        if counted is None:
+            return residuals.square().mean(1), pull_back
+        # Without any row the variance may be anything but zero: its gradient is.
+        return (residuals.square().sum(1) + (counted.sum(1) == 0)) / n_counted, pull_back
 
     def strengths(self, parameters: Parameters) -> Tensor:
         """Norms of the input weights."""

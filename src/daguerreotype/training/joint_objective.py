@@ -93,9 +93,10 @@ class JointObjective:
         loss: JointLoss,
         l2: float,
         permitted: Permitted | None = None,
+        shares: FloatArray | None = None,
     ) -> None:
         self.model, self.gates, self.loss, self.l2 = model, gates, loss, l2
-        self.permitted = permitted
+        self.permitted, self.shares = permitted, shares  # of the rows that count for each node
         self.pruning, self.l2_edges = edges.pruning, edges.l2
         d = next(iter(model.weights.values()))[0]
         self.shapes = {**model.weights, **model.biases, "gates": (d, d)}
@@ -121,7 +122,7 @@ class JointObjective:
         # One transfer from the device: variances, prices and the squared norm.
         seen = torch.cat([variances, opened, (weights @ weights)[None]]).to("cpu", torch.float64).numpy()
         c, index, probs = problems.nodes.size, problems.index, distribution.probs
-        losses, slopes = joint_losses(seen[:c][index], self.loss)
+        losses, slopes = joint_losses(seen[:c][index], self.loss, self.shares)
         priced = losses + self.pruning * seen[c:-1][index].sum(axis=1)
         objective = float(probs @ priced + self.l2 * theta @ theta + self.l2_edges * seen[-1])
 
@@ -137,14 +138,19 @@ class JointObjective:
         return Evaluation(objective, losses, by_theta, by_edges, c)
 
 
-def joint_losses(variances: FloatArray, loss: JointLoss) -> tuple[FloatArray, FloatArray]:
-    """Losses (m,) of rankings whose nodes have these residual variances (m, d), and their derivatives (m, d)."""
-    d = variances.shape[1]
+def joint_losses(
+    variances: FloatArray, loss: JointLoss, shares: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Losses (m,) of rankings whose nodes have these residual variances (m, d), and their derivatives (m, d).
+
+    ``shares`` (d,) are those of the rows that count for each node; by default one.
+    """
+    shares = np.ones(variances.shape[1]) if shares is None else shares
     if loss == "nll_ev":
-        totals = variances.sum(axis=1)
-        return 0.5 * d * np.log(totals / d), np.repeat(0.5 * d / totals, d).reshape(-1, d)
+        totals, d = (shares * variances).sum(axis=1), shares.sum()
+        return 0.5 * d * np.log(totals / d), 0.5 * d / totals[:, None] * shares
     if loss == "nll_nv":
-        return 0.5 * np.log(variances).sum(axis=1), 0.5 / variances
+        return 0.5 * (shares * np.log(variances)).sum(axis=1), 0.5 * shares / variances
     if loss == "mse":
-        return 0.5 * variances.sum(axis=1), np.full_like(variances, 0.5)
+        return 0.5 * (shares * variances).sum(axis=1), np.broadcast_to(0.5 * shares, variances.shape)
     raise ValueError(f"loss must be 'nll_ev', 'nll_nv' or 'mse' in joint training, got {loss!r}.")

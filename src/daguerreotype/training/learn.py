@@ -11,12 +11,13 @@ from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasResiduals, KeepsRequired, LocalModels, Table
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.result import FitHistory, LocalFit
-from daguerreotype.training.bilevel import Operator, Step, Training, train_bilevel
+from daguerreotype.training.bilevel import Operator, Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.losses import Loss, residual_entropy
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.scores import LocalScores
+from daguerreotype.training.steps import Step
 
 GAP = 0.1  # score gap, in units of tau, between neighbours of an order that theta is made from
 
@@ -61,6 +62,7 @@ class Learned:
     history: FitHistory
     interrupted: bool
     n_rows: int
+    counted: IntArray | None = None  # rows that count for each node, where not all do
 
     def negentropy(self) -> float:
         """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had.
@@ -76,16 +78,17 @@ class Learned:
         """Log-likelihood per row of the fitted model on the training table, less the BIC price.
 
         Noise may have any shape: minus its entropy, by spacings, is its log-likelihood. Where residuals cannot
-        be had it is taken as Gaussian.
+        be had it is taken as Gaussian. Where not all rows count for a node, its mechanism does in those that do.
         """
         if isinstance(self.models, HasResiduals):
             residuals = (self.models.residuals(node, fit) for node, fit in enumerate(self.fits))
-            excess = sum(residual_entropy(each, "spacings") for each in residuals)
+            excess = np.array([residual_entropy(each, "spacings") for each in residuals])
         else:
-            excess = sum(0.5 * np.log(fit.variance) for fit in self.fits)
-        entropy = excess + 0.5 * len(self.fits) * np.log(2 * np.pi * np.e)
-        dof = sum(fit.dof for fit in self.fits)
-        return float(-entropy - 0.5 * np.log(self.n_rows) / self.n_rows * dof)
+            excess = np.array([0.5 * np.log(fit.variance) for fit in self.fits])
+        counted = np.full(excess.size, self.n_rows) if self.counted is None else self.counted
+        entropy = excess + 0.5 * np.log(2 * np.pi * np.e)
+        price = 0.5 * np.log(counted) / counted * np.array([fit.dof for fit in self.fits])
+        return -float(np.sum(counted / self.n_rows * (entropy + price)))
 
 
 def order_to_theta(order: IntArray, tau: float) -> FloatArray:
@@ -122,6 +125,7 @@ def learn(
         max_bytes=schedule.cache_bytes,
         constraints=constraints,
         moves_obey=isinstance(estimator, KeepsRequired),
+        counted=table.counted,
     )
     theta = constraints.project(theta)
 
@@ -184,14 +188,15 @@ def learn(
         models=models,
         edge_probabilities=scores.edge_probabilities(distribution),
         loss=scores.loss_of(order),
-        history=history_of(steps, refined_at, refine_losses),
+        history=history_of(steps, table.n_columns, refined_at, refine_losses),
         interrupted=interrupted,
         n_rows=table.n_rows,
+        counted=table.counted,
     )
 
 
 def history_of(
-    steps: list[Step], refined_at: int | None = None, refine_losses: Sequence[float] = ()
+    steps: list[Step], d: int, refined_at: int | None = None, refine_losses: Sequence[float] = ()
 ) -> FitHistory:
     """All steps, column by column."""
     return FitHistory(
@@ -199,6 +204,7 @@ def history_of(
         mode_loss=np.array([step.mode_loss for step in steps]),
         support=np.array([step.support for step in steps], dtype=np.int64),
         tau=np.array([step.tau for step in steps]),
+        theta=np.array([step.theta for step in steps]).reshape(-1, d),
         hits=np.array([step.hits for step in steps], dtype=np.int64),
         misses=np.array([step.misses for step in steps], dtype=np.int64),
         refined_at=refined_at,

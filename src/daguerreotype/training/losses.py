@@ -10,10 +10,11 @@ from typing import Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype.arrays import FloatArray, IntArray
 
 LossName: TypeAlias = Literal["nll_ev", "nll_nv", "mse", "bic", "entropy"]
 CustomLoss: TypeAlias = Callable[[float, float, int], float]
+RowCount: TypeAlias = int | IntArray
 
 
 class Loss(Protocol):
@@ -25,13 +26,19 @@ class Loss(Protocol):
         ...
 
     def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
-        """Local terms (..., 2) of nodes with these residual variances (...) and degrees of freedom (...)."""
+        """Local terms (..., 2) of nodes with these residual variances (...) and degrees of freedom (...).
+
+        ``n_rows`` is one number, or one for each node (...).
+        """
         ...
 
-    def total(self, sums: FloatArray, d: int) -> FloatArray:
-        """Losses (...) of orderings of d nodes whose local terms sum to ``sums`` (..., 2)."""
+    def total(self, sums: FloatArray, d: float) -> FloatArray:
+        """Losses (...) of orderings of d nodes whose local terms sum to ``sums`` (..., 2).
+
+        A node whose terms are weighted, because few rows count for it, counts in d by its weight.
+        """
         ...
 
 
@@ -46,12 +53,12 @@ class EqualVarianceLoss:
     needs_residuals: bool = False
 
     def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
         """The residual variance."""
         return np.stack([variance, np.zeros_like(variance)], axis=-1)
 
-    def total(self, sums: FloatArray, d: int) -> FloatArray:
+    def total(self, sums: FloatArray, d: float) -> FloatArray:
         """Half of d times the log of the mean variance."""
         totals: FloatArray = 0.5 * d * np.log(sums[..., 0] / d)
         return totals
@@ -69,13 +76,13 @@ class UnequalVarianceLoss:
     needs_residuals: bool = False
 
     def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
         """Half the log variance, and the price of the parents."""
         price = 0.5 * self.penalty * np.log(n_rows) / n_rows
         return np.stack([0.5 * np.log(variance), price * dof], axis=-1)
 
-    def total(self, sums: FloatArray, d: int) -> FloatArray:
+    def total(self, sums: FloatArray, d: float) -> FloatArray:
         """The sum of both."""
         totals: FloatArray = sums.sum(axis=-1)
         return totals
@@ -88,12 +95,12 @@ class SquaredErrorLoss:
     needs_residuals: bool = False
 
     def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
         """Half the residual variance."""
         return np.stack([0.5 * variance, np.zeros_like(variance)], axis=-1)
 
-    def total(self, sums: FloatArray, d: int) -> FloatArray:
+    def total(self, sums: FloatArray, d: float) -> FloatArray:
         """The sum."""
         totals: FloatArray = sums[..., 0]
         return totals
@@ -120,7 +127,7 @@ class EntropyLoss:
     needs_residuals: bool = True
 
     def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
         """The entropy of one node's residuals (n,), and the price of its parents."""
         assert residuals is not None
@@ -128,7 +135,7 @@ class EntropyLoss:
         price = 0.5 * self.penalty * np.log(n_rows) / n_rows
         return np.array([entropy, price * float(dof)])
 
-    def total(self, sums: FloatArray, d: int) -> FloatArray:
+    def total(self, sums: FloatArray, d: float) -> FloatArray:
         """The sum of both."""
         totals: FloatArray = sums.sum(axis=-1)
         return totals
@@ -137,9 +144,10 @@ class EntropyLoss:
 def residual_entropy(residuals: FloatArray, method: Literal["maxent", "spacings"]) -> float:
     """Differential entropy (nats) of a sample, less that of a standard Gaussian."""
     scale = float(residuals.std())
-    u = np.sort((residuals - residuals.mean()) / scale)
+    u = (residuals - residuals.mean()) / scale
     n = u.size
     if method == "spacings":
+        u.sort()
         m = max(1, round(np.sqrt(n)))
         upper, lower = u[np.minimum(np.arange(n) + m, n - 1)], u[np.maximum(np.arange(n) - m, 0)]
         spacings = np.maximum(upper - lower, 1e-12)
@@ -160,14 +168,14 @@ class LocalLoss:
     needs_residuals: bool = False
 
     def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: int, residuals: FloatArray | None = None
+        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
         """What the function says, node by node."""
-        pairs = np.broadcast(variance, dof)
-        values = np.array([self.function(float(v), float(p), n_rows) for v, p in pairs]).reshape(pairs.shape)
+        nodes = np.broadcast(variance, dof, n_rows)
+        values = np.array([self.function(float(v), float(p), int(n)) for v, p, n in nodes]).reshape(nodes.shape)
         return np.stack([values, np.zeros_like(values)], axis=-1)
 
-    def total(self, sums: FloatArray, d: int) -> FloatArray:
+    def total(self, sums: FloatArray, d: float) -> FloatArray:
         """The sum."""
         totals: FloatArray = sums[..., 0]
         return totals

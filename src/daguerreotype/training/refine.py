@@ -71,6 +71,9 @@ def _descend(order: IntArray, scores: LocalScores) -> Iterator[tuple[IntArray, f
 
 def _sweep(order: IntArray, scores: LocalScores) -> tuple[IntArray, float]:
     """Give every variable one turn; the order and its loss, infinite if nothing moved."""
+    swept = scores.sweep(order)
+    if swept is not None:
+        return swept[0], np.inf if np.array_equal(swept[0], order) else swept[1]
     loss = np.inf
     for node in order.copy():
         at = int(np.flatnonzero(order == node)[0])

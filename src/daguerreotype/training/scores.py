@@ -13,14 +13,16 @@ import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import HasBatchFits, HasMoves, HasResiduals, LocalModels
+from daguerreotype.edges.sweeping import HasQuickScores, HasSweeps
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.kernel import kernel
 from daguerreotype.result import LocalFit
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.hashes import HashArray, allowed_keys, predecessor_keys, short_lists
-from daguerreotype.training.losses import Loss
+from daguerreotype.training.losses import Loss, UnequalVarianceLoss
 
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
+BARE = 200  # bytes of cached terms without a fit
 
 
 class LocalScores:
@@ -34,6 +36,9 @@ class LocalScores:
         What a local fit contributes.
     n_rows, d : int
         Size of the data.
+    counted : array of shape (d,), optional
+        How many rows count for each node, where not all do. Its terms are weighted by their share, so that
+        the loss is that of all mechanisms, each on its own rows, per row of data.
     max_bytes : float
         Bound on what the cache holds between two calls; the oldest fits go first.
     constraints : Constraints
@@ -57,14 +62,20 @@ class LocalScores:
         max_bytes: float = np.inf,
         constraints: Constraints = FREE,
         moves_obey: bool = True,
+        counted: IntArray | None = None,
     ) -> None:
         self.models, self.loss, self.n_rows, self.d, self.max_bytes = models, loss, n_rows, d, max_bytes
-        self.constraints = constraints
+        self.constraints, self.counted = constraints, counted
+        self.weight = d if counted is None else float(counted.sum() / n_rows)  # of all nodes
         rules = constraints.rules
         self._allowed = None if rules is None else rules.allowed
         self._lists = None if rules is None else short_lists(rules.allowed)
         usable = isinstance(models, HasMoves) and not loss.needs_residuals and (rules is None or moves_obey)
         self._fast = cast(HasMoves, models) if usable else None
+        self._quick = models if usable and isinstance(models, HasQuickScores) else None
+        # What the sweeps of models minimise.
+        sums = usable and counted is None and isinstance(loss, UnequalVarianceLoss)
+        self._sweeps = models if sums and isinstance(models, HasSweeps) else None
         if loss.needs_residuals and not isinstance(models, HasResiduals):
             raise ValueError(
                 "this loss looks at residuals, but the edge estimator does not hand them out: give it a "
@@ -78,15 +89,32 @@ class LocalScores:
 
     def _clear(self) -> None:
         self._index: dict[int, int] = {}
-        self._fits: list[LocalFit] = []
-        self._terms = np.empty((64, 2))
+        self._fits: list[LocalFit | None] = []  # None: only its terms were asked for so far
+        self._terms: FloatArray = np.empty((64, 2))
         self._by_weights: dict[tuple[int, bytes, bytes], FloatArray] = {}
         self.n_bytes = 0
 
     # ------------------------------------------------------------------ look-ups
 
-    def _look_up(self, keys: HashArray, nodes: Sequence[int], predecessors: Callable[[int], IntArray]) -> IntArray:
-        """Indices of the fits of ``nodes`` by key; ``predecessors(i)`` tells what to fit the i-th on."""
+    def _look_up_ranked(self, keys: HashArray, nodes: IntArray, ranks: IntArray, rows: IntArray) -> IntArray:
+        """Indices of the fits of ``nodes`` by key, each in its row of ``ranks``."""
+
+        def predecessors(i: int) -> IntArray:
+            return np.flatnonzero(ranks[rows[i]] < ranks[rows[i], nodes[i]])
+
+        return self._look_up(keys, nodes.tolist(), predecessors, lambda i: (ranks, rows[i], nodes[i]))
+
+    def _look_up(
+        self,
+        keys: HashArray,
+        nodes: Sequence[int],
+        predecessors: Callable[[int], IntArray],
+        ranked: Callable[[IntArray], tuple[IntArray, IntArray, IntArray]] | None = None,
+    ) -> IntArray:
+        """Indices of the fits of ``nodes`` by key; ``predecessors(i)`` tells what to fit the i-th on.
+
+        ``ranked`` tells the same of several, for models that score many fits at once.
+        """
         get = self._index.get
         found = [get(key, -1) for key in keys.tolist()]
         if -1 in found:
@@ -94,13 +122,45 @@ class LocalScores:
             for i, index in enumerate(found):
                 if index < 0:
                     missing.setdefault(int(keys[i]), i)
-            requests = [(nodes[i], self._usable(nodes[i], predecessors(i))) for i in missing.values()]
-            for key, (node, _), fit in zip(missing, requests, self._fit_all(requests), strict=True):
-                self._add(key, node, fit)
+            if self._quick is not None and ranked is not None:
+                ranks, rows, several = ranked(np.array(list(missing.values())))
+                table = self._quick.score_many(ranks, rows, several)
+                self._add_terms(list(missing), self._terms_of(several, table[:, 0], table[:, 1]))
+            else:
+                self._add_fits(missing, nodes, predecessors)
             found = [self._index[key] for key in keys.tolist()]
             self.hits -= len(missing)
         self.hits += len(found)
         return np.array(found, dtype=np.int64)
+
+    def _add_terms(self, keys: list[int], terms: FloatArray) -> None:
+        """Remember what fits lose, and leave it to later to make them."""
+        first = len(self._fits)
+        while first + len(keys) > self._terms.shape[0]:
+            self._terms = np.concatenate([self._terms, np.empty_like(self._terms)])
+        self._terms[first : first + len(keys)] = terms
+        self._fits.extend([None] * len(keys))
+        self._index.update(zip(keys, range(first, len(self._fits)), strict=True))
+        self.misses += len(keys)
+        self.n_bytes += BARE * len(keys)
+
+    def _fit_at(self, index: int, node: int, ranks: IntArray) -> LocalFit:
+        """The fit of an index, made in the ranking ``ranks`` (d,) if only its terms were needed so far."""
+        fit = self._fits[index]
+        if fit is None:
+            predecessors = np.flatnonzero(ranks < ranks[node])
+            fit = self._fits[index] = self.models.fit(node, self._usable(node, predecessors))
+            self.constraints.check_fit(node, fit)
+            self.n_bytes += _bytes_of(fit) - BARE
+        return fit
+
+    def _add_fits(
+        self, missing: dict[int, int], nodes: Sequence[int], predecessors: Callable[[int], IntArray]
+    ) -> None:
+        """Make and remember the fits of ``missing``: key -> where it is asked for."""
+        requests = [(nodes[i], self._usable(nodes[i], predecessors(i))) for i in missing.values()]
+        for key, (node, _), fit in zip(missing, requests, self.fit_all(requests), strict=True):
+            self._add(key, node, fit)
 
     def _usable(self, node: int, predecessors: IntArray) -> IntArray:
         """Those of the predecessors that may be parents of ``node``."""
@@ -112,7 +172,7 @@ class LocalScores:
             return predecessor_keys(ranks, self._member, self._target)
         return allowed_keys(ranks, self._member, self._target, *self._lists)
 
-    def _fit_all(self, requests: list[tuple[int, IntArray]]) -> list[LocalFit]:
+    def fit_all(self, requests: list[tuple[int, IntArray]]) -> list[LocalFit]:
         """The fits of all requests, together where the models can."""
         if isinstance(self.models, HasBatchFits):
             return self.models.fit_many(requests)
@@ -134,15 +194,25 @@ class LocalScores:
         """Local terms (2,) of one fit; those that need residuals are kept by parents and weights."""
         variance, dof = np.array(fit.variance), np.array(fit.dof)
         if not self.loss.needs_residuals:
-            return self.loss.terms(variance, dof, self.n_rows)
+            return self._terms_of(node, variance, dof)
         # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
         key = (node, fit.parents.tobytes(), fit.weights.tobytes())
         if key not in self._by_weights:
             assert isinstance(self.models, HasResiduals)
             residuals = self.models.residuals(node, fit)
-            self._by_weights[key] = self.loss.terms(variance, dof, self.n_rows, residuals)
+            self._by_weights[key] = self._terms_of(node, variance, dof, residuals)
             self.n_bytes += OVERHEAD
         return self._by_weights[key]
+
+    def _terms_of(
+        self, nodes: int | IntArray, variance: FloatArray, dof: FloatArray, residuals: FloatArray | None = None
+    ) -> FloatArray:
+        """Local terms (..., 2) of one or several nodes, by the rows that count for them."""
+        if self.counted is None:
+            return self.loss.terms(variance, dof, self.n_rows, residuals)
+        counted = self.counted[nodes]
+        share = np.expand_dims(counted / self.n_rows, -1)
+        return share * self.loss.terms(variance, dof, counted, residuals)
 
     def _keep_bound(self) -> None:
         """Forget the older half of the fits until the rest is within the bound."""
@@ -168,44 +238,40 @@ class LocalScores:
         if tree is None:
             return self._all_indices(distribution.ranks, keys)
         ranks = distribution.ranks
-        root = self._look_up(keys[0], range(self.d), lambda i: np.flatnonzero(ranks[0] < ranks[0, i]))
+        each = np.arange(self.d)
+        root = self._look_up_ranked(keys[0], each, ranks, np.zeros_like(each))
         changed = tree.swaps[1:].ravel()  # u and v of every other ranking
         children = np.repeat(np.arange(1, len(distribution)), 2)
-        new = self._look_up(
-            keys[children, changed],
-            changed.tolist(),
-            lambda i: np.flatnonzero(ranks[children[i]] < ranks[children[i], changed[i]]),
-        )
+        new = self._look_up_ranked(keys[children, changed], changed, ranks, children)
         return _spread(root, tree.parents, tree.swaps, new)
 
     def _all_indices(self, ranks: IntArray, keys: HashArray) -> IntArray:
         """The same for rankings without a tree."""
         m, d = ranks.shape
         unique, first, inverse = np.unique(keys.ravel(), return_index=True, return_inverse=True)
-        rows, nodes = first // d, first % d
-        found = self._look_up(
-            unique, nodes.tolist(), lambda i: np.flatnonzero(ranks[rows[i]] < ranks[rows[i], nodes[i]])
-        )
+        found = self._look_up_ranked(unique, first % d, ranks, first // d)
         indices: IntArray = found[inverse].reshape(m, d)
         return indices
 
     def losses(self, distribution: OrderDistribution) -> FloatArray:
         """Loss (m,) of every ranking."""
         indices = self._indices(distribution)  # may grow the terms
-        sums = self._terms[indices].sum(axis=1)
+        sums = _sum_terms(self._terms, indices)
         self._keep_bound()
-        return self.loss.total(sums, self.d)
+        return self.loss.total(sums, self.weight)
 
     def loss_of(self, order: IntArray) -> float:
         """Loss of one order."""
         indices = self._order_indices(order)  # may grow the terms
         sums = self._terms[indices].sum(axis=0)
         self._keep_bound()
-        return float(self.loss.total(sums, self.d))
+        return float(self.loss.total(sums, self.weight))
 
     def fits_of(self, order: IntArray) -> list[LocalFit]:
         """Local fits of all nodes, by node, in one order."""
-        fits = [self._fits[index] for index in self._order_indices(order)]
+        ranks = np.argsort(order)
+        indices = self._order_indices(order).tolist()
+        fits = [self._fit_at(index, node, ranks) for node, index in enumerate(indices)]
         self._keep_bound()
         return fits
 
@@ -220,10 +286,10 @@ class LocalScores:
         indices = self._indices(distribution)
         table = np.zeros((self.d, self.d))
         for node in range(self.d):
-            chosen, inverse = np.unique(indices[:, node], return_inverse=True)
+            chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
             mass = np.bincount(inverse, weights=distribution.probs)
-            for index, prob in zip(chosen, mass, strict=True):
-                table[self._fits[index].parents, node] += prob
+            for index, row, prob in zip(chosen.tolist(), distribution.ranks[rows], mass, strict=True):
+                table[self._fit_at(index, node, row).parents, node] += prob
         self._keep_bound()
         # Probabilities of rankings sum to one but for rounding.
         return np.minimum(table, 1.0)
@@ -236,8 +302,18 @@ class LocalScores:
         sums[1:] += np.cumsum(before, axis=0)
         sums[:-1] += np.cumsum(after[::-1], axis=0)[::-1]
         losses = np.full(self.d, np.inf)
-        losses[first : last + 1] = self.loss.total(sums[first : last + 1], self.d)
+        losses[first : last + 1] = self.loss.total(sums[first : last + 1], self.weight)
         return losses
+
+    def sweep(self, order: IntArray) -> tuple[IntArray, float] | None:
+        """The order after one turn of every variable, and its loss; None where the models cannot do it at once."""
+        if self._sweeps is None:
+            return None
+        assert isinstance(self.loss, UnequalVarianceLoss)
+        precedence = self.constraints.precedence
+        before = np.zeros((0, 0), dtype=np.bool_) if precedence is None else precedence.before
+        price = 0.5 * self.loss.penalty * float(np.log(self.n_rows)) / self.n_rows
+        return self._sweeps.sweep(order, price, before)
 
     def _move_terms(
         self, node: int, others: IntArray, first: int, last: int
@@ -249,8 +325,8 @@ class LocalScores:
         if self._fast is not None:
             moves = self._fast.fit_moves(node, others)
             return tuple(  # type: ignore[return-value]
-                self.loss.terms(table[:, 0], table[:, 1], self.n_rows)
-                for table in (moves.own, moves.before, moves.after)
+                self._terms_of(nodes, table[:, 0], table[:, 1])
+                for nodes, table in ((node, moves.own), (others, moves.before), (others, moves.after))
             )
         m = others.size
         ranks = np.empty((2, self.d), dtype=np.int64)  # with the node at the end, and at the start
@@ -282,8 +358,10 @@ class LocalScores:
         return terms[: m + 1], terms[m + 1 : 2 * m + 1], terms[2 * m + 1 :]
 
 
-def _bytes_of(fit: LocalFit) -> int:
+def _bytes_of(fit: LocalFit | None) -> int:
     """What a cached fit holds, with the parameters that an estimator's own record carries."""
+    if fit is None:
+        return BARE
     values = (getattr(fit, field.name) for field in fields(fit))
     return OVERHEAD + sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
@@ -301,3 +379,14 @@ def _spread(root: IntArray, parents: IntArray, swaps: IntArray, new: IntArray) -
         indices[s, swaps[s, 0]] = new[2 * s - 2]
         indices[s, swaps[s, 1]] = new[2 * s - 1]
     return indices
+
+
+@kernel
+def _sum_terms(terms: FloatArray, indices: IntArray) -> FloatArray:
+    """Sum (m, 2) of the terms of every ranking's indices (m, d)."""
+    sums = np.zeros((indices.shape[0], 2))
+    for s in range(indices.shape[0]):
+        for i in range(indices.shape[1]):
+            sums[s, 0] += terms[indices[s, i], 0]
+            sums[s, 1] += terms[indices[s, i], 1]
+    return sums

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 
 from daguerreotype.arrays import FloatArray
-from daguerreotype.training.checkpoint import Arrays, Header
+from daguerreotype.archive import Arrays, Header
 from daguerreotype.training.stopping import ApproximateConvergence
 
 
