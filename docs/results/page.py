@@ -1,8 +1,7 @@
 """Which numbers does docs/reproduction.md show? Puts the tables of this folder between its markers.
 
-Run ``python docs/results/page.py`` after ``daguerreotype reproduce``. A marker is a comment that names a file, such
-as ``<!-- sachs/table.md -->``; what stands between it and ``<!-- end -->`` is replaced by the table in that file, if
-it is there.
+Run ``python docs/results/page.py`` after ``daguerreotype reproduce``. A marker is a comment that names a file:
+``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by that table, if it is there.
 """
 
 import re

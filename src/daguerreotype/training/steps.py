@@ -5,8 +5,8 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
 from daguerreotype.archive import Arrays, Header
+from daguerreotype.arrays import FloatArray
 from daguerreotype.training.stopping import ApproximateConvergence
 
 
