@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from daguerreotype import Daguerreotype, Knowledge
 from daguerreotype.edges.splines import SplineBasis
 from daguerreotype.moments import Moments, quantiles
+from daguerreotype.progress import ProgressBar
 
 
 def linear_table(seed, n=400, d=7):
@@ -134,10 +135,18 @@ def test_auto_means_what_needs_no_residuals_and_says_so(caplog):
     assert "compared orders by bic" in caplog.text
 
 
-def test_a_bar_counts_the_rows_that_were_read(capsys):
+def test_a_bar_counts_the_rows_that_were_read(monkeypatch):
+    counted = []
+    rows = ProgressBar.rows
+
+    def watched(bar, count):
+        rows(bar, count)
+        counted.append(bar._bar.tasks[0].completed)
+
+    monkeypatch.setattr(ProgressBar, "rows", watched)
     X, _ = linear_table(0, d=3)
     Daguerreotype(edges="bic", verbose=1, n_restarts=0).fit_chunks([X, X[:50]])
-    assert "rows read" in capsys.readouterr().err
+    assert counted == [400, 450]
 
 
 def test_columns_of_an_earlier_fit_are_forgotten():

@@ -85,17 +85,17 @@ class GamModels(CurvePredictor):
 
     def _moments_of_lines_and_bends(self, basis: SplineBasis, second: FloatArray) -> FloatArray:
         """Second moments (d * stride,) * 2 of every column and its bends, from those of the B-splines."""
-        d = self._table.n_columns
-        half = np.zeros((d * self.stride, basis.size))
-        moments: FloatArray = np.zeros((d * self.stride, d * self.stride))
-        for result, right in ((half, second), (moments, half.T)):
+        moments = second
+        for _ in range(2):  # one side after the other
+            half = np.zeros((len(self.splines) * self.stride, moments.shape[1]))
             for i, (part, spline) in enumerate(zip(basis.parts, self.splines, strict=True)):
                 lines = basis.slopes(i)[:, None]
                 owned = lines if spline is None else np.hstack([lines, spline.c])  # (b, width)
                 start = i * self.stride
-                result[start : start + owned.shape[1]] = owned.T @ right[part]
-        # Rounding leaves the two halves a little apart, and lines are known to more digits.
-        moments = 0.5 * (moments + moments.T)
+                half[start : start + owned.shape[1]] = owned.T @ moments[part]
+            moments = np.ascontiguousarray(half.T)
+        # Rounding leaves the two sides a little apart, and lines are known to more digits.
+        moments = 0.5 * (half + moments)
         moments[:: self.stride, :: self.stride] = self._table.moments
         return moments
 
