@@ -176,6 +176,12 @@ def test_a_chunk_unlike_the_others_is_refused(chunk, text):
         seen.update(chunk)
 
 
+def test_a_name_that_occurs_twice_is_refused():
+    batch = pa.table([[1.0], [2.0]], names=["a", "a"])
+    with pytest.raises(ValueError, match="column names must be unique, but 'a' occurs more than once"):
+        Moments().update(batch)
+
+
 def test_nothing_can_be_read_from_no_rows():
     with pytest.raises(ValueError, match="no rows were taken in yet"):
         Moments().covariance  # noqa: B018

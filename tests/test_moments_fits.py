@@ -261,6 +261,14 @@ def test_an_iterator_is_enough_for_linear_edges():
         (lambda X: X.assign(b=1.0), "column 'b' is constant: nothing can be learned about it"),
         (lambda X: X.assign(b=2 * X["a"] + 1), "columns 'a', 'b' are the same up to shift and scale"),
         (lambda X: X.assign(b=X["a"] - X["c"]), "column '.' is an exact linear combination of"),
+        (
+            lambda X: X.assign(b=1e200 * X["b"]),
+            "the variance of column 'b' is (nan|inf): its values are too large",
+        ),
+        (
+            lambda X: X.assign(b=1e-200 * X["b"]),
+            "the variance of column 'b' is 0: its values are too large or too",
+        ),
         (lambda X: X[:2], "X has n_samples = 2 rows; at least 3 are needed"),
         (lambda X: X[:0], "the source has no rows"),
         (lambda X: X[["a"]], "X has n_features = 1 column"),

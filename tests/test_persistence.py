@@ -200,7 +200,7 @@ def test_a_network_is_loaded_and_scored_without_torch(tmp_path, monkeypatch):
         {"knowledge": {"roots": ["alone"]}},
         {"knowledge": Knowledge(forbidden=[("late", "alone"), ("alone", "late")], roots=["al*"])},
     ],
-    ids=repr,
+    ids=lambda changes: "-".join(changes),
 )
 def test_settings_come_back(changes, tmp_path):
     learner = Daguerreotype(**(QUICK | {"edges": "bic"} | changes)).fit(draw_table())

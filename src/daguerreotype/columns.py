@@ -90,6 +90,12 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
 def check_covariance(covariance: FloatArray, n: int, names: Sequence[str]) -> None:
     """Refuse columns that are copies of each other or, in n > d rows, determined exactly by others."""
     d = len(names)
+    odd = np.flatnonzero(~(np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)))
+    if odd.size:
+        raise ValueError(
+            f"the variance of column {names[int(odd[0])]!r} is {covariance[odd[0], odd[0]]:g}: its values are too "
+            "large or too close together for floats. Give it in other units."
+        )
     scale = np.sqrt(np.diag(covariance))
     correlation = covariance / (scale[:, None] * scale)
     np.fill_diagonal(correlation, 0.0)

@@ -1,4 +1,4 @@
-"""Does the page show the tables that results/ holds?"""
+"""Does the page show the tables that docs/results/ holds?"""
 
 import runpy
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from daguerreotype.experiments import read_spec
 
 ROOT = Path(__file__).parents[2]
-PAGE = runpy.run_path(str(ROOT / "results" / "page.py"))
+PAGE = runpy.run_path(str(ROOT / "docs" / "results" / "page.py"))
 
 
 def test_the_page_shows_the_tables_of_the_results_folder():
     text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert PAGE["filled"](text) == text, "run: python results/page.py"
+    assert PAGE["filled"](text) == text, "run: python docs/results/page.py"
 
 
 def test_tables_that_are_there_take_the_place_of_what_stood_between_markers(tmp_path):

@@ -24,6 +24,7 @@ BITS = 21  # of h; products of h sum to at most 2 * 21 + 11 = 53 bits over a blo
 BLOCK = 2048  # rows
 KEPT = 46  # bits of the result
 PANEL = 256  # columns
+QUIET = np.errstate(over="ignore", invalid="ignore")  # values too large to square show in the result
 FAR = 8.0  # a column whose mean is this many standard deviations from zero is shifted
 
 
@@ -130,6 +131,7 @@ class Moments:
         self._sums = Pair(np.zeros((d + 1, d + 1)), np.zeros((d + 1, d + 1)))
         self._cubes, self._low, self._high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
 
+    @QUIET
     def _add_block(self, rows: FloatArray, first: int) -> None:
         """Sums of at most one block of rows (m, d), which begin at row ``first`` of the chunk."""
         m, d = rows.shape
@@ -229,6 +231,7 @@ class Moments:
         mean, shift = pairs.divide(done._sums[:d, d], n), Pair(done._shift, np.zeros(d))
         return done._read_out(mean, shift, shift, pairs.add(mean, shift))
 
+    @QUIET
     def _read_out(self, *vectors: Pair) -> FloatArray:
         """Sums of squares by n, plus products of the vectors, taken two and two."""
         d, n = self._shift.size, float(self.n_rows)

@@ -67,6 +67,9 @@ def check_same_columns(
     known: tuple[str, ...] | None, named: bool, given: tuple[str, ...] | None, d: int, number: int
 ) -> tuple[tuple[str, ...], bool]:
     """The names of all chunks so far, and whether they are the user's."""
+    if known is None and given is not None and len(set(given)) < d:
+        repeated = next(name for name in given if given.count(name) > 1)
+        raise ValueError(f"column names must be unique, but {repeated!r} occurs more than once. Rename them.")
     if known is None:
         return (tuple(f"x{i}" for i in range(d)), False) if given is None else (given, True)
     if d != len(known):

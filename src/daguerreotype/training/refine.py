@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from daguerreotype.arrays import IntArray
+from daguerreotype.edges.sweeping import IMPROVEMENT
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.scores import LocalScores
 
 logger = logging.getLogger("daguerreotype")
 
-IMPROVEMENT = 1e-10  # of the loss per row; less is rounding
 SHAKEN = 0.3  # share of the variables that a restart moves
+MOST_SHAKEN = 100  # more would make restarts most of the time of many variables
 
 
 def refine_order(
@@ -51,7 +52,7 @@ def refine_order(
 
 def _shaken(order: IntArray, rng: np.random.Generator, constraints: Constraints) -> IntArray:
     """The order with a share of its variables at random places, of those that they may take."""
-    count = max(2, round(SHAKEN * order.size))
+    count = max(2, min(round(SHAKEN * order.size), MOST_SHAKEN))
     moved = rng.choice(order.size, size=min(count, order.size), replace=False)
     shaken = np.delete(order, moved)
     for node in order[moved]:
