@@ -66,6 +66,8 @@ def run(options):
         for name, seed, X, _ in listed[part - 1 :: parts]:
             model = Daguerreotype.paper(operator, edges, training, random_state=seed, max_iter=options.max_iter)
             model.edges = replace(model.edges, device=options.device, random_state=seed)
+            if options.pruning is not None:
+                model.edges = replace(model.edges, pruning=options.pruning)
             if cuda:
                 torch.cuda.reset_peak_memory_stats()
             start = time.perf_counter()
@@ -77,7 +79,8 @@ def run(options):
             graphs[key] = np.asarray(model.adjacency_matrix_)
             graphs[key + "/cost"] = np.array([seconds, model.n_iter_, memory])
             print(
-                f"{key}: {graphs[key].sum()} edges, {seconds:.1f} s, {model.n_iter_} steps, {memory:.0f} MB",
+                f"{key}: {graphs[key].sum()} edges, {seconds:.1f} s, {model.n_iter_} steps, {memory:.0f} MB, "
+                f"loss of the mode {model.history_.mode_loss[-20:].mean():.3f}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -181,6 +184,7 @@ def main():
     parser.add_argument("--edges", nargs="+", default=["linear"], choices=["linear", "mlp"])
     parser.add_argument("--training", nargs="+", default=["joint", "bilevel"], choices=["joint", "bilevel"])
     parser.add_argument("--operator", nargs="+", default=["sparsemax", "sparsemap"])
+    parser.add_argument("--pruning", type=float, help="lambda, instead of the paper's")
     parser.add_argument("--part", default="1/1", help="I/N: only each N-th problem, from the I-th on")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--networks", type=int, default=10)
