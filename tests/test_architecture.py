@@ -30,10 +30,11 @@ MAY_IMPORT = {
     "streamable": LEAVES | {"edges", "columns", "moments"},
     "streamed": LEAVES | {"edges", "transforms", "fitted", "progress", "moments", "streamable"},
     "progress": {"training"},
+    "fitted_learner": LEAVES
+    | {"columns", "fitted", "bootstrap", "interventions", "persistence", "plotting", "report"},
     "model": LEAVES
-    | {"operators", "result", "edges", "training", "graphs", "knowledge", "persistence", "settings"}
-    | {"columns", "transforms", "fitted", "progress", "paper", "plotting", "report", "bootstrap", "interventions"}
-    | {"moments", "streamable", "streamed"},
+    | {"operators", "edges", "training", "knowledge", "settings", "columns", "fitted", "fitted_learner"}
+    | {"progress", "paper", "interventions", "moments", "streamable", "streamed"},
     "bootstrap": LEAVES | {"operators"},
     "paper": {"edges"},
     "tune": LEAVES | {"bootstrap", "operators", "edges", "metrics", "simulate", "model"},
