@@ -1,9 +1,15 @@
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import settings
 
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
+
+# A shell that starts tests in the background has them, and all they start, ignore Ctrl-C, which some tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from typing import Any, Self
 
 from daguerreotype.training.learn import Progress
 
+NARROW = 80  # columns of a terminal, below which some of what a bar shows must go
+
 
 class ProgressBar:
     """Shows objective, support size and cache hits while training; silent unless ``verbose``."""
@@ -21,14 +23,16 @@ class ProgressBar:
             from rich.progress import Progress as Bar
             from rich.table import Column
 
+            console = Console(stderr=True)
+            narrow = console.width < NARROW
             self._bar = Bar(
                 TextColumn("{task.description}"),
-                BarColumn(),
+                BarColumn(10 if narrow else 40),
                 MofNCompleteColumn(),
-                TimeElapsedColumn(),
+                *([] if narrow else [TimeElapsedColumn()]),
                 TextColumn("{task.fields[seen]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
-                console=Console(stderr=True),
-                transient=True,
+                console=console,
+                transient=console.is_terminal,  # elsewhere the last state is all that is ever shown
                 expand=True,
             )
             self._bar.start()
@@ -47,7 +51,7 @@ class ProgressBar:
         if name not in self._tasks:
             self._tasks[name] = self._bar.add_task(name, total=self.max_iter, seen="")
         seen = (
-            f"{progress.phase}: objective {progress.objective:.4f}, {progress.support} orders, "
+            f"objective {progress.objective:.4f} ({progress.phase}), {progress.support} orders, "
             f"{progress.hit_rate:.1%} cache hits"
         )
         self._bar.update(self._tasks[name], advance=1, seen=seen)

@@ -121,7 +121,8 @@ def test_the_shell_completes_verbs_options_and_their_values(line, expected):
 
 
 def test_completion_is_installed_for_the_shell_of_the_user(tmp_path):
-    run = shell("--install-completion", "bash", env=os.environ | {"HOME": str(tmp_path)})
+    told = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # which shell, by name
+    run = shell("--install-completion", "bash", env=os.environ | told)
     assert run.returncode == 0
     assert "complete_bash" in (tmp_path / ".bash_completions" / "daguerreotype.sh").read_text()
     assert "daguerreotype.sh" in (tmp_path / ".bashrc").read_text()

@@ -173,4 +173,4 @@ class FakeFit:
     """A fit that takes no time."""
 
     adjacency_matrix_, causal_order_ = None, ()
-    _fitted = type("Fitted", (), {"learned": type("Learned", (), {"interrupted": False})})
+    interrupted_ = False
