@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from daguerreotype.training.learn import Progress
 
-NARROW = 80  # columns of a terminal, below which some of what a bar shows must go
+NARROW = 100  # columns of a terminal, below which some of what a bar shows must go
 
 
 class ProgressBar:
@@ -51,8 +51,8 @@ class ProgressBar:
         if name not in self._tasks:
             self._tasks[name] = self._bar.add_task(name, total=self.max_iter, seen="")
         seen = (
-            f"objective {progress.objective:.4f} ({progress.phase}), {progress.support} orders, "
-            f"{progress.hit_rate:.1%} cache hits"
+            f"objective {progress.objective:.4f}, {progress.support} orders, {progress.hit_rate:.0%} cache hits "
+            f"({progress.phase})"
         )
         self._bar.update(self._tasks[name], advance=1, seen=seen)
 
