@@ -128,6 +128,7 @@ def print_winners(table: pd.DataFrame, contests: dict[str, Sequence[str]]) -> No
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="small problems and grid, a few seconds")
+    parser.add_argument("--alone", action="store_true", help="the default and the true order only")
     parser.add_argument("--seeds", type=int, default=2, help="problems of each family and size (default: 2)")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes (default: 1)")
     options = parser.parse_args()
@@ -139,6 +140,8 @@ def main() -> None:
         penalties, transforms = list(dict.fromkeys([2.0, used["penalty"]])), ("none", "auto")
         families, seeds, d, sizes = ("gp-add", "hill"), 2, 6, (150,)
     competing, changes = grid(penalties, transforms), single_changes()
+    if options.alone:
+        competing, changes = {}, {"default": changes["default"]}
     print("default: " + ", ".join(f"{name}={used[name]!r}" for name in CHOSEN))
     print(f"{len(families)} families, d = {d}, n = {', '.join(map(str, sizes))}, {seeds} problems of each")
     # every size has graphs of its own
@@ -149,6 +152,9 @@ def main() -> None:
     done = Parallel(n_jobs=options.n_jobs)(delayed(run_problem)(*each, changes | competing) for each in problems)
     table = pd.DataFrame([row for rows in done for row in rows])
     print_by(table, "family", [*changes, CEILING])
+    if options.alone:
+        print_means(table)
+        return
     for penalty in penalties:
         print_by(table, "family", list(grid([penalty], transforms)))
     print_by(table, "n", [*changes, CEILING])

@@ -75,7 +75,7 @@ class Summary:
             columns=columns,
         )
         learned = learn_table(table, parts, start, lambda step: bar.update(self.transform.name, step), None)
-        entropy = sum(0.5 * np.log(2 * np.pi * np.e * fit.variance) for fit in learned.fits) + np.log(scale).sum()
+        entropy = sum(0.5 * (np.log(2 * np.pi * fit.variance) + 1) for fit in learned.fits) + np.log(scale).sum()
         dof = sum(fit.dof for fit in learned.fits)
         logs = float(self.scaled_mean.sum()) if isinstance(self.transform, ShiftedLog) else 0.0
         likelihood = float(-entropy - logs - 0.5 * np.log(self.n_rows) / self.n_rows * dof)

@@ -86,7 +86,7 @@ class Learned:
         else:
             excess = np.array([0.5 * np.log(fit.variance) for fit in self.fits])
         counted = np.full(excess.size, self.n_rows) if self.counted is None else self.counted
-        entropy = excess + 0.5 * np.log(2 * np.pi * np.e)
+        entropy = excess + 0.5 * (np.log(2 * np.pi) + 1)
         price = 0.5 * np.log(counted) / counted * np.array([fit.dof for fit in self.fits])
         return -float(np.sum(counted / self.n_rows * (entropy + price)))
 

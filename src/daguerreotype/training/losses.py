@@ -151,7 +151,7 @@ def residual_entropy(residuals: FloatArray, method: Literal["maxent", "spacings"
         m = max(1, round(np.sqrt(n)))
         upper, lower = u[np.minimum(np.arange(n) + m, n - 1)], u[np.maximum(np.arange(n) - m, 0)]
         spacings = np.maximum(upper - lower, 1e-12)
-        entropy = float(np.mean(np.log(n / (2 * m) * spacings))) - 0.5 * np.log(2 * np.pi * np.e)
+        entropy = float(np.mean(np.log(n / (2 * m) * spacings))) - 0.5 * (np.log(2 * np.pi) + 1)
     else:
         # The weights and the Gaussian mean of log cosh are those of Hyvärinen (1998).
         skewed = float(np.mean(u * np.exp(-0.5 * u * u)))
