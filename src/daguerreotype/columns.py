@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import validate_data
 
 from daguerreotype.arrays import FloatArray
 
@@ -18,6 +19,16 @@ def column_names(X: Any, d: int) -> tuple[str, ...]:
     if isinstance(X, pd.DataFrame):
         return tuple(map(str, X.columns))
     return tuple(f"x{i}" for i in range(d))
+
+
+def read_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
+    """Values (n, d) and column names of a table to fit ``estimator`` on: finite, and of a size to learn from."""
+    check_frame(X)
+    values = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    names = column_names(X, values.shape[1])
+    check_size(values)
+    check_finite(values, names)
+    return values, names
 
 
 def check_frame(X: Any) -> None:

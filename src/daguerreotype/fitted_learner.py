@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
-from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
+from daguerreotype.columns import check_columns, check_finite, check_frame, column_names, read_table
 from daguerreotype.fitted import Fitted
 from daguerreotype.interventions import check_counted, count_set, read_interventions
 from daguerreotype.persistence import Saved, load_learner, save_learner
@@ -26,15 +26,6 @@ class FittedLearner(BaseEstimator):  # type: ignore[misc]
     _fitted: Fitted  # columns in the order of the table that was learned on
     _columns: IntArray  # the user's column that each of the table is
     n_features_in_: int
-
-    def _checked(self, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
-        """Values (n, d) and column names, after all checks."""
-        check_frame(X)
-        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-        names = column_names(X, values.shape[1])
-        check_size(values)
-        check_finite(values, names)
-        return values, names
 
     def _excluded(
         self, interventions: Any, X: Any, values: FloatArray, names: tuple[str, ...]
@@ -289,7 +280,7 @@ class FittedLearner(BaseEstimator):  # type: ignore[misc]
                [1., 0.]])
         """
         # The table itself must be fit for learning, whatever its resamples are.
-        values, names = clone(self)._checked(X)
+        values, names = read_table(clone(self), X)
         check_columns(values, names)
         self._excluded((fit_params or {}).get("interventions"), X, values, names)
         return bootstrap(

@@ -13,6 +13,7 @@ from sklearn.utils import TransformerTags
 from threadpoolctl import threadpool_limits
 
 from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.columns import read_table
 from daguerreotype.edges import GamEdges, make_estimator
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.fitted import Fitted, Parts, canonical_columns, canonical_rows, learn_scales
@@ -260,7 +261,7 @@ class Daguerreotype(FittedLearner):
         {0: 100}
         """
         check_saved(self.get_params(deep=False))
-        values, names = self._checked(X)
+        values, names = read_table(self, X)
         seen = check_moments(Moments().update(values), names)
         excluded = self._excluded(interventions, X, values, names)
 

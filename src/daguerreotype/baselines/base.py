@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.baselines.libraries import load
 from daguerreotype.baselines.limit import learn_in_child
-from daguerreotype.columns import check_columns, check_finite, check_frame, check_size, column_names
+from daguerreotype.columns import check_columns, read_table
 from daguerreotype.graphs import find_cycle
 from daguerreotype.operators.checks import check_positive
 
@@ -96,7 +95,8 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         """
         limit = None if self.time_limit is None else check_positive(self.time_limit, "time_limit")
         self.load_libraries()
-        values, names = self._checked(X)
+        values, names = read_table(self, X)
+        check_columns(values, names)
         table = np.ascontiguousarray(values - values.mean(axis=0))
         if self.standardize:
             table /= table.std(axis=0)
@@ -119,16 +119,6 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
             wall, cpu = time.perf_counter(), time.process_time()
             learned = self.learn(X, rng)
             return learned, time.perf_counter() - wall, time.process_time() - cpu
-
-    def _checked(self, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
-        """Values (n, d) and column names, after the same checks as the learner's."""
-        check_frame(X)
-        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-        names = column_names(X, values.shape[1])
-        check_size(values)
-        check_finite(values, names)
-        check_columns(values, names)
-        return values, names
 
     def _verify(self, learned: Learned, names: tuple[str, ...]) -> None:
         """Refuse a result that is no DAG, or whose order its edges contradict."""
