@@ -5,6 +5,7 @@ import pytest
 from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
+from daguerreotype import Daguerreotype
 from daguerreotype.edges.base import EdgeEstimator, HasMoves, HasResiduals, LocalModels, Table
 from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.gam import GamEdges
@@ -177,3 +178,13 @@ def test_a_fit_without_curves_is_refused():
     plain = LocalFit(np.array([0]), np.array([1.0]), 1.0, 1.0)
     with pytest.raises(TypeError, match=r"expected the GamFit that fit returned.*got LocalFit"):
         models.residuals(1, plain)
+
+
+@pytest.mark.parametrize(("n", "d"), [(15, 30), (30, 30), (30, 100)])
+def test_few_rows_of_noise_do_not_bend_edges_into_being(n, d):
+    values = np.random.default_rng(0).normal(size=(n, d))
+    bent, straight = (
+        Daguerreotype(edges=edges, transform="none", loss="bic", n_restarts=0).fit(values).adjacency_matrix_.sum()
+        for edges in ("gam", "bic")
+    )
+    assert bent == straight <= 6

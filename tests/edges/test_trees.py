@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.edges.trees import GrowShrinkTrees
+from daguerreotype.edges.trees import ROWS_PER_BEND, GrowShrinkTrees
 
 
 def random_columns(rng, d, stride, n):
@@ -47,14 +47,18 @@ def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
 
     def improve(used, sizes_of):
         while True:
-            options = [{**used, i: size} for i in predecessors for size in sizes_of(used[i], widths[i])]
+            options = [{**used, i: size} for i in predecessors for size in sizes_of(used, i)]
             best = min(options, key=score, default=used)
             if score(best) >= score(used):
                 return used
             used = best
 
-    used = improve(dict.fromkeys(predecessors, 0), lambda now, width: {1, width} - set(range(now + 1)))
-    used = improve(used, lambda now, _: {0, 1} & set(range(now)))
+    def larger(used, i):
+        room = n // ROWS_PER_BEND - sum(used.values())  # for columns of a parent that bends
+        return [size for size in {1, widths[i]} if size > used[i] and (size == 1 or size - used[i] <= room)]
+
+    used = improve(dict.fromkeys(predecessors, 0), larger)
+    used = improve(used, lambda used, i: {0, 1} & set(range(used[i])))
     return {int(i): int(size) for i, size in used.items() if size}
 
 

@@ -37,6 +37,8 @@ class Problem(NamedTuple):
         Cost of a parent beside its columns, 2 gamma log(d).
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
+    max_bent : int
+        Degrees of freedom up to which parents may bend: BIC does not hold where rows are few for each.
     allowed, required : arrays of shape (d, words) and (d, d), or empty
         Sets of bits: parents that each target may have. Whether i is always a parent of j.
     """
@@ -49,6 +51,7 @@ class Problem(NamedTuple):
     price: float
     entry: float
     max_dof: int
+    max_bent: int
     allowed: IntArray
     required: BoolArray
 
@@ -105,6 +108,26 @@ def begin(problem: Problem, path: Path, target: int) -> None:
 
 
 @kernel
+def subtract(row: FloatArray, rows: FloatArray, shares: FloatArray, count: int, start: int, stop: int) -> None:
+    """Take  shares[0] * rows[0] + ... + shares[count - 1] * rows[count - 1]  from ``row``, start to stop.
+
+    Four rows at a time: most of a fit goes by here, and loading and storing the sum would be most of that.
+    """
+    k = 0
+    while k + 4 <= count:
+        first, second, third, fourth = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        a, b, e, f = shares[k], shares[k + 1], shares[k + 2], shares[k + 3]
+        for c in range(start, stop):
+            row[c] -= (a * first[c] + b * second[c]) + (e * third[c] + f * fourth[c])
+        k += 4
+    while k < count:
+        share, last = shares[k], rows[k]
+        for c in range(start, stop):
+            row[c] -= share * last[c]
+        k += 1
+
+
+@kernel
 def add(problem: Problem, path: Path, n_rows: int, target: int, owner: int, kind: int, known: bool) -> int:
     """Condition on the columns of one step; returns the new number of rows of ``path``.
 
@@ -120,10 +143,7 @@ def add(problem: Problem, path: Path, n_rows: int, target: int, owner: int, kind
         if not known:
             for c in range(row.size):
                 row[c] = problem.moments[column, c]
-            for k in range(n_rows):
-                share = path.rows[k, column]
-                for c in range(row.size):
-                    row[c] -= share * path.rows[k, c]
+            subtract(row, path.rows, path.rows[:, column], n_rows, 0, row.size)
             scale = 1.0 / np.sqrt(left)
             for c in range(row.size):
                 row[c] *= scale
@@ -163,14 +183,14 @@ def find_steps(problem: Problem, path: Path, target: int, steps: Steps) -> int:
     # What one more column of a parent, or a new parent of one column, must explain to pay.
     least = variance * -np.expm1(-problem.price / problem.n_rows)
     least_new = variance * -np.expm1(-(problem.price + problem.entry) / problem.n_rows)
-    free = problem.max_dof
+    spent = 0
     for owner in range(path.used.size):
-        free -= path.used[owner]
-    if free < 1:
+        spent += path.used[owner]
+    if spent >= problem.max_dof:
         return 0
     if stride == 1:
         return _find_linear(problem, path, target, steps, least_new, variance - floor)
-    return _find_blocks(problem, path, target, steps, least, floor, free)
+    return _find_blocks(problem, path, target, steps, least, floor, spent)
 
 
 @kernel
@@ -192,7 +212,7 @@ def _find_linear(problem: Problem, path: Path, target: int, steps: Steps, least:
 
 @kernel
 def _find_blocks(
-    problem: Problem, path: Path, target: int, steps: Steps, least: float, floor: float, free: int
+    problem: Problem, path: Path, target: int, steps: Steps, least: float, floor: float, spent: int
 ) -> int:
     """Steps of one column or of a whole block, by the Cholesky factor of what is left of the block."""
     stride = problem.blocks.shape[1]
@@ -220,7 +240,8 @@ def _find_blocks(
             scores[a] = score / lower[a, a] if usable else 0.0
             explained += scores[a] * scores[a]
             size = a + 1 - used
-            if (a == 0 or a == width - 1) and explained > least and size <= free:
+            most = problem.max_dof if a == 0 else problem.max_bent
+            if (a == 0 or a == width - 1) and explained > least and spent + size <= most:
                 left = max(variance - explained, floor)
                 gain = problem.n_rows * np.log(variance / left) - problem.price * size
                 if used == 0:

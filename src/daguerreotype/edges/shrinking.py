@@ -1,9 +1,12 @@
-"""Which parents does BIC let go? The shrinking half of grow-shrink, and least squares on what stays."""
+"""Which parents does BIC let go? The shrinking half of grow-shrink, and least squares on what stays.
+
+Loops run along rows, which vectorises them; the order in which terms are added depends on the columns alone.
+"""
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.edges.growing import Problem, variance_floor
+from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.growing import Problem, subtract, variance_floor
 from daguerreotype.operators.kernel import kernel
 
 
@@ -21,66 +24,73 @@ def columns_of(problem: Problem, owners: IntArray, used: IntArray) -> IntArray:
 
 
 @kernel
-def factorise(problem: Problem, target: int, columns: IntArray, lower: FloatArray, scores: FloatArray) -> float:
-    """Variance of the target given ``columns``; fills in their Cholesky factor and whitened scores.
+def factorise(problem: Problem, target: int, columns: IntArray) -> tuple[FloatArray, float]:
+    """U (m, m + 1) with  U' U = moments  of ``columns`` and, last, the target; and its variance given them.
 
-    A column that the earlier ones span has a zero on the diagonal and takes no part.
+    A column that the earlier ones span has a row of zeros and takes no part.
     """
-    moments = problem.moments
+    moments, m = problem.moments, columns.size
     response = target * problem.blocks.shape[1]
     variance = moments[response, response]
-    for i in range(columns.size):
-        left = moments[columns[i], columns[i]]
-        score = moments[columns[i], response]
-        for j in range(i):
-            entry = moments[columns[i], columns[j]]
-            for k in range(j):
-                entry -= lower[i, k] * lower[j, k]
-            lower[i, j] = entry / lower[j, j] if lower[j, j] > 0.0 else 0.0
-            left -= lower[i, j] * lower[i, j]
-            score -= lower[i, j] * scores[j]
-        usable = left > problem.limits[columns[i]]
-        lower[i, i] = np.sqrt(left) if usable else 0.0
-        scores[i] = score / lower[i, i] if usable else 0.0
-        variance -= scores[i] * scores[i]
-    return float(max(variance, variance_floor(problem, target)))
+    upper = np.zeros((m, m + 1))
+    for i in range(m):
+        row, given = upper[i], moments[columns[i]]
+        for j in range(i, m):
+            row[j] = given[columns[j]]
+        row[m] = given[response]
+        subtract(row, upper, upper[:, i], i, i, m + 1)
+        scale = np.sqrt(row[i]) if row[i] > problem.limits[columns[i]] else np.inf
+        for j in range(i, m + 1):
+            row[j] /= scale
+        variance -= row[m] * row[m]
+    return upper, float(max(variance, variance_floor(problem, target)))
+
+
+@kernel
+def solve_upper(upper: FloatArray) -> FloatArray:
+    """Least-squares coefficients from `factorise`; zero for a column that the earlier ones span."""
+    m = upper.shape[0]
+    beta = np.zeros(m)
+    for i in range(m - 1, -1, -1):
+        if upper[i, i] > 0.0:
+            beta[i] = upper[i, m]
+            for k in range(i + 1, m):
+                beta[i] -= upper[i, k] * beta[k]
+            beta[i] /= upper[i, i]
+    return beta
 
 
 @kernel
 def coefficients(problem: Problem, target: int, columns: IntArray) -> FloatArray:
     """Least-squares coefficients of the target on ``columns``; zero for a column the earlier ones span."""
-    m = columns.size
-    lower, scores = np.zeros((m, m)), np.zeros(m)
-    factorise(problem, target, columns, lower, scores)
-    beta = np.zeros(m)
-    for i in range(m - 1, -1, -1):
-        if lower[i, i] > 0.0:
-            beta[i] = scores[i]
-            for k in range(i + 1, m):
-                beta[i] -= lower[k, i] * beta[k]
-            beta[i] /= lower[i, i]
-    return beta
+    return solve_upper(factorise(problem, target, columns)[0])
 
 
 @kernel
-def invert(lower: FloatArray) -> FloatArray:
-    """(L L')^-1 where the diagonal of L is positive, zero in the other rows and columns."""
-    m = lower.shape[0]
-    inner = np.zeros((m, m))  # L^-1
-    for j in range(m):
-        if lower[j, j] > 0.0:
-            inner[j, j] = 1.0 / lower[j, j]
-            for i in range(j + 1, m):
-                if lower[i, i] > 0.0:
-                    entry = 0.0
-                    for k in range(j, i):
-                        entry -= lower[i, k] * inner[k, j]
-                    inner[i, j] = entry / lower[i, i]
+def invert_factor(upper: FloatArray) -> FloatArray:
+    """L^-1 of  L = U',  with zeros in the rows and columns where U has a row of zeros."""
+    m = upper.shape[0]
+    inner = np.zeros((m, m))
+    for i in range(m):
+        if upper[i, i] > 0.0:
+            row = inner[i]
+            subtract(row, inner, upper[:, i], i, 0, i)
+            for j in range(i):
+                row[j] /= upper[i, i]
+            row[i] = 1.0 / upper[i, i]
+    return inner
+
+
+@kernel
+def multiply_out(inner: FloatArray) -> FloatArray:
+    """(L L')^-1 from L^-1."""
+    m = inner.shape[0]
     inverse = np.zeros((m, m))
     for k in range(m):
         for i in range(k + 1):
+            share, row = inner[k, i], inverse[i]
             for j in range(k + 1):
-                inverse[i, j] += inner[k, i] * inner[k, j]
+                row[j] += share * inner[k, j]
     return inverse
 
 
@@ -119,25 +129,45 @@ def rise_without(inverse: FloatArray, beta: FloatArray, start: int, stop: int) -
 
 
 @kernel
+def all_pay(problem: Problem, required: BoolArray, inner: FloatArray, beta: FloatArray, variance: float) -> bool:
+    """Whether no parent of one column would be let go: the diagonal of the inverse is enough to tell."""
+    m = beta.size
+    pivots = np.zeros(m)
+    for k in range(m):
+        for i in range(k + 1):
+            pivots[i] += inner[k, i] * inner[k, i]
+    for i in range(m):
+        rise = beta[i] * beta[i] / pivots[i] if pivots[i] > 0.0 else 0.0
+        gain = problem.price + problem.entry - problem.n_rows * np.log((variance + rise) / variance)
+        if gain > 0.0 and not required[i]:
+            return False
+    return True
+
+
+@kernel
 def shrink(problem: Problem, target: int, owners: IntArray, used: IntArray) -> float:
     """Remove parents, or bend them straight, while BIC improves; changes ``used``, returns the variance.
 
     The variance depends on the surviving columns alone, to the last bit, provided owners ascend.
     """
-    columns = columns_of(problem, owners, used)
-    m = columns.size
-    lower, scores = np.zeros((m, m)), np.zeros(m)
-    variance = factorise(problem, target, columns, lower, scores)
-    inverse = invert(lower)
-    beta = coefficients(problem, target, columns)
+    upper, variance = factorise(problem, target, columns_of(problem, owners, used))
+    beta, inner = solve_upper(upper), invert_factor(upper)
+    required = np.zeros(owners.size, dtype=np.bool_)
+    if problem.required.size > 0:
+        for i in range(owners.size):
+            required[i] = problem.required[owners[i], target]
+    if problem.blocks.shape[1] == 1 and all_pay(problem, required, inner, beta, variance):
+        return variance
+    inverse = multiply_out(inner)
     starts = np.cumsum(used) - used
     removed = False
     now = variance
     while True:
         best, choice, keep = 0.0, -1, 0
         for i in range(owners.size):
-            least = 1 if problem.required.size > 0 and problem.required[owners[i], target] else 0
-            for kept in range(least, min(used[i], 2)):  # nothing, or the linear column of a block
+            for kept in range(
+                1 if required[i] else 0, min(used[i], 2)
+            ):  # nothing, or the linear column of a block
                 rise = rise_without(inverse, beta, starts[i] + kept, starts[i] + used[i])
                 gain = problem.price * (used[i] - kept) - problem.n_rows * np.log((now + rise) / now)
                 if kept == 0:
@@ -151,5 +181,5 @@ def shrink(problem: Problem, target: int, owners: IntArray, used: IntArray) -> f
         used[choice] = keep
         removed = True
     if removed:
-        variance = factorise(problem, target, columns_of(problem, owners, used), lower, scores)
+        variance = factorise(problem, target, columns_of(problem, owners, used))[1]
     return variance

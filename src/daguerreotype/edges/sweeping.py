@@ -62,6 +62,8 @@ class Standing(NamedTuple):
         Whether i must stand before j.
     fresh, missed : arrays of shape (words,)
         Room for sets.
+    own : array of shape (d,)
+        Room for what one variable loses at every position.
     """
 
     order: IntArray
@@ -72,6 +74,7 @@ class Standing(NamedTuple):
     before: BoolArray
     fresh: IntArray
     missed: IntArray
+    own: FloatArray
 
 
 def stand(order: IntArray, before: BoolArray) -> Standing:
@@ -88,6 +91,7 @@ def stand(order: IntArray, before: BoolArray) -> Standing:
         before=np.ascontiguousarray(before),
         fresh=np.zeros(words, dtype=np.int64),
         missed=np.zeros(words, dtype=np.int64),
+        own=np.zeros(d),
     )
 
 
@@ -158,18 +162,25 @@ def best_place(
     """
     order, at, before = standing.order, standing.ranks[moved], walker.before
     first, last = window(standing, moved)
+    # All walks of ``moved`` come first: each goes on where the one before it was, which others would forget.
     before[:] = 0
-    best, least, here, own, spared = -1, np.inf, 0.0, 0.0, 0.0
+    for q in range(last + 1):
+        newcomer = order[q - 1 if q <= at else q] if q > 0 else -1
+        if q > 0:
+            include(before, newcomer)
+        if q == first or (q > first and contains(standing.missed, newcomer)):
+            own = lose(problem, pools, path, walker, moved, price)
+            if np.isnan(own):
+                return -1, 0.0
+            for word in range(before.size):
+                standing.missed[word] = walker.missed[word]
+        if q >= first:
+            standing.own[q] = own
+    before[:] = 0
+    best, least, here, spared = -1, np.inf, 0.0, 0.0
     for q in range(last + 1):
         if q >= first:
-            newcomer = order[q - 1 if q <= at else q] if q > 0 else -1
-            if q == first or contains(standing.missed, newcomer):
-                own = lose(problem, pools, path, walker, moved, price)
-                if np.isnan(own):
-                    return -1, 0.0
-                for word in range(before.size):
-                    standing.missed[word] = walker.missed[word]
-            loss = own - spared
+            loss = standing.own[q] - spared
             if loss < least:
                 best, least = q, loss
             if q == at:

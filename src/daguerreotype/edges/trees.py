@@ -1,5 +1,6 @@
 """How do all orderings share their grow-shrink searches? One tree of growing steps per target."""
 
+from copy import copy
 from threading import Lock
 
 import numpy as np
@@ -13,6 +14,7 @@ from daguerreotype.edges.sweeping import stand, sweep_some, walk_all
 from daguerreotype.edges.walking import NONE, UNKNOWN, Pools, Walker
 from daguerreotype.result import Moves
 
+ROWS_PER_BEND = 10  # rows for each parameter of a search in which parents bend; fewer bend to noise
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
 
 
@@ -21,10 +23,11 @@ class GrowShrinkTrees:
 
     For target j among predecessors P, greedily minimises  n log(variance(j | S)) + penalty log(n) dof(S)
     over S within P: adds the step that improves most while one does, then removes the parent whose removal
-    improves most while one does. The steps form a tree per target that all orderings share, so that a search
-    which was made before is a walk of well under a microsecond (grow-shrink trees: Andrews, Ramsey, Sanchez
-    Romero, Camchong and Kummerfeld, "Fast scalable and accurate discovery of DAGs using the best order score
-    search and grow-shrink trees", NeurIPS 2023).
+    improves most while one does. Parents bend only while there are ten rows for every column taken: with fewer,
+    splines fit noise so well that BIC's price does not cover it. The steps form a tree per target that all
+    orderings share, so that a search which was made before is a walk of well under a microsecond (grow-shrink
+    trees: Andrews, Ramsey, Sanchez Romero, Camchong and Kummerfeld, "Fast scalable and accurate discovery of DAGs
+    using the best order score search and grow-shrink trees", NeurIPS 2023).
 
     Parameters
     ----------
@@ -68,6 +71,7 @@ class GrowShrinkTrees:
             price=penalty * float(np.log(n_rows)),
             entry=2.0 * gamma * float(np.log(d)),
             max_dof=max(n_rows - 3, 0),
+            max_bent=n_rows // ROWS_PER_BEND,
             allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
             required=np.zeros((0, 0), dtype=np.bool_)
             if rules is None or not rules.anything_required
@@ -82,6 +86,15 @@ class GrowShrinkTrees:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=Lock())
+
+    def fork(self) -> "GrowShrinkTrees":
+        """Trees of the same problem, grown as far as these, that another thread can walk."""
+        twin = copy(self)
+        with self._lock:
+            twin._pools = Pools._make(each.copy() for each in self._pools)
+        d, stride = self.problem.widths.size, self.problem.blocks.shape[1]
+        twin._path, twin._walker, twin._lock = _start(d, stride), _rest(d), Lock()
+        return twin
 
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
         """Parents (ascending), columns used of each, variance and dof of ``node`` among ``predecessors``."""
