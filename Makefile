@@ -15,7 +15,7 @@ help:
 	@echo "make test   set up .venv and run the tests"
 	@echo "make check  ruff, mypy and the import-direction test"
 	@echo "make docs   build the documentation into site/"
-	@echo "make bench  time the operators against copying their output"
+	@echo "make bench  measure speed beside other learners, and check what the README says of it (30 minutes)"
 
 install: $(STAMP)
 
@@ -46,7 +46,7 @@ demo: $(CORE)
 	$(BIN)/daguerreotype fit
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/operators.py
+	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 fresh-kernels:
 	find src -name "*.nbi" -delete -o -name "*.nbc" -delete

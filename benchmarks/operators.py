@@ -49,6 +49,7 @@ def growth(rows, axis):
 
 
 def benchmark_top_k(nodes, counts, seconds, rng):
+    """Rows (d, k, seconds of the k best, of a copy, of sparsemax and its gradient)."""
     print("\nThe k best rankings and top-k sparsemax (tau large enough that all k carry mass); milliseconds")
     print(f"{'d':>6} {'k':>6} {'k best':>9} {'copy':>9} {'ratio':>7} {'sparsemax':>10} {'+ vjp':>9}")
     rows = []
@@ -65,16 +66,19 @@ def benchmark_top_k(nodes, counts, seconds, rng):
                 lambda theta=theta, k=k, tau=tau, g=gradient: top_k_sparsemax(theta, k, tau=tau).vjp(g),
                 seconds,
             )
-            rows.append((d, k, forward))
+            rows.append((d, k, forward, copy, both))
             print(
                 f"{d:6d} {k:6d} {1e3 * forward:9.4f} {1e3 * copy:9.4f} {forward / copy:7.1f} "
                 f"{1e3 * sparse:10.4f} {1e3 * both:9.4f}" + against("top-k sparsemax", d, both, k == 100)
             )
     large = [row for row in rows if row[0] >= 100] or rows
     print(f"time of the k best grows as d^{growth(large, 0):.2f} and k^{growth(large, 1):.2f} (d >= 100)")
+    return rows
 
 
 def benchmark_sparsemap(nodes, seconds, rng):
+    """Seconds of SparseMAP and its gradient by (method, d)."""
+    found = {}
     print("\nSparseMAP of standard normal scores, tau = 1, at most 100 iterations; milliseconds")
     print(f"{'d':>6} {'method':>11} {'rankings':>9} {'forward':>9} {'+ vjp':>9} {'copy':>9} {'ratio':>7}")
     for method in ("active-set", "peel"):
@@ -89,12 +93,14 @@ def benchmark_sparsemap(nodes, seconds, rng):
             )
             copy = best_time(distribution.ranks.copy, seconds)
             rows.append((d, 1, both))
+            found[method, d] = both
             print(
                 f"{d:6d} {method:>11} {len(distribution):9d} {1e3 * forward:9.4f} {1e3 * both:9.4f} "
                 f"{1e3 * copy:9.4f} {both / copy:7.1f}" + against("active set", d, both, method == "active-set")
             )
         large = [row for row in rows if row[0] >= 100] or rows
         print(f"time of {method} grows as d^{growth(large, 0):.2f} (d >= 100)")
+    return found
 
 
 def against(name, d, seconds, comparable):

@@ -1,11 +1,14 @@
 """How much more than reading a file does learning from it cost? Time against a bare scan, and memory.
 
     python benchmarks/rows.py --rows 10000000
+    python benchmarks/rows.py --residuals
 
 Writes a Parquet file of a random linear problem to a temporary folder. One process scans it, batch by batch to
 numpy arrays; another takes in its moments; a third learns the graph. All use one thread. Memory is the peak above
 what the process held after its imports (from /proc, so on Linux). CPU seconds decide: other work on the machine
-does not count for them. Then a smaller file and the same rows in memory must lead to the same graph.
+does not count for them; loading compiled kernels, a third of a second once a process, does not either. Then a
+smaller file and the same rows in memory must lead to the same graph. The second command shows what is lost by
+looking at the residuals of some rows instead of all.
 """
 
 import argparse
@@ -22,9 +25,10 @@ from pathlib import Path
 import numpy as np
 
 PART = 2**18  # rows made at a time
+MIXED = ("float64", "float32", "int32")  # columns of a mixed file, in turn
 
 
-def make_rows(rows: int, columns: int, dtype: str, seed: int = 0) -> Iterator[np.ndarray]:
+def make_rows(rows: int, columns: int, seed: int = 0) -> Iterator[np.ndarray]:
     """Rows of a random linear model with about two parents a column, on means from 0 to 1000."""
     rng = np.random.default_rng(seed)
     weights = np.triu(rng.random((columns, columns)) < 4 / columns, 1) * rng.uniform(0.3, 0.8, (columns, columns))
@@ -32,7 +36,7 @@ def make_rows(rows: int, columns: int, dtype: str, seed: int = 0) -> Iterator[np
     shuffled, means = rng.permutation(columns), rng.uniform(0, 1000, columns)
     for first in range(0, rows, PART):
         noise = rng.normal(size=(min(PART, rows - first), columns))
-        yield ((noise @ mixing)[:, shuffled] + means).astype(dtype)
+        yield (noise @ mixing)[:, shuffled] + means
 
 
 def write_file(path: Path, rows: int, columns: int, dtype: str) -> None:
@@ -40,16 +44,17 @@ def write_file(path: Path, rows: int, columns: int, dtype: str) -> None:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    need, free = rows * columns * np.dtype(dtype).itemsize, shutil.disk_usage(path.parent).free
+    kinds = [np.dtype(MIXED[j % len(MIXED)] if dtype == "mixed" else dtype) for j in range(columns)]
+    need, free = rows * sum(kind.itemsize for kind in kinds), shutil.disk_usage(path.parent).free
     if need > 0.8 * free:
         raise SystemExit(
             f"{need / 1e9:.1f} GB do not fit into {path.parent}: give fewer --rows, or --dtype float32."
         )
-    names = [f"c{j}" for j in range(columns)]
-    schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(dtype))) for name in names])
+    schema = pa.schema([(f"c{j}", pa.from_numpy_dtype(kind)) for j, kind in enumerate(kinds)])
     with ParquetWriter(path, schema, use_dictionary=False) as writer:
-        for part in make_rows(rows, columns, dtype):
-            writer.write_table(pa.table([np.ascontiguousarray(column) for column in part.T], schema=schema))
+        for part in make_rows(rows, columns):
+            cast = [column.astype(kind) for column, kind in zip(part.T, kinds, strict=True)]
+            writer.write_table(pa.table(cast, schema=schema))
 
 
 def scan(path: str) -> int:
@@ -94,11 +99,13 @@ def measure(what: str, path: str) -> None:
     import pyarrow as pa
 
     import daguerreotype.model  # noqa: F401
-    from daguerreotype.moments import sources  # noqa: F401
+    from daguerreotype.moments import Moments, sources  # noqa: F401
 
     pa.set_cpu_count(1)
     work: Callable[[str], int] = {"scan": scan, "moments": take_in}.get(what) or learn(what)
     before = megabytes("VmRSS")
+    if what != "scan":
+        Moments().update(np.random.default_rng(0).normal(size=(3000, 2)))
     wall, cpu = time.perf_counter(), time.process_time()
     result = work(path)
     record = {
@@ -138,18 +145,43 @@ def compare_graphs(folder: Path, rows: int, columns: int) -> None:
         print(f"{edges:<8}{rows} rows, {columns} columns: same graph {same}, same weights and scores {bits}")
 
 
+def print_errors(sizes: tuple[int, ...], repeats: int = 20) -> None:
+    """How well some rows tell the entropy of noise, and which of two columns, correlated by 0.1, is the cause."""
+    from daguerreotype.training.losses import residual_entropy
+
+    rng = np.random.default_rng(0)
+    draws = {"laplace": rng.laplace, "t(5)": lambda size: rng.standard_t(5, size), "uniform": rng.uniform}
+    print(f"{'noise':<10}{'rows':>8}{'entropy':>16}{'wrong less right direction, nats':>36}")
+    for name, draw in draws.items():
+        for size in sizes:
+            found = []
+            for _ in range(repeats):
+                cause, noise = draw(size=size), draw(size=size)
+                effect = 0.1 * cause + noise
+                back = np.cov(cause, effect, bias=True)[0, 1] / effect.var()
+                both = (cause, noise, effect, cause - back * effect)
+                entropies = [residual_entropy(each, "spacings") for each in both]
+                found.append((entropies[0], entropies[2] + entropies[3] - entropies[0] - entropies[1]))
+            (entropy, gap), (error, spread) = np.mean(found, axis=0), np.std(found, axis=0)
+            print(f"{name:<10}{size:>8}{entropy:>8.4f} ±{error:.4f}{gap:>28.4f} ±{spread:.4f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=50)
-    parser.add_argument("--dtype", choices=("float64", "float32"), default="float64")
+    parser.add_argument("--dtype", choices=("float64", "float32", "mixed"), default="float64")
     parser.add_argument("--folder", help="where the file is written; a temporary folder by default")
     parser.add_argument("--edges", nargs="*", default=["bic"], help="what to learn a graph of the whole file with")
+    parser.add_argument("--residuals", action="store_true", help="print how many rows of residuals are enough")
     parser.add_argument("--smoke", action="store_true", help="a small file, to see that it runs")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         measure(*arguments.measure)
+        return
+    if arguments.residuals:
+        print_errors((2**12,) if arguments.smoke else (2**12, 2**14, 2**16, 2**18))
         return
     rows, columns = (20_000, 6) if arguments.smoke else (arguments.rows, arguments.columns)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:

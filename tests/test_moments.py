@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from daguerreotype.moments import Moments
-from daguerreotype.moments.accumulator import BLOCK, PANEL
+from daguerreotype.moments.blocks import BLOCK, PANEL
 
 
 def exact_covariance(X):
@@ -86,6 +86,32 @@ def test_more_columns_than_a_panel_are_put_together_right(rng):
     assert np.array_equal(seen.covariance, seen.covariance.T)
 
 
+def test_columns_that_need_no_lower_parts_stand_beside_those_that_do(rng):
+    X = correlated(rng, BLOCK + 52, 5)
+    X[:, 1] = np.round(50 * X[:, 1])  # whole numbers
+    X[:, 3] = (X[:, 3] + 5000.0).astype(np.float32)  # few digits after the shift
+    covariance, mean = exact_covariance(X)
+    spread = np.sqrt(np.diag(covariance))
+    for columns in ([0, 1, 2, 3, 4], [1, 3], [0, 1, 3]):
+        seen = Moments().update(X[:, columns])
+        part, scale = covariance[np.ix_(columns, columns)], spread[columns]
+        assert np.abs((seen.covariance - part) / np.outer(scale, scale)).max() < 1e-13
+        np.testing.assert_allclose(seen.mean, mean[columns], rtol=1e-15, atol=1e-15)
+        again = Moments()
+        for chunk in np.array_split(X[rng.permutation(len(X))][:, columns], 3):
+            again.merge(Moments().update(chunk))
+        assert np.array_equal(again.covariance, seen.covariance)
+
+
+def test_panels_of_columns_with_and_without_lower_parts_are_put_together_right(rng):
+    X = rng.normal(size=(BLOCK, 2 * PANEL + 20))
+    X[:, PANEL - 30 : PANEL + 10] = np.round(20 * X[:, PANEL - 30 : PANEL + 10])
+    found, shuffled = Moments().update(X), rng.permutation(X.shape[1])
+    np.testing.assert_allclose(found.covariance, np.cov(X.T, bias=True), atol=1e-11)
+    other = Moments().update(X[:, shuffled]).covariance
+    assert np.array_equal(other, found.covariance[np.ix_(shuffled, shuffled)])
+
+
 def test_plain_sums_are_right_to_the_digits_of_floats(rng):
     X = correlated(rng, 5000, 3) + 100.0
     plain = Moments(exact=False).update(X[:100]).merge(Moments(exact=False).update(X[100:]))
@@ -119,6 +145,24 @@ def test_frames_batches_and_arrays_of_any_number_type_are_alike(rng):
     assert Moments().update(frame).names == ("a", "b")
     assert Moments().update(X).names == ("x0", "x1")
     assert Moments(["left", "right"]).update(X).names == ("left", "right")
+
+
+@pytest.mark.parametrize("kinds", [["float32"] * 3, ["float32", "int16", "bool"], ["float32", "int32", "float64"]])
+def test_short_numbers_of_arrow_batches_lose_no_digit(rng, kinds):
+    pairs = zip(100 * rng.normal(size=(3, 3000)), kinds, strict=True)
+    columns = [(column > 0 if kind == "bool" else column).astype(kind) for column, kind in pairs]
+    batch = pa.table(columns, names=list("abc"))
+    expected = Moments().update(np.column_stack([column.astype(np.float64) for column in columns]))
+    found = Moments().update(batch)
+    assert np.array_equal(found.covariance, expected.covariance)
+    assert np.array_equal(found.mean, expected.mean)
+    assert np.array_equal(found.high, expected.high)
+
+
+def test_a_null_among_short_whole_numbers_is_a_missing_value():
+    batch = pa.table({"a": pa.array([1, None, 2], pa.int16()), "b": pa.array([1, 2, 3], pa.int8())})
+    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 1 of chunk 0"):
+        Moments().update(batch)
 
 
 def test_reading_out_or_merging_changes_nothing(rng):

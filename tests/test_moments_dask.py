@@ -67,8 +67,15 @@ def test_trouble_is_named_with_the_partition():
         Moments.from_chunks(broken)
 
 
-def test_a_killed_worker_costs_time_and_nothing_else(rows, tmp_path):
-    learner = Daguerreotype(edges="gam", loss="bic", transform="none", n_restarts=0)
+@pytest.mark.parametrize(
+    ("edges", "made"),
+    [
+        pytest.param("bic", N_PARTS // 2, id="in the pass that takes moments"),
+        pytest.param("gam", N_PARTS + N_PARTS // 2, id="in the pass that takes moments of splines"),
+    ],
+)
+def test_a_worker_killed_halfway_costs_time_and_nothing_else(rows, tmp_path, edges, made):
+    learner = Daguerreotype(edges=edges, loss="bic", transform="none", n_restarts=0)
     expected = learner.fit(rows).weights_
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 10}),
@@ -80,13 +87,13 @@ def test_a_killed_worker_costs_time_and_nothing_else(rows, tmp_path):
         victim, survivor = client.run(os.getpid).values()
 
         def kill():
-            while len(os.listdir(tmp_path)) < N_PARTS // 2:  # halfway through the first pass
+            while len(os.listdir(tmp_path)) < made:
                 time.sleep(0.02)
             os.kill(victim, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
-        found = learner.fit_chunks(frame(seconds=0.2, folder=str(tmp_path))).weights_
+        found = learner.fit_chunks(frame(seconds=0.1, folder=str(tmp_path))).weights_
         killer.join()
         pids = {int(name.split("-")[1]) for name in os.listdir(tmp_path)}
         assert {victim, survivor} <= pids  # both had a part in it

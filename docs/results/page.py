@@ -1,19 +1,20 @@
-"""Which numbers does docs/reproduction.md show? Puts the tables of this folder between its markers.
+"""Which numbers do docs/reproduction.md and docs/speed.md show? Puts tables of this folder between their markers.
 
-Run ``python docs/results/page.py`` after ``daguerreotype reproduce``. A marker is a comment that names a file:
-``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by that table, if it is there.
+Run ``python docs/results/page.py`` after ``daguerreotype reproduce`` or ``benchmarks/bench.py``. A marker is a
+comment that names a file: ``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by
+that table, if it is there.
 """
 
 import re
 from pathlib import Path
 
 RESULTS = Path(__file__).parent
-PAGE = RESULTS.parent / "reproduction.md"
-BLOCK = re.compile(r"<!-- (\S+/table\.md) -->\n.*?<!-- end -->", re.DOTALL)
+PAGES = (RESULTS.parent / "reproduction.md", RESULTS.parent / "speed.md")
+BLOCK = re.compile(r"<!-- (\S+\.md) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def filled(text: str, results: Path = RESULTS) -> str:
-    """The text of the page with the tables that are there."""
+    """The text of a page with the tables that are there."""
 
     def replace(block: re.Match[str]) -> str:
         path = results / block[1]
@@ -25,4 +26,5 @@ def filled(text: str, results: Path = RESULTS) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

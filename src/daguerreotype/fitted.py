@@ -1,11 +1,11 @@
 """What does learning on one scale of measurement lead to, and how likely does it make the rows?"""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasCurves, HasPredictions, Table
@@ -15,6 +15,7 @@ from daguerreotype.training.bilevel import Operator
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.learn import Learned, Progress, Schedule, learn, order_to_theta
 from daguerreotype.training.losses import Loss
+from daguerreotype.training.threads import Interruption, quiet_pool
 from daguerreotype.transforms import Transform, centre_and_scale, fit_transforms
 
 # Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
@@ -81,22 +82,23 @@ def learn_scales(
     transform: str,
     parts: Parts,
     bar: ProgressBar,
-    n_jobs: int | None,
     excluded: BoolArray | None = None,
 ) -> list[Fitted]:
     """One fit per candidate scale: a single one, or all for "auto".
 
     Values that are ``excluded`` (n, d), because they were set from outside, say nothing about their column's
-    scale or causes.
+    scale or causes. Threads go to several candidates first; what is left over goes to each of them.
     """
 
-    def learn_one(candidate: Transform) -> Fitted:
+    def learn_one(candidate: Transform, interruption: Interruption) -> Fitted:
         table, centre, scale = _to_table(candidate.apply(values), names, parts.standardize, excluded)
 
         def told(step: Progress) -> None:
+            interruption.check()
             bar.update(candidate.name, step)
 
-        learned = learn_table(table, parts, start, told, _file_of(parts.resume, candidate, len(candidates)))
+        file = _file_of(parts.resume, candidate, len(candidates))
+        learned = learn_table(table, parts, start, told, file, interruption)
         other = parts.non_gaussian_loss
         trained = parts.operator is not None and not learned.interrupted
         shape = learned.negentropy() if other is not None and trained else 0.0
@@ -115,27 +117,58 @@ def learn_scales(
                 told,
                 learned.models,
                 constraints=parts.constraints,
+                interruption=interruption,
             )
             # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
             gaussian = max(shape, found.negentropy()) < NON_GAUSSIAN
             learned = learned if gaussian else found
-        # Likelihood of the rows as they came: of the table's, times both changes of scale.
-        jacobian = _mean_sum(candidate.log_slopes(values) - np.log(scale), excluded)
-        price = 0.5 * np.log(table.n_rows) / table.n_rows * candidate.n_parameters
+        # Likelihood of the rows as they came: of the table's, times both changes of scale in the same rows.
+        jacobian = _mean_log_slopes(candidate, scale, values, excluded, learned.looked_at)
+        price = 0.5 * np.log(learned.looked_at) / learned.looked_at * candidate.n_parameters
         likelihood = learned.log_likelihood() + jacobian - price
-        return Fitted(candidate, np.median(values, axis=0), table, centre, scale, learned, gaussian, likelihood)
+        return Fitted(candidate, typical, table, centre, scale, learned, gaussian, likelihood)
 
+    typical = np.median(values, axis=0)
     candidates = fit_transforms(transform, values, excluded)
-    if n_jobs in (None, 1):
-        fits = []
-        for candidate in candidates:
-            fits.append(learn_one(candidate))
-            if fits[-1].learned.interrupted:  # Ctrl-C ends the whole fit, not one candidate
-                break
-        return fits
-    return list(
-        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(learn_one)(candidate) for candidate in candidates)
-    )
+    n_jobs = parts.schedule.n_jobs
+    n_together = min(n_jobs, len(candidates))
+    if n_together > 1:
+        parts = replace(parts, schedule=replace(parts.schedule, n_jobs=n_jobs // n_together))
+        return _learn_together(learn_one, candidates, n_together)
+    fits = []
+    for candidate in candidates:
+        fits.append(learn_one(candidate, Interruption()))
+        if fits[-1].learned.interrupted:  # Ctrl-C ends the whole fit, not one candidate
+            break
+    return fits
+
+
+def _learn_together(
+    learn_one: Callable[[Transform, Interruption], Fitted], candidates: Sequence[Transform], n_threads: int
+) -> list[Fitted]:
+    """One fit per candidate, several at a time; on Ctrl-C those that have begun, as far as they got."""
+    interruptions = [Interruption() for _ in candidates]
+    fits: dict[int, Fitted] = {}
+
+    def keep(place: int) -> None:
+        fits[place] = learn_one(candidates[place], interruptions[place])
+
+    runs = []
+    with quiet_pool(n_threads) as pool:
+        try:
+            for place in range(len(candidates)):
+                runs.append(pool.submit(keep, place))  # one by one: Ctrl-C may come in between
+            wait(runs, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            for interruption in interruptions:
+                interruption.ring()
+        pool.shutdown(cancel_futures=True)
+    for run in runs:
+        if not (run.cancelled() or isinstance(run.exception(), KeyboardInterrupt)):
+            run.result()  # its error, if it had one
+    if not fits:
+        raise KeyboardInterrupt
+    return [fits[place] for place in sorted(fits)]
 
 
 def learn_table(
@@ -144,6 +177,7 @@ def learn_table(
     start: FloatArray,
     told: Callable[[Progress], None],
     checkpoint: Path | None,
+    interruption: Interruption | None = None,
 ) -> Learned:
     """Train the ordering alone, or together with the edges."""
     if parts.joint_loss is None or parts.operator is None:
@@ -157,6 +191,7 @@ def learn_table(
             told,
             checkpoint=checkpoint,
             constraints=parts.constraints,
+            interruption=interruption,
         )
     from daguerreotype.training.learn_joint import learn_joint  # needs torch
 
@@ -229,6 +264,19 @@ def scale_moments(
     """Centre (d,) and scale (d,) of a table's columns, and its second moments (d, d) without them."""
     scale = np.sqrt(np.diag(covariance)) if standardize else np.ones(mean.size)
     return mean, scale, covariance / (scale[:, None] * scale)
+
+
+def _mean_log_slopes(
+    transform: Transform, scale: FloatArray, values: FloatArray, excluded: BoolArray | None, looked_at: int
+) -> float:
+    """Mean over rows of the log slopes of both changes of scale; the first that count for a column are enough."""
+    if excluded is None:
+        return _mean_sum(transform.log_slopes(values[:looked_at]) - np.log(scale), None)
+    counted = np.cumsum(~excluded, axis=0)  # (n, d)
+    # What is looked at stands for all that counts.
+    weights = np.maximum(counted[-1] / looked_at, 1.0)
+    slopes = transform.log_slopes(values) - np.log(scale)
+    return _mean_sum(weights * slopes, excluded | (counted > looked_at))
 
 
 def _mean_sum(density: FloatArray, excluded: BoolArray | None) -> float:

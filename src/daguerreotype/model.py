@@ -22,6 +22,7 @@ from daguerreotype.knowledge import Knowledge
 from daguerreotype.moments import Moments
 from daguerreotype.moments.sources import read_source
 from daguerreotype.operators.checks import check_count, check_positive, check_positive_int
+from daguerreotype.operators.jobs import count_jobs
 from daguerreotype.paper import paper_settings
 from daguerreotype.progress import ProgressBar
 from daguerreotype.settings import check_saved
@@ -102,7 +103,10 @@ class Daguerreotype(FittedLearner):
     cache_size : float
         Megabytes that the cache of local fits may hold.
     n_jobs : int or None
-        Threads for the candidates of ``transform="auto"``. The result does not depend on it.
+        Threads, -1 for one per core: for the candidates of ``transform="auto"``; what is left over for restarts of
+        refining with "gam" and "bic" edges, each thread with search trees of its own, or for the local fits of
+        other edges. An own estimator's ``fit`` must allow that; regressors go to processes once they take long.
+        Within a worker of joblib there is one. The result does not depend on it.
     random_state : int or None
         Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
     verbose : int
@@ -273,7 +277,7 @@ class Daguerreotype(FittedLearner):
             ordered = ordered[rows]
             out = None if out is None else np.ascontiguousarray(out[rows])
             inside = [names[j] for j in columns]
-            return learn_scales(ordered, inside, start, self.transform, parts, bar, self.n_jobs, out)
+            return learn_scales(ordered, inside, start, self.transform, parts, bar, out)
 
         named = isinstance(X, pd.DataFrame)
         return self._learn(seen.covariance, seen.skewness, names, named, resume, learn)
@@ -443,6 +447,7 @@ class Daguerreotype(FittedLearner):
             n_restarts=check_count(self.n_restarts, "n_restarts"),
             seed=self.random_state or 0,
             cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
+            n_jobs=count_jobs(self.n_jobs),
         )
         return Parts(
             estimator=estimator,

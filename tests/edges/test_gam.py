@@ -6,10 +6,11 @@ from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
 from daguerreotype import Daguerreotype
+from daguerreotype.edges import gam
 from daguerreotype.edges.base import EdgeEstimator, HasMoves, HasResiduals, LocalModels, Table
 from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.gam import GamEdges
-from daguerreotype.edges.splines import bend, fit_bends
+from daguerreotype.edges.splines import bend, change_basis, fit_bends
 from daguerreotype.result import LocalFit
 
 
@@ -64,6 +65,29 @@ def test_bends_go_on_as_straight_lines_beyond_the_data():
         np.testing.assert_allclose(
             at[2:] - at[0], np.array([[1.0], [2.0], [3.0]]) * (at[1] - at[0]) * 1e6, rtol=1e-3
         )
+
+
+def test_moments_of_changed_columns_are_those_of_the_changed_rows(rng):
+    widths, stride = [3, 0, 2, 3], 2
+    stops = np.cumsum(widths)
+    parts = [slice(stop - width, stop) for stop, width in zip(stops, widths, strict=True)]
+    blocks = [rng.normal(size=(width, 1 if width == 2 else stride)) for width in widths]
+    rows, changed = rng.normal(size=(50, stops[-1])), np.zeros((50, 4 * stride))
+    for i, (part, block) in enumerate(zip(parts, blocks, strict=True)):
+        changed[:, i * stride : i * stride + block.shape[1]] = rows[:, part] @ block
+    found = change_basis(rows.T @ rows, parts, blocks, stride)
+    np.testing.assert_allclose(found, changed.T @ changed, atol=1e-12)
+    assert np.array_equal(found, found.T)
+
+
+def test_many_columns_have_the_moments_that_few_have(monkeypatch, rng):
+    X = rng.normal(size=(200, 4))
+    X[:, 2] = np.round(X[:, 2])  # ties leave it fewer bends
+    table = Table(X - X.mean(axis=0), tuple("abcd"))
+    few = GamEdges().prepare(table)._trees.problem.moments
+    monkeypatch.setattr(gam, "EXACT_SIZE", 1)
+    many = GamEdges().prepare(table)._trees.problem.moments
+    np.testing.assert_allclose(many, few, atol=1e-10)
 
 
 def test_the_parts_keep_the_contract():

@@ -1,7 +1,9 @@
-"""Does the page show the tables that docs/results/ holds?"""
+"""Do the pages show the tables that docs/results/ holds?"""
 
 import runpy
 from pathlib import Path
+
+import pytest
 
 from daguerreotype.experiments import read_spec
 
@@ -9,8 +11,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = runpy.run_path(str(ROOT / "docs" / "results" / "page.py"))
 
 
-def test_the_page_shows_the_tables_of_the_results_folder():
-    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["reproduction.md", "speed.md"])
+def test_the_page_shows_the_tables_of_the_results_folder(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert PAGE["filled"](text) == text, "run: python docs/results/page.py"
 
 

@@ -1,6 +1,8 @@
 import subprocess
 import sys
+import threading
 
+import joblib
 import numpy as np
 import pytest
 
@@ -72,6 +74,53 @@ def test_gradients_of_a_batch_are_those_of_its_rows(name):
         single = batch[row].detach().clone().requires_grad_()
         (layer(single)[0] ** 2).sum().backward()
         torch.testing.assert_close(batch.grad[row], single.grad)
+
+
+BATCHED = {
+    "sparsemax": lambda theta, n_jobs: layers.top_k_sparsemax(theta, 20, n_jobs=n_jobs)[0],
+    "active-set": lambda theta, n_jobs: layers.sparsemap(theta, n_jobs=n_jobs)[0],
+    "peel": lambda theta, n_jobs: layers.sparsemap(theta, method="peel", n_jobs=n_jobs)[0],
+    "projection": lambda theta, n_jobs: layers.project_permutahedron(theta, n_jobs=n_jobs),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_any_number_of_threads_gives_the_same_batch_and_gradients(name, size):
+    results = []
+    for n_jobs in (1, 2, 3, 10):
+        theta = scores(size, 6)
+        found = BATCHED[name](theta, n_jobs)
+        (found**2).sum().backward()
+        results.append((found.detach(), theta.grad))
+    for found, gradient in results[1:]:
+        assert torch.equal(found, results[0][0])
+        assert torch.equal(gradient, results[0][1])
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(1, 1), (2, 2), (5, 5), (10, 7)])
+def test_a_batch_takes_as_many_threads_as_jobs_and_no_more_than_rows(n_jobs, expected, monkeypatch):
+    seen = set()
+    meeting = threading.Barrier(expected)  # breaks unless as many threads come
+
+    def meet(theta, **_):
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            meeting.wait(20)
+        return operators.top_k_sparsemax(theta)
+
+    monkeypatch.setattr(layers, "numpy_top_k_sparsemax", meet)
+    layers.top_k_sparsemax(scores(7, 4), n_jobs=n_jobs)
+    assert len(seen) == expected
+
+
+def test_a_batch_within_a_worker_of_joblib_stays_in_its_thread(monkeypatch):
+    monkeypatch.setattr(layers, "_threads", None)  # no pool to be had
+    theta = scores(4, 5).detach()
+    found = joblib.Parallel(2, backend="threading")(
+        joblib.delayed(layers.project_permutahedron)(theta) for _ in range(2)
+    )
+    assert torch.equal(found[0], found[1])
 
 
 @every_layer

@@ -92,7 +92,7 @@ def test_models_are_asked_about_allowed_predecessors_with_all_required_ones_amon
     rng = np.random.default_rng(seed)
     constraints, table = random_constraints(rng), random_table(rng)
     scores = scores_of(LarsEdges(), table, constraints)
-    scores.models = asked = Asked(scores.models)
+    scores.fits.models = asked = Asked(scores.models)
     theta = constraints.project(rng.normal(size=D))
     scores.losses(top_k_sparsemax(theta, 30, tau=20.0, precedence=constraints.precedence))
     refine_order(constraints.sort(theta), scores, n_restarts=2)
@@ -108,9 +108,9 @@ def test_nodes_that_may_not_be_each_others_parents_swap_without_a_new_fit(rng):
     allowed[0, 1] = allowed[1, 0] = False
     scores = scores_of(LarsEdges(), random_table(rng), Constraints(EdgeRules(allowed, np.zeros_like(allowed))))
     first = scores.loss_of(np.array([2, 0, 1, 3, 4]))
-    misses = scores.misses
+    misses = scores.fits.misses
     assert scores.loss_of(np.array([2, 1, 0, 3, 4])) == pytest.approx(first)
-    assert scores.misses == misses
+    assert scores.fits.misses == misses
 
 
 @settings(max_examples=25)

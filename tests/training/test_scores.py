@@ -127,12 +127,12 @@ def all_calls(scores, rng):
     for distribution in distributions(rng):
         for call in (scores.losses, scores.edge_probabilities):
             results.append(call(distribution))
-            held.append(scores.n_bytes)
+            held.append(scores.fits.n_bytes)
         order = distribution.mode
         results += [scores.loss_of(order), scores.move_losses(int(order[0]), order[1:])]
-        held.append(scores.n_bytes)
+        held.append(scores.fits.n_bytes)
         results.append(np.array([fit.variance for fit in scores.fits_of(order)]))
-        held.append(scores.n_bytes)
+        held.append(scores.fits.n_bytes)
     return results, held
 
 
@@ -140,19 +140,19 @@ def test_no_node_is_fitted_twice_on_one_set_and_every_look_up_is_a_hit_or_a_miss
     models = Counting(LarsEdges().prepare(table()))
     scores = LocalScores(models, LOSSES["nll_ev"], n_rows=N, d=D)
     all_calls(scores, rng)
-    assert len(models.seen) == len(set(models.seen)) == scores.misses
-    assert scores.misses <= D * 2 ** (D - 1)
-    assert scores.hits > scores.misses
+    assert len(models.seen) == len(set(models.seen)) == scores.fits.misses
+    assert scores.fits.misses <= D * 2 ** (D - 1)
+    assert scores.fits.hits > scores.fits.misses
 
 
 def test_a_ranking_costs_d_look_ups_at_the_root_of_the_tree_and_two_at_every_other(rng):
     scores = scores_of("lars")
     distribution = top_k_sparsemax(0.1 * rng.normal(size=D), 40)
     scores.losses(distribution)
-    assert scores.hits + scores.misses == D + 2 * (len(distribution) - 1)
-    hits, misses = scores.hits, scores.misses
+    assert scores.fits.hits + scores.fits.misses == D + 2 * (len(distribution) - 1)
+    hits, misses = scores.fits.hits, scores.fits.misses
     scores.losses(distribution)
-    assert (scores.hits - hits, scores.misses) == (D + 2 * (len(distribution) - 1), misses)
+    assert (scores.fits.hits - hits, scores.fits.misses) == (D + 2 * (len(distribution) - 1), misses)
 
 
 @pytest.mark.parametrize("bound", [0, 1_000, 5_000, 20_000])
@@ -172,7 +172,7 @@ def test_a_smaller_bound_costs_more_fits_and_a_large_one_none(rng):
     for bound in (0, 20_000, np.inf):
         scores = scores_of("lars", max_bytes=bound)
         all_calls(scores, np.random.default_rng(0))
-        misses.append(scores.misses)
+        misses.append(scores.fits.misses)
     assert misses[0] > misses[1] > misses[2]
 
 

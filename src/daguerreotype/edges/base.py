@@ -146,7 +146,10 @@ class HasResiduals(Protocol):
     """Local models that can say what a fit leaves unexplained; needed by non-Gaussian losses."""
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,)."""
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables, of as many first rows as tell.
+
+        All nodes must leave out the same rows.
+        """
         ...
 
 
@@ -187,3 +190,26 @@ class HasMoves(Protocol):
     def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
         ...
+
+
+@runtime_checkable
+class CanFork(Protocol):
+    """Local models that can be had once per thread; restarts of refine then run side by side."""
+
+    def fork(self) -> LocalModels:
+        """Models of the same data, with the same results, that may be used while these are.
+
+        The data is shared. What a search has found so far is copied, and what either finds later is its own.
+        """
+        ...
+
+
+@runtime_checkable
+class NeedsProcesses(Protocol):
+    """Local models whose fits spend their time in Python, so that threads would wait for each other.
+
+    With ``n_jobs`` above one, ``fit`` and ``residuals`` run in other processes, on copies of the models: they must
+    not leave anything behind in them. Models without this mark are fitted in threads.
+    """
+
+    needs_processes: bool

@@ -1,10 +1,12 @@
 """Which predecessors belong in a linear regression? Those that BIC keeps, by grow-shrink search."""
 
+from copy import copy
+
 import numpy as np
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.predictors import LinearPredictor
+from daguerreotype.edges.predictors import LinearPredictor, first_residuals
 from daguerreotype.edges.trees import GrowShrinkTrees
 from daguerreotype.result import LocalFit, Moves
 
@@ -58,6 +60,12 @@ class BicModels(LinearPredictor):
         widths = np.ones(table.n_columns, dtype=np.int64)
         self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules)
 
+    def fork(self) -> "BicModels":
+        """The same for another thread."""
+        twin = copy(self)
+        twin._trees = self._trees.fork()
+        return twin
+
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
         parents, used, variance, dof = self._trees.fit(node, predecessors)
@@ -77,5 +85,5 @@ class BicModels(LinearPredictor):
         return self._trees.sweep(order, price, before)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,)."""
-        return self._table.values[:, node] - self.predict(node, fit, self._table.values)
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
+        return first_residuals(self, self._table, node, fit)

@@ -1,13 +1,14 @@
 """Which predecessors belong in an additive regression, and is each effect a line or a curve? BIC decides."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
 
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive
-from daguerreotype.edges.splines import SplineBasis, bend
+from daguerreotype.edges.predictors import ENOUGH, CurvePredictor, GamFit, additive, first_residuals
+from daguerreotype.edges.splines import SplineBasis, bend, change_basis
 from daguerreotype.edges.trees import GrowShrinkTrees
 from daguerreotype.result import LocalFit, Moves
 
@@ -85,19 +86,28 @@ class GamModels(CurvePredictor):
 
     def _moments_of_lines_and_bends(self, basis: SplineBasis, second: FloatArray) -> FloatArray:
         """Second moments (d * stride,) * 2 of every column and its bends, from those of the B-splines."""
-        moments = second
-        for _ in range(2):  # one side after the other
-            half = np.zeros((len(self.splines) * self.stride, moments.shape[1]))
-            for i, (part, spline) in enumerate(zip(basis.parts, self.splines, strict=True)):
-                lines = basis.slopes(i)[:, None]
-                owned = lines if spline is None else np.hstack([lines, spline.c])  # (b, width)
-                start = i * self.stride
-                half[start : start + owned.shape[1]] = owned.T @ moments[part]
-            moments = np.ascontiguousarray(half.T)
-        # Rounding leaves the two sides a little apart, and lines are known to more digits.
-        moments = 0.5 * (half + moments)
-        moments[:: self.stride, :: self.stride] = self._table.moments
+        owned = [basis.slopes(i)[:, None] for i in range(len(self.splines))]  # B-splines to the line and its bends
+        for i, spline in enumerate(self.splines):
+            if spline is not None:
+                owned[i] = np.hstack([owned[i], spline.c])  # (b, width)
+        if basis.size > EXACT_SIZE:
+            moments = change_basis(second, basis.parts, owned, self.stride)
+        else:
+            moments = second
+            for _ in range(2):  # one side after the other
+                half = np.zeros((len(owned) * self.stride, moments.shape[1]))
+                for i, (part, each) in enumerate(zip(basis.parts, owned, strict=True)):
+                    half[i * self.stride : i * self.stride + each.shape[1]] = each.T @ moments[part]
+                moments = np.ascontiguousarray(half.T)
+            moments = 0.5 * (half + moments)  # rounding leaves the two sides a little apart
+        moments[:: self.stride, :: self.stride] = self._table.moments  # known to more digits
         return moments
+
+    def fork(self) -> "GamModels":
+        """The same for another thread."""
+        twin = copy(self)
+        twin._trees = self._trees.fork()
+        return twin
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
@@ -122,17 +132,17 @@ class GamModels(CurvePredictor):
         return self._trees.sweep(order, price, before)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,)."""
-        fit, values = additive(fit), self._table.values
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``ENOUGH``."""
+        fit, values = additive(fit), self._table.values[:ENOUGH]
         if 8 * values.size * self.stride > KEPT_BYTES:
-            return values[:, node] - self.predict(node, fit, values)
+            return first_residuals(self, self._table, node, fit)
         residuals: FloatArray = values[:, node] - self._basis[:, fit.columns] @ fit.coefficients
         return residuals
 
     @cached_property
     def _basis(self) -> FloatArray:
-        """Every column and its bends (n, d * stride); only residuals of short tables need them row by row."""
-        values = self._table.values
+        """Every column and its bends (n, d * stride) in the rows of residuals, where that is not too much."""
+        values = self._table.values[:ENOUGH]
         basis = np.zeros((len(values), len(self.splines), self.stride))
         for i, spline in enumerate(self.splines):
             basis[:, i, 0] = values[:, i]

@@ -15,13 +15,14 @@ from daguerreotype.edges.base import LocalModels, Table
 from daguerreotype.result import LocalFit, Moves
 
 # What local models may have beside fit: see the protocols of edges.base and edges.sweeping.
-OPTIONAL = ("fit_many", "score_many", "fit_moves", "residuals", "predict", "predictor", "curve")
+OPTIONAL = ("fit_many", "score_many", "fit_moves", "fork", "residuals", "predict", "predictor", "curve")
 
 
 def row_groups(excluded: BoolArray) -> tuple[IntArray, BoolArray]:
     """Group (d,) of every column, and the rows (g, n) that count for the columns of each group."""
-    patterns, group = np.unique(excluded, axis=1, return_inverse=True)
-    return group.ravel().astype(np.int64), ~patterns.T
+    bits = np.packbits(excluded.T, axis=1)  # (d, n / 8), which sort like the rows themselves
+    _, first, group = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    return group.ravel().astype(np.int64), ~excluded[:, first].T
 
 
 def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
@@ -115,6 +116,10 @@ class GroupedModels:
             mine = np.flatnonzero(group == each)
             table[mine] = self.models[each].score_many(ranks, rows[mine], nodes[mine])
         return table
+
+    def _fork(self) -> "GroupedModels":
+        """The same for another thread."""
+        return GroupedModels([each.fork() for each in self.models], self.group, self.centres)
 
     def _residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the rows that count for ``node``."""

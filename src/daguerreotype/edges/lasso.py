@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype.arrays import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.path import choose_weights
-from daguerreotype.edges.predictors import LinearPredictor
+from daguerreotype.edges.predictors import LinearPredictor, first_residuals
 from daguerreotype.result import LocalFit
 
 _NOTHING_REQUIRED: BoolArray = np.zeros(0, dtype=np.bool_)
@@ -37,8 +37,8 @@ class LassoModels(LinearPredictor):
         return LocalFit(columns[chosen], weights[chosen], variance, float(chosen.size))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,)."""
-        return self.table.values[:, node] - self.predict(node, fit, self.table.values)
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
+        return first_residuals(self, self.table, node, fit)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from daguerreotype.edges.descent import Request, Tensor, choose_device, descend,
 from daguerreotype.edges.gradient import GradientEdges
 from daguerreotype.edges.linear_descent import open_gates
 from daguerreotype.edges.needs_torch import torch
-from daguerreotype.edges.predictors import LinearPredictor
+from daguerreotype.edges.predictors import LinearPredictor, first_residuals
 from daguerreotype.result import LocalFit
 
 
@@ -147,8 +147,8 @@ class LinearModels(LinearPredictor):
         return LocalFit(parents, weights, float(variance), float(parents.size))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,)."""
-        return self.table.values[:, node] - self.predict(node, fit, self.table.values)
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
+        return first_residuals(self, self.table, node, fit)
 
 
 def ridge(moments: FloatArray, node: int, columns: IntArray, l2: float) -> FloatArray:

@@ -7,15 +7,25 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.base import HasPredictions, Table
 from daguerreotype.edges.splines import bend
 from daguerreotype.result import LocalFit
 
 ROWS = 2**16  # rows that a network predicts at a time
+# Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
+# how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
+ENOUGH = 2**16
 ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "sigmoid": lambda a: 0.5 + 0.5 * np.tanh(0.5 * a),
     "tanh": np.tanh,
     "relu": lambda a: np.maximum(a, 0.0),
 }
+
+
+def first_residuals(models: HasPredictions, table: Table, node: int, fit: LocalFit) -> FloatArray:
+    """Residuals (n,) of ``fit`` on the rows it was made from, of long tables on the first ``ENOUGH`` of them."""
+    values = table.values[:ENOUGH]
+    return values[:, node] - models.predict(node, fit, values)
 
 
 class LinearPredictor:

@@ -94,6 +94,8 @@ class RegressorEdges:
 class RegressorModels:
     """A regressor that has met its table; every fit of the same node and predecessors is the same."""
 
+    needs_processes = True
+
     def __init__(self, edges: RegressorEdges, table: Table) -> None:
         self.table = table
         self.selection = edges.selection

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.interpolate import BSpline
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.operators.kernel import kernel
 
 DEGREE = 3
@@ -105,6 +105,45 @@ def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
             near[degree] = carried
         for r in range(4):
             basis[piece - 3 + r, t] = near[r]
+
+
+def change_basis(
+    second: FloatArray, parts: Sequence[slice], blocks: Sequence[FloatArray], stride: int
+) -> FloatArray:
+    """Moments T'ST (d * stride,) * 2 of S (p, p): T has a block (b, width) for each of d parts of the columns.
+
+    Needs no matrix beside these two, which matters for many columns; columns beyond a block's width are zero.
+    """
+    starts, widths = (np.array([(part.start, part.stop - part.start) for part in parts]).T).copy()
+    padded = np.zeros((len(blocks), widths.max(), stride))
+    for whole, block in zip(padded, blocks, strict=True):
+        whole[: block.shape[0], : block.shape[1]] = block
+    return transform_blocks(second, starts, widths, padded)
+
+
+@kernel
+def transform_blocks(second: FloatArray, starts: IntArray, widths: IntArray, blocks: FloatArray) -> FloatArray:
+    """The same for blocks (d, b, stride) of parts that begin at ``starts`` and are ``widths`` columns wide."""
+    d, size = starts.size, blocks.shape[2]
+    moments = np.empty((d * size, d * size))
+    half = np.empty((blocks.shape[1], size))  # S_ij T_j
+    for i in range(d):
+        for j in range(i, d):
+            for a in range(widths[i]):
+                for c in range(size):
+                    half[a, c] = 0.0
+                for b in range(widths[j]):
+                    value = second[starts[i] + a, starts[j] + b]
+                    for c in range(size):
+                        half[a, c] += value * blocks[j, b, c]
+            for r in range(size):
+                for c in range(r if i == j else 0, size):
+                    total = 0.0
+                    for a in range(widths[i]):
+                        total += blocks[i, a, r] * half[a, c]
+                    moments[i * size + r, j * size + c] = total
+                    moments[j * size + c, i * size + r] = total
+    return moments
 
 
 def bend(spline: BSpline, values: FloatArray) -> FloatArray:

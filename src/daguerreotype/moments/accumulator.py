@@ -1,31 +1,23 @@
 r"""What does a linear model need of a table? Its second moments, in one pass, the same to the last bit.
 
 A sum of floats depends on the sequence of its terms, and equally good graphs are told apart by less than that. So
-sums are taken here to more digits than are kept: with  x = h + l,  h the first 21 bits on the scale of a block,
-
-.. math:: x'x = h'h + (h + x)' l / 2 + l' (h + x) / 2 .
-
-The first product is exact in floats, the others are two million times smaller, and blocks are added as pairs of
-floats. Whatever the chunks and their sequence, the result rounds to the same matrix.
+sums are taken here to more digits than are kept: those of a block of rows in two parts (see `blocks`), those of
+all blocks as pairs of floats. Whatever the chunks and their sequence, the result rounds to the same matrix.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from daguerreotype.arrays import FloatArray
 from daguerreotype.moments import pairs
+from daguerreotype.moments.blocks import BLOCK, add_cubes, add_exactly, add_plainly, panels, round_shift
 from daguerreotype.moments.chunks import check_same_columns, chunk_names, chunk_values, refuse_not_finite
 from daguerreotype.moments.pairs import Pair
-from daguerreotype.operators.kernel import algebra_kernel, kernel
 
-BITS = 21  # of h; products of h sum to at most 2 * 21 + 11 = 53 bits over a block
-BLOCK = 2048  # rows
 KEPT = 46  # bits of the result
-PANEL = 256  # columns
 QUIET = np.errstate(over="ignore", invalid="ignore")  # values too large to square show in the result
-FAR = 8.0  # a column whose mean is this many standard deviations from zero is shifted
 
 
 class Moments:
@@ -60,6 +52,7 @@ class Moments:
         self.n_chunks = 0
         self._waiting: list[FloatArray] = []  # rows of chunks that do not fill a block yet
         self._n_waiting = self._n_summed = 0
+        self._done: Moments | None = None  # the same with no rows waiting, once it was asked for
         self._shift: FloatArray = np.zeros(0)
         self._sums = Pair(np.zeros((0, 0)), np.zeros((0, 0)))  # of [x, 1]' [x, 1], x less the shift
         self._cubes: FloatArray = np.zeros(0)
@@ -78,6 +71,7 @@ class Moments:
 
     def update(self, chunk: Any) -> Self:
         """Take in rows (m, d): an array, a DataFrame, or a batch of pyarrow."""
+        self._done = None
         values = chunk_values(chunk, self.n_chunks)
         self._names, self.named = check_same_columns(
             self._names, self.named, chunk_names(chunk), values.shape[1], self.n_chunks
@@ -97,6 +91,7 @@ class Moments:
         """Take in the rows that another one has seen; it is left as it is."""
         if other.n_rows == 0:
             return self
+        self._done = None
         self._names, self.named = check_same_columns(
             self._names, self.named, other.names if other.named else None, len(other.names), self.n_chunks
         )
@@ -135,40 +130,24 @@ class Moments:
     def _add_block(self, rows: FloatArray, first: int) -> None:
         """Sums of at most one block of rows (m, d), which begin at row ``first`` of the chunk."""
         m, d = rows.shape
-        if self._scratch.shape[1:] != (d + 1, m):
-            self._scratch = np.empty((3, d + 1, m))
-            self._scratch[:, d] = np.array([1.0, 2.0, 0.0])[:, None]
-        upper, both, lower = self._scratch
-        both[:d] = rows.T
-        low, high = both[:d].min(axis=1), both[:d].max(axis=1)
+        if self._scratch.shape[1:] != (d, m):
+            self._scratch = np.empty((3 if self.exact else 1, d, m))
+        values, *more = self._scratch
+        values[:] = rows.T
+        low, high = values.min(axis=1), values.max(axis=1)
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            refuse_not_finite(both[:d].T, self.names, self.n_chunks, first)
+            refuse_not_finite(values.T, self.names, self.n_chunks, first)
         if self._n_summed == 0:
-            self._begin(_round_shift(both[:d]))
-        largest = np.maximum(np.abs(low - self._shift), np.abs(high - self._shift))
-        # Adding and taking away a number this much larger leaves BITS bits; zero leaves all.
-        cut = np.ldexp(1.5 * self.exact, np.frexp(largest)[1] + 52 - BITS)
-        split(both, self._shift, cut, upper, lower)
+            self._begin(round_shift(values))
+        add_cubes(values, self._shift, self._cubes)
+        if self.exact:
+            largest = np.maximum(np.abs(low - self._shift), np.abs(high - self._shift))
+            add_exactly(self._sums, values, self._shift, largest, *more)
+        else:
+            values -= self._shift[:, None]
+            add_plainly(self._sums.high, values)
         self._n_summed += m
-        for part, rest in _panels(d + 1):
-            self._add_products(part, part, upper, both, lower)
-            if rest.start < rest.stop:
-                self._add_products(part, rest, upper, both, lower)
-        add_cubes(upper, lower, self._cubes)
         self._low, self._high = np.minimum(self._low, low), np.maximum(self._high, high)
-
-    def _add_products(
-        self, rows: slice, columns: slice, upper: FloatArray, both: FloatArray, lower: FloatArray
-    ) -> None:
-        """Sums of products of some columns with others; below the diagonal of the matrix they are not needed."""
-        if not self.exact:
-            self._sums.high[rows, columns] += upper[rows] @ upper[columns].T
-            return
-        cross = both[rows] @ lower[columns].T
-        cross += cross.T if rows == columns else lower[rows] @ both[columns].T
-        found = pairs.two_sum(upper[rows] @ upper[columns].T, 0.5 * cross)
-        for whole, part in zip(self._sums, pairs.add(self._sums[rows, columns], found), strict=True):
-            whole[rows, columns] = part
 
     def _moved(self, shift: FloatArray) -> tuple[Pair, FloatArray]:
         """Sums and cubes about another shift: of y + e, with e the difference of the shifts."""
@@ -236,7 +215,7 @@ class Moments:
         """Sums of squares by n, plus products of the vectors, taken two and two."""
         d, n = self._shift.size, float(self.n_rows)
         matrix = np.empty((d, d))
-        for part, rest in _panels(d):
+        for part, rest in panels(d):
             columns = slice(part.start, d)
             sums = self._sums[part, columns]
             found = pairs.divide(sums, n) if self.exact else Pair(sums.high / n, 0.0)
@@ -275,50 +254,17 @@ class Moments:
             raise ValueError("no rows were taken in yet, so there are no moments: call update first.")
         if not self._n_waiting:
             return self
-        done = Moments()
-        own = {"_sums": Pair(*(part.copy() for part in self._sums)), "_cubes": self._cubes.copy()}
-        vars(done).update(vars(self), _waiting=[], _n_waiting=0, _scratch=np.zeros((0, 0, 0)), **own)
-        done._add_block(np.concatenate(self._waiting), 0)
-        return done
-
-
-@kernel
-def split(both: FloatArray, shift: FloatArray, cut: FloatArray, upper: FloatArray, lower: FloatArray) -> None:
-    """From values (d, m) less their shift: upper and lower parts, and their sum with the upper ones in place."""
-    for j in range(shift.size):
-        for t in range(both.shape[1]):
-            x = both[j, t] - shift[j]
-            h = (x + cut[j]) - cut[j]
-            upper[j, t] = h
-            lower[j, t] = x - h
-            both[j, t] = x + h
-
-
-@algebra_kernel
-def add_cubes(upper: FloatArray, lower: FloatArray, cubes: FloatArray) -> None:
-    """Add the sums of the cubes of values to those so far."""
-    for j in range(cubes.size):
-        total = 0.0
-        for t in range(upper.shape[1]):
-            x = upper[j, t] + lower[j, t]
-            total += x * x * x
-        cubes[j] += total
-
-
-def _panels(d: int) -> Iterator[tuple[slice, slice]]:
-    """Columns in groups, each with those that come after it: matrices are made a part at a time."""
-    for first in range(0, d, PANEL):
-        yield slice(first, min(first + PANEL, d)), slice(min(first + PANEL, d), d)
+        if self._done is None:
+            done = Moments()
+            own = {"_sums": Pair(*(part.copy() for part in self._sums)), "_cubes": self._cubes.copy()}
+            nothing = np.zeros((0, 0, 0))
+            vars(done).update(vars(self), _waiting=[], _n_waiting=0, _scratch=nothing, **own)
+            done._add_block(np.concatenate(self._waiting), 0)
+            done._scratch = nothing
+            self._done = done
+        return self._done
 
 
 def _outer(a: Pair, b: Pair) -> Pair:
     """Products (d, d) of all entries of two vectors."""
     return pairs.multiply(a[:, None], b[None, :])
-
-
-def _round_shift(columns: FloatArray) -> FloatArray:
-    """A shift (d,) for columns (d, m): zero, or near a mean that is far from it; few bits, to subtract exactly."""
-    mean, spread = columns.mean(axis=1), columns.std(axis=1)
-    far = np.abs(mean) > FAR * spread
-    step = np.ldexp(1.0, np.frexp(spread)[1])
-    return np.where(far, np.where(spread > 0, np.round(mean / step) * step, columns[:, 0]), 0.0)

@@ -48,17 +48,19 @@ def _is_arrow(chunk: Any) -> bool:
 
 
 def _arrow_values(batch: Any, number: int) -> FloatArray:
-    """Columns side by side, nulls as NaN."""
+    """Columns side by side, nulls as NaN; short floats stay short."""
     import pyarrow as pa
 
-    values = np.empty((batch.num_columns, batch.num_rows))
-    for row, field, column in zip(values, batch.schema, batch.columns, strict=True):
+    for field in batch.schema:
         kind = field.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise ValueError(
                 f"could not convert to numbers: column {field.name!r} of chunk {number} holds {kind} values. "
                 "Encode it as numbers, or leave it out."
             )
+    dtype = np.result_type(np.float32, *{field.type.to_pandas_dtype() for field in batch.schema})
+    values = np.empty((batch.num_columns, batch.num_rows), dtype=dtype)
+    for row, column in zip(values, batch.columns, strict=True):
         row[:] = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(False)
     return values.T
 

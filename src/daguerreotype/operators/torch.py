@@ -1,13 +1,13 @@
 """How does a gradient flow through an operator? The operators of this package as autograd functions.
 
 Tensors in, ``(probs, ranks)`` out, with probs differentiable in theta. Scores may be a vector (d,) or a batch
-(b, d) of any float type on any device; the work is done on the CPU in double precision, a batch on all cores.
+(b, d) of any float type on any device; the work is done on the CPU in double precision, a batch in threads.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -24,13 +24,19 @@ from daguerreotype.operators import sparsemap as numpy_sparsemap
 from daguerreotype.operators import top_k_sparsemax as numpy_top_k_sparsemax
 from daguerreotype.operators.checks import FloatArray, IntArray
 from daguerreotype.operators.distribution import OrderDistribution
+from daguerreotype.operators.jobs import count_jobs
 from daguerreotype.operators.precedence import PrecedenceLike, as_precedence
 
 Operator = Callable[[FloatArray], OrderDistribution]
 
 
 def top_k_sparsemax(
-    theta: torch.Tensor, k: int = 100, *, tau: float = 1.0, precedence: PrecedenceLike | None = None
+    theta: torch.Tensor,
+    k: int = 100,
+    *,
+    tau: float = 1.0,
+    precedence: PrecedenceLike | None = None,
+    n_jobs: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.top_k_sparsemax`.
 
@@ -44,6 +50,8 @@ def top_k_sparsemax(
         Temperature.
     precedence : Precedence or iterable of pairs (i, j), optional
         Node i stands before node j in every ranking; ``theta`` must not say otherwise.
+    n_jobs : int
+        Threads for the rows of a batch, forward and backward; -1 takes one for every core.
 
     Returns
     -------
@@ -63,7 +71,8 @@ def top_k_sparsemax(
     >>> theta.grad
     tensor([-0.5000,  0.5000,  0.0000])
     """
-    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau, precedence=_once(precedence, theta)))
+    order = _once(precedence, theta)
+    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau, precedence=order), n_jobs)
 
 
 def sparsemap(
@@ -73,18 +82,18 @@ def sparsemap(
     tau: float = 1.0,
     method: Literal["active-set", "peel"] = "active-set",
     precedence: PrecedenceLike | None = None,
+    n_jobs: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.sparsemap`; returns as :func:`top_k_sparsemax` does."""
     order = _once(precedence, theta)
-    return _distribute(
-        theta, partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method, precedence=order)
-    )
+    operator = partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method, precedence=order)
+    return _distribute(theta, operator, n_jobs)
 
 
-def project_permutahedron(theta: torch.Tensor) -> torch.Tensor:
+def project_permutahedron(theta: torch.Tensor, *, n_jobs: int = -1) -> torch.Tensor:
     """Differentiable :func:`daguerreotype.operators.project_permutahedron`, shape as ``theta``."""
     _check_tensor(theta)
-    projection: torch.Tensor = _Projection.apply(theta)  # type: ignore[no-untyped-call]
+    projection: torch.Tensor = _Projection.apply(theta, count_jobs(n_jobs))  # type: ignore[no-untyped-call]
     return projection
 
 
@@ -94,9 +103,9 @@ def _once(precedence: PrecedenceLike | None, theta: torch.Tensor) -> PrecedenceL
     return None if precedence is None else as_precedence(precedence, theta.shape[-1])
 
 
-def _distribute(theta: torch.Tensor, operator: Operator) -> tuple[torch.Tensor, torch.Tensor]:
+def _distribute(theta: torch.Tensor, operator: Operator, n_jobs: int) -> tuple[torch.Tensor, torch.Tensor]:
     _check_tensor(theta)
-    probs, ranks = _Distribution.apply(theta, operator)  # type: ignore[no-untyped-call]
+    probs, ranks = _Distribution.apply(theta, operator, count_jobs(n_jobs))  # type: ignore[no-untyped-call]
     return probs, ranks
 
 
@@ -112,9 +121,9 @@ def _check_tensor(theta: torch.Tensor) -> None:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _threads(n_jobs: int) -> ThreadPoolExecutor:
     """One pool for all batches; kernels release the GIL, so threads are enough."""
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="daguerreotype")
+    return ThreadPoolExecutor(n_jobs, thread_name_prefix="daguerreotype")
 
 
 def _rows(theta: torch.Tensor) -> FloatArray:
@@ -123,11 +132,16 @@ def _rows(theta: torch.Tensor) -> FloatArray:
     return rows
 
 
-def _each(function: Callable[..., Any], *columns: Any) -> list[Any]:
-    """``function`` of every row, in parallel if there are several."""
-    if len(columns[0]) == 1:
-        return [function(*(column[0] for column in columns))]
-    return list(_threads().map(function, *columns))
+def _each(function: Callable[..., Any], n_jobs: int, *columns: Any) -> list[Any]:
+    """``function`` of every row, by ``n_jobs`` threads with a share of the rows each."""
+    n_rows = len(columns[0])
+    n_shares = min(n_jobs, n_rows)
+    if n_shares == 1:
+        return list(map(function, *columns))
+    ends = [n_rows * share // n_shares for share in range(n_shares + 1)]
+    shares = ([column[first:last] for column in columns] for first, last in pairwise(ends))
+    found = _threads(n_jobs).map(lambda share: list(map(function, *share)), shares)
+    return [result for results in found for result in results]
 
 
 def _pad(distributions: list[OrderDistribution]) -> tuple[FloatArray, IntArray]:
@@ -145,8 +159,11 @@ def _pad(distributions: list[OrderDistribution]) -> tuple[FloatArray, IntArray]:
 
 class _Distribution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, theta: torch.Tensor, operator: Operator) -> tuple[torch.Tensor, torch.Tensor]:
-        ctx.distributions = _each(operator, _rows(theta))
+    def forward(
+        ctx: Any, theta: torch.Tensor, operator: Operator, n_jobs: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.distributions = _each(operator, n_jobs, _rows(theta))
+        ctx.n_jobs = n_jobs
         ctx.shape = theta.shape
         probs, ranks = _pad(ctx.distributions)
         if theta.ndim == 1:
@@ -158,22 +175,24 @@ class _Distribution(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_probs: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, None]:
-        gradients = _each(lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.distributions, _rows(grad_probs))
+    def backward(ctx: Any, grad_probs: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        rows = _rows(grad_probs)
+        gradients = _each(lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.n_jobs, ctx.distributions, rows)
         gradient = torch.from_numpy(np.stack(gradients)).reshape(ctx.shape)
-        return gradient.to(grad_probs.device, grad_probs.dtype), None
+        return gradient.to(grad_probs.device, grad_probs.dtype), None, None
 
 
 class _Projection(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, theta: torch.Tensor) -> torch.Tensor:
-        ctx.rows = _rows(theta)
-        projected = np.stack(_each(numpy_projection.project_permutahedron, ctx.rows))
+    def forward(ctx: Any, theta: torch.Tensor, n_jobs: int) -> torch.Tensor:
+        ctx.rows, ctx.n_jobs = _rows(theta), n_jobs
+        projected = np.stack(_each(numpy_projection.project_permutahedron, n_jobs, ctx.rows))
         return torch.from_numpy(projected).reshape(theta.shape).to(theta.device, theta.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_projection: torch.Tensor) -> torch.Tensor:
-        gradients = _each(numpy_projection.project_permutahedron_vjp, ctx.rows, _rows(grad_projection))
+    def backward(ctx: Any, grad_projection: torch.Tensor) -> tuple[torch.Tensor, None]:
+        vjp, rows = numpy_projection.project_permutahedron_vjp, _rows(grad_projection)
+        gradients = _each(vjp, ctx.n_jobs, ctx.rows, rows)
         gradient = torch.from_numpy(np.stack(gradients)).reshape(grad_projection.shape)
-        return gradient.to(grad_projection.device, grad_projection.dtype)
+        return gradient.to(grad_projection.device, grad_projection.dtype), None

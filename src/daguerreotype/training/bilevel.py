@@ -78,7 +78,7 @@ def train_bilevel(
                 state.best_theta = state.theta.copy()
                 state.best_order = distribution.mode
             objective = float(distribution.probs @ losses + l2 * state.theta @ state.theta)
-            seen = len(distribution), temperature, scores.hits, scores.misses, state.theta.copy()
+            seen = len(distribution), temperature, scores.fits.hits, scores.fits.misses, state.theta.copy()
             step = Step(objective, float(losses[mode]), *seen)
             state.steps.append(step)
             if progress is not None:

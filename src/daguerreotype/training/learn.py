@@ -9,6 +9,7 @@ import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasResiduals, KeepsRequired, LocalModels, Table
+from daguerreotype.edges.predictors import ENOUGH
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.result import FitHistory, LocalFit
 from daguerreotype.training.bilevel import Operator, Training, train_bilevel
@@ -18,6 +19,7 @@ from daguerreotype.training.losses import Loss, residual_entropy
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.scores import LocalScores
 from daguerreotype.training.steps import Step
+from daguerreotype.training.threads import Interruption
 
 GAP = 0.1  # score gap, in units of tau, between neighbours of an order that theta is made from
 
@@ -36,6 +38,7 @@ class Schedule:
     n_restarts: int
     seed: int
     cache_bytes: float
+    n_jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,13 @@ class Learned:
         """
         if not isinstance(self.models, HasResiduals):
             return 0.0
-        residuals = (self.models.residuals(node, fit) for node, fit in enumerate(self.fits))
+        residuals = (self.models.residuals(node, fit)[:ENOUGH] for node, fit in enumerate(self.fits))
         return float(np.median([np.log(each.std()) - residual_entropy(each, "maxent") for each in residuals]))
+
+    @property
+    def looked_at(self) -> int:
+        """How many rows of each node, at most, its likelihood is taken from: the first ones that count for it."""
+        return min(self.n_rows, ENOUGH) if isinstance(self.models, HasResiduals) else self.n_rows
 
     def log_likelihood(self) -> float:
         """Log-likelihood per row of the fitted model on the training table, less the BIC price.
@@ -81,13 +89,14 @@ class Learned:
         be had it is taken as Gaussian. Where not all rows count for a node, its mechanism does in those that do.
         """
         if isinstance(self.models, HasResiduals):
-            residuals = (self.models.residuals(node, fit) for node, fit in enumerate(self.fits))
+            residuals = (self.models.residuals(node, fit)[:ENOUGH] for node, fit in enumerate(self.fits))
             excess = np.array([residual_entropy(each, "spacings") for each in residuals])
         else:
             excess = np.array([0.5 * np.log(fit.variance) for fit in self.fits])
         counted = np.full(excess.size, self.n_rows) if self.counted is None else self.counted
         entropy = excess + 0.5 * (np.log(2 * np.pi) + 1)
-        price = 0.5 * np.log(counted) / counted * np.array([fit.dof for fit in self.fits])
+        some = np.minimum(counted, self.looked_at)
+        price = 0.5 * np.log(some) / some * np.array([fit.dof for fit in self.fits])
         return -float(np.sum(counted / self.n_rows * (entropy + price)))
 
 
@@ -109,12 +118,13 @@ def learn(
     models: LocalModels | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     constraints: Constraints = FREE,
+    interruption: Interruption | None = None,
 ) -> Learned:
     """Learn an ordering of the columns of ``table``; without an operator, keep the order of ``theta``.
 
     ``models``, if given, are what the estimator prepared of this table before. With ``checkpoint``, a file,
     training is saved to it now and then, and goes on from it if it is there. Orders and edges obey the
-    ``constraints``, given that the operator's do.
+    ``constraints``, given that the operator's do. An ``interruption`` ends it as Ctrl-C would.
     """
     models = constraints.prepare(estimator, table) if models is None else models
     scores = LocalScores(
@@ -126,6 +136,8 @@ def learn(
         constraints=constraints,
         moves_obey=isinstance(estimator, KeepsRequired),
         counted=table.counted,
+        n_jobs=schedule.n_jobs,
+        interruption=interruption,
     )
     theta = constraints.project(theta)
 
@@ -169,6 +181,7 @@ def learn(
                 scores,
                 n_restarts=schedule.n_restarts,
                 random_state=schedule.seed,
+                n_jobs=schedule.n_jobs,
                 progress=refine_losses.append,
             )
             refined_at = len(steps)

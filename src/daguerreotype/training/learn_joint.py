@@ -56,15 +56,16 @@ def learn_joint(
         max_bytes=schedule.cache_bytes,
         constraints=constraints,
         counted=table.counted,
+        n_jobs=schedule.n_jobs,
     )
     # What joint training closed stays closed: fine-tuning may only close more.
     opened = found.gates > 0
     ranks = np.argsort(order)
     used = opened & (ranks[:, None] < ranks)
-    fits = scores.fit_all([(node, np.flatnonzero(used[:, node])) for node in range(table.n_columns)])
+    fits = scores.fits.fit_all([(node, np.flatnonzero(used[:, node])) for node in range(table.n_columns)])
     for node, fit in enumerate(fits):
         opened[np.setdiff1d(np.flatnonzero(used[:, node]), fit.parents), node] = False
-    terms = np.sum([scores.terms_of(node, fit) for node, fit in enumerate(fits)], axis=0)
+    terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
     distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
     return Learned(
         theta=found.best_theta,

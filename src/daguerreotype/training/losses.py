@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 import numpy as np
 
 from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.predictors import ENOUGH
 
 LossName: TypeAlias = Literal["nll_ev", "nll_nv", "mse", "bic", "entropy"]
 CustomLoss: TypeAlias = Callable[[float, float, int], float]
@@ -129,10 +130,12 @@ class EntropyLoss:
     def terms(
         self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
     ) -> FloatArray:
-        """The entropy of one node's residuals (n,), and the price of its parents."""
+        """The entropy of one node's residuals (n,), of which some are enough, and the price of its parents."""
         assert residuals is not None
-        entropy = residual_entropy(residuals, self.method)
-        price = 0.5 * self.penalty * np.log(n_rows) / n_rows
+        entropy = residual_entropy(residuals[:ENOUGH], self.method)
+        # An entropy of fewer rows is less certain, and parents must make up for that.
+        looked_at = np.minimum(n_rows, ENOUGH)
+        price = 0.5 * self.penalty * np.log(looked_at) / looked_at
         return np.array([entropy, price * float(dof)])
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 from daguerreotype.arrays import IntArray
 from daguerreotype.edges.sweeping import IMPROVEMENT
 from daguerreotype.training.constraints import Constraints
+from daguerreotype.training.restarts import Sweep, descend_ahead
 from daguerreotype.training.scores import LocalScores
 
 logger = logging.getLogger("daguerreotype")
@@ -22,6 +23,7 @@ def refine_order(
     *,
     n_restarts: int = 0,
     random_state: int = 0,
+    n_jobs: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[IntArray, float, bool]:
     """Move one variable at a time to its best position until no move improves, and again from shaken orders.
@@ -30,20 +32,39 @@ def refine_order(
     Here each variable is tried everywhere at once. Variables take turns in the order itself, so that the
     result does not depend on how columns are numbered. A restart puts some variables of the best order at
     random places and searches again from there. From an order that obeys the constraints of the scores, all obey.
+    With ``n_jobs`` threads restarts run ahead of their turn where models can be forked; the result is the same.
 
     Returns the order, its loss, and whether Ctrl-C ended the search before its time.
     """
-    rng = np.random.default_rng(random_state)
     best = np.array(order, dtype=np.int64)
     best_loss = scores.loss_of(best)
+
+    def improves(sweep: Sweep) -> bool:
+        """Take the order of a sweep if it is better."""
+        nonlocal best, best_loss
+        found, loss = sweep
+        better = loss < best_loss - IMPROVEMENT * max(1.0, abs(best_loss))
+        if better:
+            best, best_loss = found, loss
+        if progress is not None:
+            progress(best_loss)
+        return better
+
+    def start(restart: int) -> IntArray:
+        """Where a restart begins: it has a stream of its own, whatever the others drew."""
+        stream = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(restart,)))
+        return _shaken(best, stream, scores.constraints)
+
     try:
-        for restart in range(n_restarts + 1):
-            start = best if restart == 0 else _shaken(best, rng, scores.constraints)
-            for found, loss in _descend(start, scores):
-                if loss < best_loss - IMPROVEMENT * max(1.0, abs(best_loss)):
-                    best, best_loss = found, loss
-                if progress is not None:
-                    progress(best_loss)
+        for sweep in _descend(best, scores):
+            improves(sweep)
+        twins = scores.twins(min(n_jobs, n_restarts))
+        if twins:
+            descend_ahead(start, n_restarts, twins, _descend, improves, scores.interruption.check)
+        else:
+            for restart in range(n_restarts):
+                for sweep in _descend(start(restart), scores):
+                    improves(sweep)
     except KeyboardInterrupt:
         logger.warning("interrupted while refining: the best order so far is kept.")
         return best, best_loss, True
@@ -61,7 +82,7 @@ def _shaken(order: IntArray, rng: np.random.Generator, constraints: Constraints)
     return shaken
 
 
-def _descend(order: IntArray, scores: LocalScores) -> Iterator[tuple[IntArray, float]]:
+def _descend(order: IntArray, scores: LocalScores) -> Iterator[Sweep]:
     """The order and its loss after every sweep that improved it."""
     while True:
         order, loss = _sweep(order, scores)
@@ -70,7 +91,7 @@ def _descend(order: IntArray, scores: LocalScores) -> Iterator[tuple[IntArray, f
         yield order, loss
 
 
-def _sweep(order: IntArray, scores: LocalScores) -> tuple[IntArray, float]:
+def _sweep(order: IntArray, scores: LocalScores) -> Sweep:
     """Give every variable one turn; the order and its loss, infinite if nothing moved."""
     swept = scores.sweep(order)
     if swept is not None:

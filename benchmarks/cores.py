@@ -1,0 +1,103 @@
+"""How much faster is the learner with two cores? Restarts, resamples, local fits, and batches of operators.
+
+Run ``python benchmarks/cores.py`` (some two minutes), or with ``--smoke`` for a quick pass. Seconds of the clock,
+the best of several: other work on the machine takes from the second core.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from sklearn.ensemble import RandomForestRegressor
+
+from daguerreotype import Daguerreotype
+from daguerreotype.operators.torch import sparsemap
+from fits import draw
+from tables import markdown
+
+Call = Callable[[int], object]  # takes n_jobs
+OTHER = {"transform": "none", "loss": "bic"}
+LINEAR = {"edges": "bic", **OTHER}
+
+
+def restarts(d: int) -> Call:
+    """One fit that spends most of its time on restarts of refining."""
+    X, _ = draw("ER", d, 0)
+    return lambda n_jobs: Daguerreotype(n_restarts=64, n_jobs=n_jobs, **LINEAR).fit(X)
+
+
+def bootstrap(d: int) -> Call:
+    """Eight resamples."""
+    X, _ = draw("ER", d, 0)
+    model = Daguerreotype(**LINEAR).fit(X)
+    return lambda n_jobs: model.bootstrap(X, n_resamples=8, n_jobs=n_jobs)
+
+
+def local_fits(d: int) -> Call:
+    """One fit with edges that have no batch of their own: a regressor of scikit-learn."""
+    X, _ = draw("ER", d, 0)
+    forest = RandomForestRegressor(10, max_depth=5, random_state=0)
+    return lambda n_jobs: Daguerreotype(edges=forest, max_iter=3, refine=False, n_jobs=n_jobs, **OTHER).fit(X)
+
+
+def lars_fits(d: int) -> Call:
+    """One fit with edges of the paper."""
+    X, _ = draw("ER", d, 0)
+    return lambda n_jobs: Daguerreotype(edges="lars", n_restarts=1, n_jobs=n_jobs, **OTHER).fit(X)
+
+
+def operators(d: int) -> Call:
+    """SparseMAP of 64 score vectors and its gradient."""
+    theta = np.random.default_rng(0).normal(size=(64, d))
+
+    def run(n_jobs: int) -> None:
+        scores = torch.tensor(theta, requires_grad=True)
+        sparsemap(scores, n_jobs=n_jobs)[0].square().sum().backward()
+
+    return run
+
+
+CASES = {  # what is spread over cores: its case, and the number of variables
+    "restarts of one fit": (restarts, 200),
+    "bootstrap": (bootstrap, 100),
+    "local fits of a random forest": (local_fits, 20),
+    "local fits by LARS": (lars_fits, 100),
+    "SparseMAP of a batch, with its gradient": (operators, 500),
+}
+
+
+def speed_up(call: Call, repeats: int) -> float:
+    """Seconds of the clock with one job over those with two."""
+    call(2)  # loads kernels, starts workers
+    seconds = {1: np.inf, 2: np.inf}
+    for n_jobs in (1, 2) * repeats:
+        start = time.perf_counter()
+        call(n_jobs)
+        seconds[n_jobs] = min(seconds[n_jobs], time.perf_counter() - start)
+    return float(seconds[1] / seconds[2])
+
+
+def measure_cores(smoke: bool) -> dict[str, float]:
+    """Speed-up by what is spread over two cores."""
+    found = {}
+    for name, (prepare, size) in CASES.items():
+        d = 5 if smoke else size
+        found[f"{name}, d = {d}"] = speed_up(prepare(d), 1 if smoke else 3)
+    return found
+
+
+def cores_table(found: dict[str, float]) -> str:
+    """Markdown."""
+    return markdown(("two cores for", "times as fast"), ([name, f"{value:.2f}"] for name, value in found.items()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="small sizes, a few seconds")
+    print(cores_table(measure_cores(parser.parse_args().smoke)))
+
+
+if __name__ == "__main__":
+    main()

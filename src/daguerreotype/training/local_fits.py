@@ -1,0 +1,267 @@
+"""Which local fits have been made, and what do they lose? Each is made once and found again by its hash.
+
+The fit of a node depends only on the set of its predecessors. A set is known by the exclusive or of random
+64-bit numbers of its members, so that an adjacent swap changes the keys of two nodes.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype.edges.base import HasBatchFits, HasResiduals, LocalModels
+from daguerreotype.edges.sweeping import HasQuickScores
+from daguerreotype.result import LocalFit
+from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.fitting import FitWorkers
+from daguerreotype.training.hashes import HashArray, allowed_keys, predecessor_keys, short_lists
+from daguerreotype.training.losses import Loss
+from daguerreotype.training.threads import Interruption
+
+OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
+BARE = 200  # bytes of cached terms without a fit
+
+
+class LocalFits:
+    """Local fits of one table under one loss, cached.
+
+    Parameters
+    ----------
+    models : LocalModels
+        The estimator, prepared with its data.
+    loss : Loss
+        What a local fit contributes.
+    n_rows, d : int
+        Size of the data.
+    counted : array of shape (d,), optional
+        How many rows count for each node, where not all do. Its terms are weighted by their share.
+    max_bytes : float
+        Bound on what is held after :meth:`keep_bound`; the oldest fits go first.
+    constraints : Constraints
+        What the fits obey: they are asked for, and known by, the predecessors that may be parents.
+    quick : HasQuickScores, optional
+        The models, where their scores may be asked for without making fits.
+    n_jobs : int
+        How many fits may be made at once.
+    interruption : Interruption, optional
+        What may end a batch of fits from outside.
+
+    Attributes
+    ----------
+    terms : array of shape (m, 2)
+        What the fits lose, by index, with spare room at the end.
+    hits, misses : int
+        Look-ups that found their fit, and those that made one.
+    n_bytes : int
+        What is held.
+    """
+
+    def __init__(
+        self,
+        models: LocalModels,
+        loss: Loss,
+        *,
+        n_rows: int,
+        d: int,
+        counted: IntArray | None = None,
+        max_bytes: float = np.inf,
+        constraints: Constraints = FREE,
+        quick: HasQuickScores | None = None,
+        n_jobs: int = 1,
+        interruption: Interruption | None = None,
+    ) -> None:
+        if loss.needs_residuals and not isinstance(models, HasResiduals):
+            raise ValueError(
+                "this loss looks at residuals, but the edge estimator does not hand them out: give it a "
+                "method residuals(node, fit), or choose loss='nll_ev', 'nll_nv', 'mse' or 'bic'."
+            )
+        self.models, self.loss, self.n_rows, self.counted = models, loss, n_rows, counted
+        self.max_bytes, self.constraints, self._quick = max_bytes, constraints, quick
+        self.interruption = Interruption() if interruption is None else interruption
+        self._workers = FitWorkers(models, n_jobs, self.interruption)
+        rules = constraints.rules
+        self._allowed = None if rules is None else rules.allowed
+        self._lists = None if rules is None else short_lists(rules.allowed)
+        rng = np.random.default_rng(0)
+        self._member = rng.integers(2**64, size=d, dtype=np.uint64)  # in the set of predecessors
+        self._target = rng.integers(2**64, size=d, dtype=np.uint64)  # whose predecessors they are
+        self.hits = self.misses = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._index: dict[int, int] = {}
+        self._fits: list[LocalFit | None] = []  # None: only its terms were asked for so far
+        self.terms: FloatArray = np.empty((64, 2))
+        self._by_weights: dict[tuple[int, bytes, bytes], FloatArray] = {}
+        self.n_bytes = 0
+
+    # ------------------------------------------------------------------ keys
+
+    def keys(self, ranks: IntArray) -> HashArray:
+        """Key (m, d) of what every node can choose its parents from in every ranking."""
+        if self._lists is None:
+            return predecessor_keys(ranks, self._member, self._target)
+        return allowed_keys(ranks, self._member, self._target, *self._lists)
+
+    def prefix_keys(self, node: int, others: IntArray) -> HashArray:
+        """Key (m + 1,) of what ``node`` can choose from after the first q of ``others`` (m,), for every q."""
+        start = np.zeros(1, dtype=np.uint64)  # a plain 0 would take the hashes to floats and cut their last digits
+        members = self._member[others]
+        if self._allowed is not None:
+            members = np.where(self._allowed[others, node], members, start)
+        prefix = np.concatenate([start, np.bitwise_xor.accumulate(members)])
+        keys: HashArray = prefix ^ self._target[node]
+        return keys
+
+    # ------------------------------------------------------------------ look-ups
+
+    def look_up_ranked(self, keys: HashArray, nodes: IntArray, ranks: IntArray, rows: IntArray) -> IntArray:
+        """Indices of the fits of ``nodes`` by key, each in its row of ``ranks``."""
+
+        def predecessors(i: int) -> IntArray:
+            return np.flatnonzero(ranks[rows[i]] < ranks[rows[i], nodes[i]])
+
+        return self.look_up(keys, nodes.tolist(), predecessors, lambda i: (ranks, rows[i], nodes[i]))
+
+    def look_up(
+        self,
+        keys: HashArray,
+        nodes: Sequence[int],
+        predecessors: Callable[[int], IntArray],
+        ranked: Callable[[IntArray], tuple[IntArray, IntArray, IntArray]] | None = None,
+    ) -> IntArray:
+        """Indices of the fits of ``nodes`` by key; ``predecessors(i)`` tells what to fit the i-th on.
+
+        ``ranked`` tells the same of several, for models that score many fits at once.
+        """
+        get = self._index.get
+        found = [get(key, -1) for key in keys.tolist()]
+        if -1 in found:
+            missing: dict[int, int] = {}  # key -> where it was first asked for
+            for i, index in enumerate(found):
+                if index < 0:
+                    missing.setdefault(int(keys[i]), i)
+            if self._quick is not None and ranked is not None:
+                ranks, rows, several = ranked(np.array(list(missing.values())))
+                table = self._quick.score_many(ranks, rows, several)
+                self._add(list(missing), self.terms_by_variance(several, table[:, 0], table[:, 1]))
+            else:
+                some = [nodes[i] for i in missing.values()]
+                fits = self.fit_all(
+                    [
+                        (node, self._usable(node, predecessors(i)))
+                        for node, i in zip(some, missing.values(), strict=True)
+                    ]
+                )
+                for node, fit in zip(some, fits, strict=True):
+                    self.constraints.check_fit(node, fit)
+                self._add(list(missing), self.terms_of(some, fits), fits)
+            found = [self._index[key] for key in keys.tolist()]
+            self.hits -= len(missing)
+        self.hits += len(found)
+        return np.array(found, dtype=np.int64)
+
+    def fit_at(self, index: int, node: int, ranks: IntArray) -> LocalFit:
+        """The fit of an index, made in the ranking ``ranks`` (d,) if only its terms were needed so far."""
+        fit = self._fits[index]
+        if fit is None:
+            predecessors = np.flatnonzero(ranks < ranks[node])
+            fit = self._fits[index] = self.models.fit(node, self._usable(node, predecessors))
+            self.constraints.check_fit(node, fit)
+            self.n_bytes += _bytes_of(fit) - BARE
+        return fit
+
+    def fit_all(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
+        """The fits of all requests, whatever is cached; together, or several at once, where the models can."""
+        if isinstance(self.models, HasBatchFits):
+            return self.models.fit_many(requests)
+        return self._workers.each(self.models.fit, requests)
+
+    def _usable(self, node: int, predecessors: IntArray) -> IntArray:
+        """Those of the predecessors that may be parents of ``node``."""
+        return predecessors if self._allowed is None else predecessors[self._allowed[predecessors, node]]
+
+    # ------------------------------------------------------------------ what is held
+
+    def _add(self, keys: list[int], terms: FloatArray, fits: Sequence[LocalFit] | None = None) -> None:
+        """Remember what fits lose, and the fits, or leave it to later to make them."""
+        first = len(self._fits)
+        while first + len(keys) > self.terms.shape[0]:
+            self.terms = np.concatenate([self.terms, np.empty_like(self.terms)])
+        self.terms[first : first + len(keys)] = terms
+        self._fits.extend([None] * len(keys) if fits is None else fits)
+        self._index.update(zip(keys, range(first, len(self._fits)), strict=True))
+        self.misses += len(keys)
+        self.n_bytes += sum(map(_bytes_of, self._fits[first:]))
+
+    def terms_of(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
+        """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by parents and weights."""
+        if not self.loss.needs_residuals:
+            variance, dof = np.array([(fit.variance, fit.dof) for fit in fits]).T
+            return self.terms_by_variance(np.array(nodes), variance, dof)
+        # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
+        keys = [
+            (node, fit.parents.tobytes(), fit.weights.tobytes()) for node, fit in zip(nodes, fits, strict=True)
+        ]
+        of_key = dict(zip(keys, zip(nodes, fits, strict=True), strict=True))
+        missing = [key for key in of_key if key not in self._by_weights]
+        assert isinstance(self.models, HasResiduals)
+        method = partial(_terms_by_residuals, self.models, self.loss, self.n_rows, self.counted)
+        terms = self._workers.each(method, [of_key[key] for key in missing])
+        self._by_weights.update(zip(missing, terms, strict=True))
+        self.n_bytes += OVERHEAD * len(missing)
+        return np.stack([self._by_weights[key] for key in keys])
+
+    def terms_by_variance(self, nodes: int | IntArray, variance: FloatArray, dof: FloatArray) -> FloatArray:
+        """Local terms (..., 2) of one or several nodes with these residual variances and degrees of freedom."""
+        return _weighted_terms(self.loss, self.n_rows, self.counted, nodes, variance, dof)
+
+    def keep_bound(self) -> None:
+        """Forget the older half of the fits until the rest is within the bound."""
+        while self.n_bytes > self.max_bytes and self._fits:
+            first = (len(self._fits) + 1) // 2
+            kept = [(key, index) for key, index in self._index.items() if index >= first]
+            fits, terms = self._fits, self.terms
+            self._clear()
+            for key, index in kept:
+                self._index[key] = len(self._fits)
+                self._fits.append(fits[index])
+            size = max(64, len(kept))
+            self.terms = np.empty((size, 2))
+            self.terms[: len(kept)] = terms[[index for _, index in kept]]
+            self.n_bytes = sum(map(_bytes_of, self._fits))
+
+
+def _weighted_terms(
+    loss: Loss,
+    n_rows: int,
+    counted: IntArray | None,
+    nodes: int | IntArray,
+    variance: FloatArray,
+    dof: FloatArray,
+    residuals: FloatArray | None = None,
+) -> FloatArray:
+    """Local terms (..., 2) of one or several nodes, by the rows that count for them."""
+    if counted is None:
+        return loss.terms(variance, dof, n_rows, residuals)
+    own = counted[nodes]
+    share = np.expand_dims(own / n_rows, -1)
+    return share * loss.terms(variance, dof, own, residuals)
+
+
+def _terms_by_residuals(
+    models: HasResiduals, loss: Loss, n_rows: int, counted: IntArray | None, node: int, fit: LocalFit
+) -> FloatArray:
+    """Local terms (2,) of one node, from residuals that are forgotten at once."""
+    residuals = models.residuals(node, fit)
+    variance, dof = np.array(fit.variance), np.array(fit.dof)
+    return _weighted_terms(loss, n_rows, counted, node, variance, dof, residuals)
+
+
+def _bytes_of(fit: LocalFit | None) -> int:
+    """What a cached fit holds, with the parameters that an estimator's own record carries."""
+    if fit is None:
+        return BARE
+    values = (getattr(fit, name) for name in fit.__dataclass_fields__)
+    return OVERHEAD + sum(value.nbytes for value in values if isinstance(value, np.ndarray))

@@ -1,0 +1,102 @@
+"""How do several cores work on one fit? Calls side by side in threads, never more than were asked for."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def quiet_pool(n_threads: int) -> ThreadPoolExecutor:
+    """A pool whose threads start no threads of a numerical library: limits of OpenMP are each thread's own."""
+    controller: Any = ThreadpoolController()
+    return ThreadPoolExecutor(n_threads, "daguerreotype", initializer=lambda: controller.limit(limits=1))
+
+
+class Threads:
+    """Up to ``n_jobs`` threads, the caller's among them, that share out calls.
+
+    Whoever is free takes the next call, so that a few short ones are done before another thread has woken up.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._pool: ThreadPoolExecutor | None = None  # its threads end with it
+
+    def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """``function`` of every item, in their order; after an error or Ctrl-C nobody begins another."""
+        n_others = min(self.n_jobs, len(items)) - 1
+        if n_others < 1:
+            return [function(item) for item in items]
+        if self._pool is None:
+            self._pool = quiet_pool(self.n_jobs - 1)
+        turn = _Turn(len(items))
+        results: dict[int, Result] = {}
+
+        def work() -> None:
+            try:
+                while (place := turn.take()) is not None:
+                    results[place] = function(items[place])
+            except BaseException:
+                turn.end()
+                raise
+
+        others = []
+        try:
+            for _ in range(n_others):
+                others.append(self._pool.submit(work))  # one by one: Ctrl-C may come in between
+            work()
+        finally:
+            turn.end()
+            for other in others:
+                other.cancel()
+            wait(others)
+        for other in others:
+            if not other.cancelled():
+                other.result()  # its error, if it had one
+        return [results[place] for place in range(len(items))]
+
+
+class _Turn:
+    """Whose turn it is: numbers that threads take, each once."""
+
+    def __init__(self, size: int) -> None:
+        self._next, self._size, self._lock = 0, size, Lock()
+
+    def take(self) -> int | None:
+        """The next number; None if there is no more."""
+        with self._lock:
+            if self._next == self._size:
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def end(self) -> None:
+        """Keep back what nobody has taken."""
+        with self._lock:
+            self._size = self._next
+
+
+class Interruption:
+    """Ctrl-C for a thread that does not hear it: only the main one does.
+
+    After :meth:`ring`, the next :meth:`check` raises KeyboardInterrupt, and those after it do not, so that what
+    has been found so far can be put together.
+    """
+
+    def __init__(self) -> None:
+        self._rung = False
+
+    def ring(self) -> None:
+        """Ask for an end."""
+        self._rung = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if somebody has asked for it."""
+        if self._rung:
+            self._rung = False
+            raise KeyboardInterrupt
