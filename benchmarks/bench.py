@@ -44,7 +44,7 @@ def bench_operators(out: Path, smoke: bool) -> Figures:
 
 def bench_rows(out: Path, smoke: bool) -> Figures:
     """Learning from a Parquet file beside merely scanning it."""
-    n, columns, repeats = (20_000, 6, 1) if smoke else (2_000_000, 50, 3)
+    n, columns, repeats = (20_000, 6, 1) if smoke else (5_000_000, 50, 3)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         rows.write_file(path, n, columns, "float64")
