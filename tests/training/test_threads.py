@@ -1,18 +1,19 @@
 """Do threads share out calls as one thread would make them, and stop when they should?"""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
 import joblib
 import numpy as np
 import pytest
-import sklearn.ensemble  # noqa: F401  loads OpenMP
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info
 
 from daguerreotype.operators.jobs import count_jobs
-from daguerreotype.training.threads import Interruption, Threads, quiet_pool
+from daguerreotype.training.threads import Interruption, Threads
 
 WAIT = 20  # seconds that other threads may take to come to a place
 
@@ -91,13 +92,29 @@ def test_threads_end_with_those_who_asked_for_them():
         assert not each.is_alive()
 
 
-def test_numerical_libraries_start_no_threads_within_a_thread_of_the_pool():
-    def counts():
-        np.ones((2, 2)) @ np.ones((2, 2))
-        return {library["num_threads"] for library in threadpool_info()}
+COUNTS = """
+import numpy as np
+import sklearn.ensemble  # loads OpenMP
+from threadpoolctl import threadpool_info
+from daguerreotype.training.threads import Threads, quiet_pool
 
-    with quiet_pool(2) as pool:
-        assert pool.submit(counts).result() == {1}
+def counts(_=None):
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {library["num_threads"] for library in threadpool_info()}
+
+before = counts()
+with quiet_pool(2) as pool:
+    assert pool.submit(counts).result() == {1}
+assert counts() == before
+assert Threads(2).each(counts, range(4)) == [{1}] * 4
+assert counts() == before
+"""
+
+
+def test_numerical_libraries_start_no_threads_within_a_thread_of_the_pool_and_are_free_again_after_it():
+    threads = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    # A process of its own: limits of BLAS are the whole process's, and other tests set them too.
+    subprocess.run([sys.executable, "-c", COUNTS], check=True, env=os.environ | threads)
 
 
 def test_an_interruption_is_raised_once():

@@ -1,7 +1,8 @@
 """How do several cores work on one fit? Calls side by side in threads, never more than were asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -11,9 +12,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def quiet_pool(n_threads: int) -> ThreadPoolExecutor:
-    """A pool whose threads start no threads of a numerical library: limits of OpenMP are each thread's own."""
+@contextmanager
+def quiet_pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose threads start no threads of a numerical library; the limits end with it."""
     controller: Any = ThreadpoolController()
+    with controller.limit(limits=1), _pool(n_threads, controller) as pool:
+        yield pool
+
+
+def _pool(n_threads: int, controller: Any) -> ThreadPoolExecutor:
+    """Threads that limit OpenMP to one: that limit is each thread's own. Others are the process's."""
     return ThreadPoolExecutor(n_threads, "daguerreotype", initializer=lambda: controller.limit(limits=1))
 
 
@@ -26,6 +34,7 @@ class Threads:
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
         self._pool: ThreadPoolExecutor | None = None  # its threads end with it
+        self._controller: Any = None
 
     def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """``function`` of every item, in their order; after an error or Ctrl-C nobody begins another."""
@@ -33,7 +42,15 @@ class Threads:
         if n_others < 1:
             return [function(item) for item in items]
         if self._pool is None:
-            self._pool = quiet_pool(self.n_jobs - 1)
+            self._controller = ThreadpoolController()
+            self._pool = _pool(self.n_jobs - 1, self._controller)
+        with self._controller.limit(limits=1):
+            return self._share_out(self._pool, n_others, function, items)
+
+    def _share_out(
+        self, pool: ThreadPoolExecutor, n_others: int, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """The same with ``n_others`` threads of the pool."""
         turn = _Turn(len(items))
         results: dict[int, Result] = {}
 
@@ -48,7 +65,7 @@ class Threads:
         others = []
         try:
             for _ in range(n_others):
-                others.append(self._pool.submit(work))  # one by one: Ctrl-C may come in between
+                others.append(pool.submit(work))  # one by one: Ctrl-C may come in between
             work()
         finally:
             turn.end()
