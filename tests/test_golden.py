@@ -1,0 +1,24 @@
+"""Nothing that a user computes has changed unless it was meant to."""
+
+import json
+
+import numpy as np
+import pytest
+from support.golden import CASES, FILE
+
+GOLDEN = json.loads(FILE.read_text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fit_gives_what_it_always_gave(name):
+    expected, found = GOLDEN[name], CASES[name]()
+    assert found.keys() == expected.keys()
+    for part, value in expected.items():
+        if part in ("order", "edges", "n_iter", "transform", "criterion") or isinstance(value, str):
+            assert found[part] == value, part
+        else:
+            np.testing.assert_allclose(found[part], value, rtol=1e-9, atol=1e-9, err_msg=part)
+
+
+def test_every_golden_fit_is_still_made():
+    assert GOLDEN.keys() == CASES.keys()
