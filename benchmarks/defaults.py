@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import Daguerreotype
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
 from problems import FAMILIES, problem

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import Daguerreotype, baselines
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
 from daguerreotype.simulate import simulate_dag, simulate_data

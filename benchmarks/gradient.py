@@ -126,7 +126,7 @@ def print_steps(sizes, steps):
 
     from daguerreotype.edges.linear import LinearEdges
     from daguerreotype.simulate import simulate_dag, simulate_data
-    from daguerreotype.training.joint import train_joint
+    from daguerreotype.training.joint.train import train_joint
     from daguerreotype.training.ordering import Sparsemax
 
     torch.set_num_threads(1)

@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import Daguerreotype, baselines
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.datasets import load_sachs, load_syntren
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid

@@ -6,7 +6,7 @@ in expectation.
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.simulate import simulate_dag, simulate_data
 

@@ -73,7 +73,7 @@ def scan(path: str) -> int:
 
 def take_in(path: str) -> int:
     """Second moments of the file."""
-    from daguerreotype.moments import Moments
+    from daguerreotype.data.moments import Moments
 
     seen = Moments.from_chunks(path)
     assert np.isfinite(seen.covariance).all()
@@ -98,8 +98,9 @@ def measure(what: str, path: str) -> None:
     """Print what one of the three costs, as JSON, in a process of its own."""
     import pyarrow as pa
 
-    import daguerreotype.model  # noqa: F401
-    from daguerreotype.moments import Moments, sources  # noqa: F401
+    import daguerreotype.learner  # noqa: F401
+    from daguerreotype.data import streams as sources  # noqa: F401
+    from daguerreotype.data.moments import Moments
 
     pa.set_cpu_count(1)
     work: Callable[[str], int] = {"scan": scan, "moments": take_in}.get(what) or learn(what)
@@ -147,7 +148,7 @@ def compare_graphs(folder: Path, rows: int, columns: int) -> None:
 
 def print_errors(sizes: tuple[int, ...], repeats: int = 20) -> None:
     """How well some rows tell the entropy of noise, and which of two columns, correlated by 0.1, is the cause."""
-    from daguerreotype.training.losses import residual_entropy
+    from daguerreotype.training.objective import residual_entropy
 
     rng = np.random.default_rng(0)
     draws = {"laplace": rng.laplace, "t(5)": lambda size: rng.standard_t(5, size), "uniform": rng.uniform}

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from daguerreotype import Daguerreotype
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges import Table
 from daguerreotype.result import LocalFit
 

@@ -1,4 +1,4 @@
-"""Imports point one way: operators <- edges <- training <- model <- experiments, tune, report <- cli."""
+"""Imports point one way, extras are imported where they are used, and every part of the house is known."""
 
 import ast
 from pathlib import Path
@@ -6,65 +6,32 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "daguerreotype"
-
-LEAVES = {"arrays", "archive", "record_lines"}
-MAY_IMPORT = {
-    "operators": set(),
-    "graphs": LEAVES,
-    "metrics": LEAVES | {"graphs"},
-    "simulate": LEAVES | {"graphs"},
-    "datasets": LEAVES | {"graphs"},
-    "result": LEAVES | {"operators"},
-    "moments": LEAVES | {"columns", "operators"},
-    "edges": LEAVES | {"operators", "result", "moments"},
-    "training": LEAVES | {"operators", "result", "edges"},
-    "baselines": LEAVES | {"operators", "result", "edges", "graphs", "columns"},
-    "knowledge": LEAVES,
-    "interventions": LEAVES,
-    "settings": LEAVES | {"edges", "knowledge"},
-    "records": LEAVES | {"operators", "result", "edges", "training", "transforms", "fitted"},
-    "persistence": LEAVES | {"fitted", "records", "settings"},
-    "columns": LEAVES,
-    "transforms": LEAVES,
-    "fitted": LEAVES | {"edges", "training", "transforms", "progress", "moments"},
-    "streamable": LEAVES | {"edges", "columns", "moments"},
-    "streamed": LEAVES | {"edges", "transforms", "fitted", "progress", "moments", "streamable"},
-    "progress": {"training"},
-    "fitted_learner": LEAVES
-    | {"columns", "fitted", "bootstrap", "interventions", "persistence", "plotting", "report"},
-    "model": LEAVES
-    | {"operators", "edges", "training", "knowledge", "settings", "columns", "fitted", "fitted_learner"}
-    | {"progress", "paper", "interventions", "moments", "streamable", "streamed"},
-    "bootstrap": LEAVES | {"operators"},
-    "paper": {"edges"},
-    "tune": LEAVES | {"bootstrap", "operators", "edges", "metrics", "simulate", "model"},
-    "plotting": LEAVES | {"graphs", "operators", "result"},
-    "experiments": LEAVES
-    | {"model", "baselines", "bootstrap", "datasets", "edges", "graphs", "metrics", "operators", "paper"}
-    | {"plotting", "simulate"},
-    "report": LEAVES | {"graphs", "metrics", "plotting", "result"},
-    "arrays": set(),
-    "archive": set(),
-    "record_lines": set(),
-}
-# The only modules that import torch or matplotlib as they load; they are themselves imported where they are used.
-MAY_NEED_MATPLOTLIB = {SOURCE / "plotting" / "needs_matplotlib.py"}
-MAY_NEED_TORCH = {SOURCE / "operators" / "torch.py", SOURCE / "edges" / "needs_torch.py"}
+# From the ground up. A part may import what stands in a layer below its own, or to its left within it.
+LAYERS = [
+    ("_lib",),
+    ("operators", "graphs", "knowledge", "data"),
+    ("noise", "metrics", "simulate", "datasets"),
+    ("edges",),
+    ("training",),
+    ("result", "pipeline", "paper"),
+    ("persistence", "bootstrap", "plotting", "report"),
+    ("learner",),
+    ("baselines", "tune", "experiments"),
+    ("cli",),
+]
+RANK = {part: rank for rank, part in enumerate(part for layer in LAYERS for part in layer)}
 HEAVY = ("torch", "matplotlib", "dask", "distributed", "optuna", "castle", "dagma", "causallearn", "lingam")
-
-
-def files():
-    return sorted(SOURCE.rglob("*.py"))
+# The only modules that import an extra as they load; they are themselves imported where they are used.
+MAY_NEED = {SOURCE / "operators" / "torch.py", SOURCE / "plotting" / "needs_matplotlib.py"}
+FILES = sorted(SOURCE.rglob("*.py"))
 
 
 def part_of(path: Path) -> str:
-    relative = path.relative_to(SOURCE)
-    return relative.parts[0].removesuffix(".py")
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def imported_modules(tree: ast.AST, top_level_only: bool = False):
-    nodes = tree.body if top_level_only else ast.walk(tree)
-    for node in nodes:
+    for node in tree.body if top_level_only else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -73,20 +40,49 @@ def imported_modules(tree: ast.AST, top_level_only: bool = False):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_there_are_at_most_nine_layers_above_the_private_one():
+    assert len(LAYERS) <= 10
+
+
+def test_every_part_has_its_place():
+    parts = {part_of(path) for path in FILES} - {"__init__"}
+    assert parts == set(RANK), "add a new part to LAYERS, and to the map in docs/architecture.md"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_point_one_way(path):
     part = part_of(path)
-    if part not in MAY_IMPORT:  # the top of the house (package root, cli) may see everything
-        return
-    allowed = MAY_IMPORT[part] | {part}
     for module in imported_modules(ast.parse(path.read_text())):
-        if module.startswith("daguerreotype."):
-            assert module.split(".")[1] in allowed, f"{path.name} of {part} imports {module}"
+        head, _, rest = module.partition(".")
+        other = rest.split(".")[0]
+        if head == "daguerreotype" and other in RANK and part in RANK:
+            assert RANK[other] <= RANK[part], f"{path.name} of {part} imports {module}"
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_extras_are_imported_where_they_are_used_and_not_at_the_top_of_a_module(path):
-    if path in MAY_NEED_TORCH | MAY_NEED_MATPLOTLIB:
-        return
-    for module in imported_modules(ast.parse(path.read_text()), top_level_only=True):
-        assert module.split(".")[0] not in HEAVY, f"{path.name} imports {module} at module level"
+    if path not in MAY_NEED:
+        for module in imported_modules(ast.parse(path.read_text()), top_level_only=True):
+            assert module.split(".")[0] not in HEAVY, f"{path.name} imports {module} at module level"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_file_opens_with_a_noun_phrase_not_with_a_question(path):
+    first = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0]
+    assert first, "a file says in its first line what it holds"
+    assert "?" not in first
+
+
+def test_protocols_of_estimators_are_all_in_one_file():
+    for path in FILES:
+        if part_of(path) == "edges" and path != SOURCE / "edges" / "base.py":
+            assert "(Protocol)" not in path.read_text(), (
+                f"{path.name} defines a protocol: move it to edges/base.py"
+            )
+
+
+def test_no_methods_are_set_on_objects_and_nothing_hangs_on_the_end_of_a_name():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr"
+            assert not (called and part_of(path) in ("edges", "training", "persistence")), path

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+
 from support.golden import CASES, FILE
 
 GOLDEN = json.loads(FILE.read_text())

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from daguerreotype.knowledge import Knowledge as Knowledge
     from daguerreotype.knowledge import KnowledgeError as KnowledgeError
-    from daguerreotype.model import Daguerreotype as Daguerreotype
+    from daguerreotype.learner import Daguerreotype as Daguerreotype
     from daguerreotype.operators import OrderDistribution as OrderDistribution
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Daguerreotype": "daguerreotype.model",
+    "Daguerreotype": "daguerreotype.learner",
     "Knowledge": "daguerreotype.knowledge",
     "KnowledgeError": "daguerreotype.knowledge",
     "OrderDistribution": "daguerreotype.operators",

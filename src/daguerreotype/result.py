@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators import OrderDistribution
 
 __all__ = ["FitHistory", "LocalFit", "Moves", "OrderDistribution"]

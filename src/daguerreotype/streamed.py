@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.progress import ProgressBar
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.accumulators import Both, Mapped
+from daguerreotype.data.moments import Moments
+from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
+from daguerreotype.data.scales import Identity, ShiftedLog, Transform
+from daguerreotype.data.streamable import check_moments
+from daguerreotype.data.streams import Source
 from daguerreotype.edges.base import Table
-from daguerreotype.fitted import Fitted, Parts, learn_table, scale_moments
-from daguerreotype.moments import Moments
-from daguerreotype.moments.mapped import Both, Mapped
-from daguerreotype.moments.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
-from daguerreotype.moments.sources import Source
-from daguerreotype.progress import ProgressBar
-from daguerreotype.streamable import check_moments
-from daguerreotype.transforms import Identity, ShiftedLog, Transform
+from daguerreotype.pipeline import Fitted, Parts, learn_table, scale_moments
 
 
 @dataclass(frozen=True)

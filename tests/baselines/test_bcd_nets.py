@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from daguerreotype.baselines.bcd_nets import BCDNets, horseshoe_scale
+from daguerreotype.baselines.bcd_nets.method import BCDNets, horseshoe_scale
 from daguerreotype.graphs import find_cycle
 from daguerreotype.metrics import shd
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.baselines.bcd_posterior import Posterior, elbo, log_likelihood, weight_matrices  # noqa: E402
+from daguerreotype.baselines.bcd_nets.horseshoe import log_horseshoe  # noqa: E402
+from daguerreotype.baselines.bcd_nets.posterior import Posterior, elbo, log_likelihood, weight_matrices  # noqa: E402
 from daguerreotype.baselines.gumbel import log_matching_probability  # noqa: E402
-from daguerreotype.baselines.horseshoe import log_horseshoe  # noqa: E402
 
 
 def easy_problem(seed=0, d=8, n=1000):

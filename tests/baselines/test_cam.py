@@ -7,8 +7,8 @@ from scipy.optimize import brentq
 from sklearn.preprocessing import SplineTransformer
 
 from daguerreotype.baselines.additive import spline_curves
-from daguerreotype.baselines.cam import CAM, add_edges
-from daguerreotype.baselines.neighbours import select_neighbours
+from daguerreotype.baselines.cam.method import CAM, add_edges
+from daguerreotype.baselines.cam.preselect import select_neighbours
 from daguerreotype.graphs import find_cycle
 from daguerreotype.metrics import shd, sid
 from daguerreotype.simulate import simulate_dag, simulate_data

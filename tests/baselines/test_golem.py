@@ -5,9 +5,9 @@ import pytest
 import scipy.linalg
 
 from daguerreotype import baselines
-from daguerreotype.baselines.golem_descent import descend, expm
+from daguerreotype.baselines.golem.descent import descend, expm
 from daguerreotype.baselines.libraries import load, quiet
-from learner_oracles import linear_data
+from support.fits import linear_data
 
 
 def objective(weights, moments, equal, sparsity, acyclicity):

@@ -13,8 +13,9 @@ from scipy.stats import halfcauchy, norm
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.baselines.adabelief import AdaBelief  # noqa: E402
 from daguerreotype.baselines.assignment import best_matching, bethe_marginals, centre_prices  # noqa: E402
+from daguerreotype.baselines.bcd_nets.adabelief import AdaBelief  # noqa: E402
+from daguerreotype.baselines.bcd_nets.horseshoe import log_horseshoe  # noqa: E402
 from daguerreotype.baselines.gumbel import (  # noqa: E402
     gumbel_noise,
     log_matching_probability,
@@ -22,7 +23,6 @@ from daguerreotype.baselines.gumbel import (  # noqa: E402
     soft_sort,
     straight_through,
 )
-from daguerreotype.baselines.horseshoe import log_horseshoe  # noqa: E402
 
 
 def normal_logits(seed, *shape, scale=1.0):

@@ -10,7 +10,7 @@ import pytest
 
 from daguerreotype import baselines
 from daguerreotype.baselines.libraries import load, quiet, seeded
-from learner_oracles import linear_data
+from support.fits import linear_data
 
 
 @pytest.mark.parametrize(

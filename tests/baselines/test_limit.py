@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from daguerreotype.baselines import TimeLimitError
-from learner_oracles import linear_data
+from support.fits import linear_data
 
 X = linear_data(0, 40, 3)
 
 
 @pytest.fixture
 def ending(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    from ending_methods import Ending
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    from support.ending_methods import Ending
 
     return Ending
 

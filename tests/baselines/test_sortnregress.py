@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from daguerreotype import baselines
 from daguerreotype.baselines.sortnregress import r2_of_columns, regress_along
-from learner_oracles import linear_data
+from support.fits import linear_data
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from daguerreotype.baselines.vi_dp_dag import VIDPDAG, VIDPDAGSinkhorn, VIDPDAGSoftSort
+from daguerreotype.baselines.vi_dp_dag.method import VIDPDAG, VIDPDAGSinkhorn, VIDPDAGSoftSort
 from daguerreotype.graphs import find_cycle
 from daguerreotype.metrics import f1
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.baselines.dp_dag import (  # noqa: E402
+from daguerreotype.baselines.vi_dp_dag.dag import (  # noqa: E402
     MaskedAutoencoder,
     SinkhornLaw,
     SoftSortLaw,
@@ -19,7 +19,7 @@ from daguerreotype.baselines.dp_dag import (  # noqa: E402
     mode_dag,
     sample_dag,
 )
-from daguerreotype.baselines.dp_dag_training import train  # noqa: E402
+from daguerreotype.baselines.vi_dp_dag.training import train  # noqa: E402
 
 METHODS = [VIDPDAGSoftSort, VIDPDAGSinkhorn]
 LAWS = [SoftSortLaw, SinkhornLaw]

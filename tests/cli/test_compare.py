@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype, baselines
 from daguerreotype.cli import compare as verb
-from daguerreotype.cli import contest
 from daguerreotype.cli.main import app
+from daguerreotype.experiments import compare as contest
 from daguerreotype.metrics import evaluate, f1
 
 

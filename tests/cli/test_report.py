@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
 from daguerreotype.cli.main import app
-from daguerreotype.cli.read_graph import read_graph
+from daguerreotype.data.graph_files import read_graph
 
 QUICK = ("--edges", "bic", "--quiet")
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from daguerreotype import Daguerreotype, baselines
 from daguerreotype.graphs import find_cycle, to_cpdag
-from learner_oracles import linear_data
+from support.fits import linear_data
 
 SHARED = {"standardize", "random_state", "time_limit"}
 CLASSES = {"boss", "grasp", "ges", "pc"}  # methods that find an equivalence class

@@ -19,13 +19,13 @@ from daguerreotype.edges.base import (
 )
 from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.gam import GamEdges
+from daguerreotype.edges.grow_shrink.sweep import HasQuickScores
 from daguerreotype.edges.interventional import prepare_groups, row_groups
 from daguerreotype.edges.lars import LarsEdges
 from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
-from daguerreotype.edges.sweeping import HasQuickScores
 from daguerreotype.result import LocalFit
-from learner_oracles import linear_data
+from support.fits import linear_data
 
 OPTIONAL = (HasBatchFits, HasCurves, HasMoves, HasPredictions, HasPredictor, HasQuickScores, HasResiduals)
 D = 5

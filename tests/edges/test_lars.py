@@ -10,7 +10,7 @@ from sklearn.linear_model import LassoLarsIC, LinearRegression
 
 from daguerreotype.edges.base import Table
 from daguerreotype.edges.lars import LarsEdges
-from daguerreotype.edges.path import sweep
+from daguerreotype.edges.lasso_path import sweep
 
 
 def linear_table(seed, *, n=None, d=None, scaled=True):

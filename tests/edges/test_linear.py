@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from learner_oracles import linear_data, standard_table
+from support.fits import linear_data, standard_table
 
 torch = pytest.importorskip("torch")
 from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges, LinearProblem, ridge  # noqa: E402
 from daguerreotype.operators import top_k_sparsemax  # noqa: E402
-from daguerreotype.training.losses import make_loss  # noqa: E402
-from daguerreotype.training.scores import LocalScores  # noqa: E402
+from daguerreotype.training.objective import make_loss  # noqa: E402
+from daguerreotype.training.order_scores import LocalScores  # noqa: E402
 
 GATES = ["bernoulli", "hard-concrete"]
 

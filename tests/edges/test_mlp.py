@@ -3,14 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from learner_oracles import additive_data, standard_table
+from support.fits import additive_data, standard_table
 
 torch = pytest.importorskip("torch")
 from daguerreotype.edges import BicEdges, LarsEdges, LassoEdges  # noqa: E402
 from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
+from daguerreotype.edges.gradient.networks import ACTIVATIONS, Networks  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges, MlpFit  # noqa: E402
-from daguerreotype.edges.networks import ACTIVATIONS, Networks  # noqa: E402
 from daguerreotype.result import LocalFit  # noqa: E402
 
 NONE = np.array([], dtype=np.int64)

@@ -9,9 +9,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.gam import GamEdges
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
-from daguerreotype.edges.trees import GrowShrinkTrees
 
 
 def random_table(rng, n=60, d=6):

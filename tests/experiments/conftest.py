@@ -28,7 +28,7 @@ kind = "pareto"
 METHOD = """
 [[methods]]
 label = "{label}"
-estimator = "experiments.estimators:{cls}"
+estimator = "support.estimators:{cls}"
 settings = {{ {settings} }}
 """
 
@@ -50,7 +50,7 @@ def spec_text():
 
 @pytest.fixture
 def written():
-    """A method of tests/experiments/estimators.py as TOML."""
+    """A method of tests/support/estimators.py as TOML."""
     return method
 
 

@@ -13,8 +13,8 @@ import pytest
 from daguerreotype.experiments import Store, make_plan, read_spec, run_all
 from daguerreotype.experiments.run import _over_machines
 from daguerreotype.experiments.worker import Worker
+from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import shd, sid
-from daguerreotype.model import Daguerreotype
 
 SCRIPT = """
 import sys

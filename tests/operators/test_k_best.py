@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from daguerreotype.operators import k_best_rankings, order_to_ranks
 from daguerreotype.operators.k_best import k_best_tree
-from oracles import all_rankings, best_scores
+from support.rankings import all_rankings, best_scores
 
 scores = st.floats(-1e3, 1e3, allow_subnormal=False)
 tied_scores = st.integers(-2, 2).map(float)

@@ -13,8 +13,8 @@ from daguerreotype.operators import (
     sparsemap,
     top_k_sparsemax,
 )
-from daguerreotype.operators.scheduling import ENUMERABLE, better_ranking
-from oracles import all_rankings
+from daguerreotype.operators.linear_extension import ENUMERABLE, better_ranking
+from support.rankings import all_rankings
 
 seeds = st.integers(0, 2**32 - 1)
 

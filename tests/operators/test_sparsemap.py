@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daguerreotype.operators import project_permutahedron, sparsemap
-from oracles import projection_by_quadratic_programming
+from support.rankings import projection_by_quadratic_programming
 
 METHODS = ("active-set", "peel")
 methods = pytest.mark.parametrize("method", METHODS)

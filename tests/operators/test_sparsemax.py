@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from daguerreotype.operators import k_best_rankings, top_k_sparsemax
 from daguerreotype.operators.sparsemax import project_simplex
-from oracles import all_rankings, dense_sparsemax
+from support.rankings import all_rankings, dense_sparsemax
 
 
 def by_ranking(distribution):

@@ -6,10 +6,10 @@ import pytest
 from daguerreotype.edges import LarsEdges
 from daguerreotype.operators import sparsemap, top_k_sparsemax
 from daguerreotype.training.bilevel import train_bilevel
-from daguerreotype.training.losses import make_loss
-from daguerreotype.training.scores import LocalScores
-from daguerreotype.training.steps import Adam
-from learner_oracles import direct_loss, linear_data, standard_table
+from daguerreotype.training.objective import make_loss
+from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.schedule import Adam
+from support.fits import direct_loss, linear_data, standard_table
 
 N, D = 100, 5
 LOSS = make_loss("nll_ev", 1.0)

@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 from daguerreotype.training import checkpoint as module  # noqa: E402
 from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
 from daguerreotype.training.ordering import Sparsemax  # noqa: E402
-from joint_oracles import KINDS, Linear, Mlp, train  # noqa: E402
-from learner_oracles import linear_data, standard_table  # noqa: E402
+from support.fits import linear_data, standard_table  # noqa: E402
+from support.joint import KINDS, Linear, Mlp, train  # noqa: E402
 
 TESTS = Path(__file__).parents[1]
 EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30), "hard-concrete": Linear(gates="hard-concrete")}
@@ -54,7 +54,7 @@ def interrupt():
 # The process kills itself without any chance to clean up: after a step, or in the middle of a save.
 KILLED = """
 import os, signal
-from joint_oracles import train
+from support.joint import train
 from test_checkpoint import EDGES, stop_after, table
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 if {within_save}:

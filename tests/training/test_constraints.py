@@ -10,11 +10,11 @@ from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.lars import LarsEdges
 from daguerreotype.operators import Precedence, top_k_sparsemax
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.hashes import allowed_keys, short_lists
-from daguerreotype.training.losses import UnequalVarianceLoss
+from daguerreotype.training.objective import UnequalVarianceLoss
+from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.predecessor_hash import allowed_keys, short_lists
 from daguerreotype.training.refine import refine_order
-from daguerreotype.training.scores import LocalScores
-from oracles import all_rankings
+from support.rankings import all_rankings
 
 D = 5
 seeds = st.integers(0, 2**32 - 1)
@@ -149,8 +149,8 @@ def test_refining_with_restarts_ends_in_an_order_that_obeys_and_no_move_improves
 
 def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
     torch = pytest.importorskip("torch")
-    from daguerreotype.edges.gates import BernoulliGates, HardConcreteGates
-    from daguerreotype.training.joint_objective import RequiredGates
+    from daguerreotype.edges.gradient.gates import BernoulliGates, HardConcreteGates
+    from daguerreotype.training.joint.objective import RequiredGates
 
     required = torch.tensor([[False, True], [False, False]])
     parameters, noise = torch.full((2, 2), 0.1), torch.full((2, 2), 0.9)
@@ -178,7 +178,7 @@ def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
 def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     pytest.importorskip("torch")
     from daguerreotype.edges.linear import LinearEdges
-    from daguerreotype.training.joint import train_joint
+    from daguerreotype.training.joint.train import train_joint
     from daguerreotype.training.ordering import Sparsemax
 
     required, allowed = np.zeros((D, D), dtype=bool), ~np.eye(D, dtype=bool)

@@ -15,12 +15,12 @@ from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_info
 
 from daguerreotype import Daguerreotype
+from daguerreotype._lib.parallel import Interruption
 from daguerreotype.edges import BicEdges, LarsEdges
 from daguerreotype.operators import top_k_sparsemax
-from daguerreotype.training import fitting
-from daguerreotype.training.fitting import FitWorkers
-from daguerreotype.training.threads import Interruption
-from learner_oracles import additive_data, linear_data
+from daguerreotype.training import fit_workers as fitting
+from daguerreotype.training.fit_workers import FitWorkers
+from support.fits import additive_data, linear_data
 
 SHORT = {"transform": "none", "k": 10, "max_iter": 5, "n_restarts": 2}
 WAIT = 20  # seconds that other threads may take to come to a place
@@ -202,8 +202,8 @@ def test_a_fit_within_a_worker_of_joblib_starts_no_threads(edges, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a pool of threads")
 
-    monkeypatch.setattr("daguerreotype.training.threads.ThreadPoolExecutor", refuse)
-    monkeypatch.setattr("daguerreotype.training.restarts.ThreadPoolExecutor", refuse)
+    monkeypatch.setattr("daguerreotype._lib.parallel.ThreadPoolExecutor", refuse)
+    monkeypatch.setattr("daguerreotype.training.parallel_restarts.ThreadPoolExecutor", refuse)
     model, X = Daguerreotype(edges=edges, loss="bic", n_jobs=2, **SHORT), linear_data(0, 60, 5)
     joblib.Parallel(2, backend="threading")(joblib.delayed(model.fit)(X) for _ in range(2))
     with pytest.raises(AssertionError, match="a pool of threads"):

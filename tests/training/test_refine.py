@@ -5,10 +5,10 @@ import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
-from daguerreotype.training.losses import make_loss
+from daguerreotype.training.objective import make_loss
+from daguerreotype.training.order_scores import LocalScores
 from daguerreotype.training.refine import refine_order
-from daguerreotype.training.scores import LocalScores
-from learner_oracles import additive_data, least_loss, linear_data, standard_table
+from support.fits import additive_data, least_loss, linear_data, standard_table
 
 BIC = make_loss("bic", 1.5)
 ESTIMATORS = {"bic": BicEdges(penalty=1.5), "gam": GamEdges(penalty=1.5), "lars": LarsEdges()}

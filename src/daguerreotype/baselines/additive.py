@@ -8,9 +8,9 @@ from scipy.interpolate import BSpline
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 from scipy.special import fdtrc
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.splines import fit_bends
-from daguerreotype.operators.checks import check_positive
 
 SPANNED = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 CUBIC = 3  # columns of a cubic polynomial, beside the constant

@@ -5,8 +5,8 @@ Batches of matrices of 10 to 100 nodes take microseconds here; as tensor operati
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.operators.kernel import algebra_kernel, kernel
+from daguerreotype._lib.numba import algebra_kernel, kernel
+from daguerreotype._lib.typing import FloatArray, IntArray
 
 TINY = 1e-30  # what is smaller is nothing: as single-precision denormals it would slow every product down
 SETTLED = 1e-6  # relative change of messages below which they are taken as final

@@ -9,12 +9,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.libraries import load
 from daguerreotype.baselines.limit import learn_in_child
-from daguerreotype.columns import check_columns, read_table
+from daguerreotype.data.validation import check_columns, validate_table
 from daguerreotype.graphs import find_cycle
-from daguerreotype.operators.checks import check_positive
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         """
         limit = None if self.time_limit is None else check_positive(self.time_limit, "time_limit")
         self.load_libraries()
-        values, names = read_table(self, X)
+        values, names = validate_table(self, X)
         check_columns(values, names)
         table = np.ascontiguousarray(values - values.mean(axis=0))
         if self.standardize:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, IntArray
+from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.baselines.base import Learned
 from daguerreotype.graphs import consistent_extension, find_cycle, topological_order
 

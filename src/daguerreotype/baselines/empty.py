@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.baselines.base import Baseline, Learned
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from daguerreotype._lib.optional import torch
 from daguerreotype.baselines.assignment import balance, bethe_marginals
-from daguerreotype.edges.needs_torch import torch
 
 Tensor = torch.Tensor
 RIDGE = 1e-12  # keeps the linear system of a matrix that is a permutation up to rounding solvable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 
 if TYPE_CHECKING:
     from daguerreotype.baselines.base import Baseline, Learned

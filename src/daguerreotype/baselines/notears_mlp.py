@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.baselines.base import Baseline, Learned
 from daguerreotype.baselines.libraries import load, quiet, seeded
 from daguerreotype.baselines.threshold import threshold_to_dag

@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.checks import check_count, check_positive
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.additive import Curves, check_alpha, condition, prune, spline_curves
 from daguerreotype.baselines.base import Baseline, Learned
-from daguerreotype.operators.checks import check_count, check_positive
 
 TIED = 1e-9  # relative difference of variances that is rounding
 

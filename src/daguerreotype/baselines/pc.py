@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.baselines.base import Baseline, Learned
 from daguerreotype.baselines.causal_learn import read_class
 from daguerreotype.baselines.libraries import load, quiet

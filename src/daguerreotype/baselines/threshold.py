@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.baselines.base import Learned
 from daguerreotype.graphs import find_cycle
 

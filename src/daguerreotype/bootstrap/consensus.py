@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from daguerreotype.arrays import BoolArray, IntArray
+from daguerreotype._lib.typing import BoolArray, IntArray
 
 EXACT = 14  # most columns of one knot of contradictions that are ordered exactly, by all 2^14 subsets
 

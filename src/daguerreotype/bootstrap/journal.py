@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from daguerreotype._lib.journal import decode_line, encode_line
 from daguerreotype.bootstrap.resample import Resample
-from daguerreotype.record_lines import decode_line, encode_line
 
 FORMAT = 1
 

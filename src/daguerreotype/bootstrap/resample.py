@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.arrays import BoolArray, IntArray
+from daguerreotype._lib.typing import BoolArray, IntArray
 
 DRAWS = 10  # tries before a resample counts as failed
 

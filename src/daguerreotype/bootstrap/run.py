@@ -11,13 +11,13 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from daguerreotype.arrays import IntArray
+from daguerreotype._lib.checks import check_count, check_positive_int
+from daguerreotype._lib.fingerprint import describe_run
+from daguerreotype._lib.typing import IntArray
 from daguerreotype.bootstrap.consensus import consensus_order
-from daguerreotype.bootstrap.identity import describe_run
 from daguerreotype.bootstrap.journal import Journal
 from daguerreotype.bootstrap.record import Bootstrap, check_threshold
 from daguerreotype.bootstrap.resample import DRAWS, Draws, Learner, Resample, refit
-from daguerreotype.operators.checks import check_count, check_positive_int
 
 logger = logging.getLogger("daguerreotype")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from daguerreotype.cli.exits import INTERRUPTED, NOTHING_LEARNED
+from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
 from daguerreotype.cli.options import (
     DelimiterOption,
     DropMissingOption,
@@ -99,17 +99,17 @@ def compare(
     too long is a line with the reason.
     """
     names = _chosen(methods)
-    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.cli.progress import waiting
 
     with waiting(quiet, steps=len(names) * seeds) as tell:
-        from daguerreotype.cli.read import Reading, read_input
-        from daguerreotype.cli.read_graph import read_graph
+        from daguerreotype.data.graph_files import read_graph
+        from daguerreotype.data.readers import Reading, read_input
 
         task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header))
         known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
         for note in task.notes:
             tell.note(f"note: {note}")
-        from daguerreotype.cli.contest import Contest
+        from daguerreotype.experiments.compare import Contest
 
         if held_out is None:
             held_out = HELD_OUT if known is None else 0.0

@@ -34,7 +34,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare an estimated graph with the true one by every metric."""
-    from daguerreotype.cli.read_graph import read_graph, read_pair
+    from daguerreotype.data.graph_files import read_graph, read_pair
     from daguerreotype.metrics import evaluate as all_metrics
 
     if estimated.suffix == ".npz":
@@ -51,7 +51,7 @@ def evaluate(
         return
     from rich.text import Text
 
-    from daguerreotype.cli.screen import make_screen, show_facts
+    from daguerreotype.cli.terminal import make_screen, show_facts
 
     console = make_screen()
     console.print()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from daguerreotype.cli.exits import INTERRUPTED
+from daguerreotype.cli.errors import INTERRUPTED
 from daguerreotype.cli.options import (
     DelimiterOption,
     DropMissingOption,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from daguerreotype import Daguerreotype
-    from daguerreotype.cli.waiting import Tell
+    from daguerreotype.cli.progress import Tell
 
 
 def _above_zero(value: float | None) -> float | None:
@@ -124,13 +124,13 @@ def fit(
 
     Without a file: the protein network of Sachs et al. (2005), which ships with the package.
     """
+    from daguerreotype.cli.progress import waiting
     from daguerreotype.cli.show import Outcome, show_outcome, to_json
-    from daguerreotype.cli.waiting import waiting
 
     with waiting(quiet) as tell:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        from daguerreotype.cli.read import Reading, read_input
-        from daguerreotype.cli.read_graph import read_graph
+        from daguerreotype.data.graph_files import read_graph
+        from daguerreotype.data.readers import Reading, read_input
 
         task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions))
         known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
@@ -189,7 +189,7 @@ def learn(
 @contextmanager
 def own_bars(model: "Daguerreotype", doing: str, tell: "Tell") -> Iterator[None]:
     """Let the learner draw its own bars on a terminal; elsewhere say in plain lines what goes on."""
-    from daguerreotype.cli.waiting import FIRST_RUN
+    from daguerreotype.cli.progress import FIRST_RUN
 
     if not tell.on_screen:
         tell(doing, why=FIRST_RUN)

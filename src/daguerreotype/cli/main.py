@@ -6,8 +6,8 @@ import typer
 
 from daguerreotype import __version__
 from daguerreotype.cli.compare import compare
+from daguerreotype.cli.errors import EXIT_CODES, one_line_errors
 from daguerreotype.cli.evaluate import evaluate
-from daguerreotype.cli.exits import EXIT_CODES, one_line_errors
 from daguerreotype.cli.fit import fit
 from daguerreotype.cli.report import report
 from daguerreotype.cli.reproduce import reproduce

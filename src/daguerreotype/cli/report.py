@@ -50,12 +50,12 @@ def report(
 
     Of a saved model as it is; of a table after learning its graph (edges, knowledge and seed are for that).
     """
-    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.cli.progress import waiting
 
     with waiting(quiet) as tell:
         from daguerreotype.cli.fit import learn
-        from daguerreotype.cli.read import Reading, read_input
-        from daguerreotype.cli.read_graph import read_graph
+        from daguerreotype.data.graph_files import read_graph
+        from daguerreotype.data.readers import Reading, read_input
 
         saved = source.suffix == ".npz"
         if data is not None and not saved:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daguerreotype.cli.exits import INTERRUPTED, NOTHING_LEARNED
+from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
 from daguerreotype.cli.options import QuietOption
 
 if TYPE_CHECKING:
-    from daguerreotype.cli.waiting import Tell
+    from daguerreotype.cli.progress import Tell
     from daguerreotype.experiments import Run, Spec, Store
 
 EXPERIMENTS = (
@@ -96,7 +96,7 @@ def reproduce(
     fails or takes too long is a result, too.
     """
     names = _named(experiments)
-    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.cli.progress import waiting
 
     with waiting(quiet) as tell:
         tell("reading the experiments")
@@ -121,7 +121,7 @@ def _run(
     spec: "Spec", store: "Store", n_jobs: int, scheduler: str | None, home: str | None, retry: bool, quiet: bool
 ) -> None:
     """Make the runs of one experiment under a bar."""
-    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.cli.progress import waiting
     from daguerreotype.experiments import make_plan, run_all
     from daguerreotype.experiments.clock import Clock
 
@@ -171,7 +171,7 @@ def duration(seconds: float) -> str:
 
 def _show(name: str, store: "Store", out: Path, figure_format: str) -> bool:
     """Write tables and figures of one experiment and print the table; returns whether any run ended well."""
-    from daguerreotype.cli.screen import make_screen, make_table, say, show_files
+    from daguerreotype.cli.terminal import make_screen, make_table, say, show_files
     from daguerreotype.experiments.results import summarize
     from daguerreotype.experiments.tables import table_cells, write_tables
 

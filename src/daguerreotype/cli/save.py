@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from daguerreotype.cli.progress import Tell
 from daguerreotype.cli.show import Outcome
-from daguerreotype.cli.waiting import Tell
 from daguerreotype.graphs.convert import to_dot
 
 

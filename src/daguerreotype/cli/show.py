@@ -11,14 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from daguerreotype import __version__
-from daguerreotype.cli.screen import make_screen, make_table, say, show_facts, show_files
+from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts, show_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from daguerreotype import Daguerreotype
     from daguerreotype.bootstrap import Bootstrap
-    from daguerreotype.cli.read import Input
+    from daguerreotype.data.readers import Input
 
 SCALES = {"none": "as measured", "log": "logarithms", "yeo-johnson": "Yeo-Johnson"}
 VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from daguerreotype import __version__
-from daguerreotype.cli.contest import Contest, Row
-from daguerreotype.cli.screen import make_screen, make_table, say
+from daguerreotype.cli.terminal import make_screen, make_table, say
+from daguerreotype.experiments.compare import Contest, Row
 
 METRICS = {"shd": "SHD", "sid": "SID", "f1": "F1"}
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from daguerreotype import __version__
-from daguerreotype.cli.screen import make_screen, make_table, say, show_facts
+from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts
 from daguerreotype.tune import Tuning
 
 TITLES = {"shd": "SHD", "sid": "SID", "bic": "BIC per row"}

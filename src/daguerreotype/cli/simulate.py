@@ -82,7 +82,7 @@ def simulate(
 
     Then: daguerreotype fit data.csv --truth truth.csv
     """
-    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.cli.progress import waiting
 
     paths = [out / "data.csv", out / "truth.csv"]
     there = [str(path) for path in paths if path.exists()]
@@ -122,7 +122,7 @@ def simulate(
         }
         typer.echo(json.dumps(content, indent=2))
         return
-    from daguerreotype.cli.screen import make_screen, say, show_files
+    from daguerreotype.cli.terminal import make_screen, say, show_files
 
     console = make_screen()
     console.print()

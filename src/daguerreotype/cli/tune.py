@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from daguerreotype.cli.exits import INTERRUPTED
+from daguerreotype.cli.errors import INTERRUPTED
 from daguerreotype.cli.options import (
     DelimiterOption,
     DropMissingOption,
@@ -23,7 +23,7 @@ from daguerreotype.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from daguerreotype.cli.waiting import Tell
+    from daguerreotype.cli.progress import Tell
 
 
 class Criterion(StrEnum):
@@ -133,10 +133,10 @@ def tune(
     ranges = read_ranges(space)
     if knowledge is not None and data is None:
         raise typer.BadParameter("is about the columns of DATA; give it.", param_hint="--knowledge")
-    from daguerreotype.cli.waiting import waiting
+    from daguerreotype.cli.progress import waiting
 
     with waiting(quiet, steps=trials) as tell:
-        from daguerreotype.cli.read import Reading, read_input
+        from daguerreotype.data.readers import Reading, read_input
 
         task = None
         if data is not None:

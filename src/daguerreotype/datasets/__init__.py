@@ -1,6 +1,6 @@
 """Which published data sets come with a known graph? Sachs, inside the package; SynTReN, fetched once."""
 
-from daguerreotype.datasets.record import Dataset
+from daguerreotype.datasets.dataset import Dataset
 from daguerreotype.datasets.sachs import load_sachs
 from daguerreotype.datasets.syntren import load_syntren
 

@@ -6,8 +6,8 @@ from importlib import resources
 import numpy as np
 import pandas as pd
 
-from daguerreotype.arrays import FloatArray
-from daguerreotype.datasets.record import Dataset
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.datasets.dataset import Dataset
 
 PROTEINS = ("Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk")
 

@@ -14,8 +14,8 @@ from typing import overload
 import numpy as np
 import pandas as pd
 
-from daguerreotype.arrays import FloatArray
-from daguerreotype.datasets.record import Dataset
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.datasets.dataset import Dataset
 
 BASE_URL = "https://raw.githubusercontent.com/vzantedeschi/DAGuerreotype/main/daguerreo/data/"
 VARIABLE = "DAGUERREOTYPE_DATA"

@@ -7,10 +7,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
-from daguerreotype.moments import Moments
-from daguerreotype.moments.mapped import Mapped
-from daguerreotype.moments.quantiles import between, ranks_around
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.accumulators import Mapped
+from daguerreotype.data.moments import Moments
+from daguerreotype.data.quantiles import between, ranks_around
 from daguerreotype.result import LocalFit, Moves
 
 

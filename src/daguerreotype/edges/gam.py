@@ -5,11 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.predictors import ENOUGH, CurvePredictor, GamFit, additive, first_residuals
 from daguerreotype.edges.splines import SplineBasis, bend, change_basis
-from daguerreotype.edges.trees import GrowShrinkTrees
 from daguerreotype.result import LocalFit, Moves
 
 EXACT_SIZE = 1200  # B-splines of all columns, up to which ties do not hang on the sequence of rows

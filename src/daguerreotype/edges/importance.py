@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype.arrays import BoolArray, FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 
 Selection: TypeAlias = Literal["auto", "permutation"] | float | Callable[[FloatArray], npt.ArrayLike]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import LocalModels, Table
 from daguerreotype.result import LocalFit, Moves
 

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.path import choose_weights
+from daguerreotype.edges.lasso_path import choose_weights
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
 from daguerreotype.result import LocalFit
 

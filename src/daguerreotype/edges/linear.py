@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.optional import torch
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.descent import Request, Tensor, choose_device, descend, seed_of
-from daguerreotype.edges.gradient import GradientEdges
-from daguerreotype.edges.linear_descent import open_gates
-from daguerreotype.edges.needs_torch import torch
+from daguerreotype.edges.gradient.descent import Request, Tensor, choose_device, descend, seed_of
+from daguerreotype.edges.gradient.linear_descent import open_gates
+from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
 from daguerreotype.result import LocalFit
 
@@ -32,7 +32,7 @@ class LinearEdges(GradientEdges):
     Parameters
     ----------
     pruning, l2, gates, optimizer, learning_rate, max_iter, tol, patience, batch_size, device, dtype, random_state
-        See :class:`~daguerreotype.edges.gradient.GradientEdges`. A parent alone stays if it explains more than
+        See :class:`~daguerreotype.edges.GradientEdges`. A parent alone stays if it explains more than
         2 lambda of the node's variance: the default keeps correlations above 0.14 on standardized columns.
         The table is seen through its second moments only, so ``batch_size`` plays no part. On the CPU a fit
         is computed in double precision and does not depend on what is fitted along with it, to the last digit.

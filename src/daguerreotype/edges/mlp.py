@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.optional import torch
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.descent import Request, Tensor, choose_device, descend, seed_of
-from daguerreotype.edges.gradient import GradientEdges
-from daguerreotype.edges.needs_torch import torch
-from daguerreotype.edges.networks import ACTIVATIONS, Networks
+from daguerreotype.edges.gradient.descent import Request, Tensor, choose_device, descend, seed_of
+from daguerreotype.edges.gradient.networks import ACTIVATIONS, Networks
+from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.predictors import MlpFit, NetworkPredictor, chunks
 from daguerreotype.result import LocalFit
 
@@ -40,7 +40,7 @@ class MlpEdges(GradientEdges):
     activation : {"sigmoid", "tanh", "relu"}
         The paper's is the sigmoid.
     pruning, l2, gates, optimizer, learning_rate, max_iter, tol, patience, batch_size, device, dtype, random_state
-        See :class:`~daguerreotype.edges.gradient.GradientEdges`. All requests of one call train as one batch on
+        See :class:`~daguerreotype.edges.GradientEdges`. All requests of one call train as one batch on
         the device, as far as memory goes. With ``batch_size`` the objective is looked at on one batch of rows.
 
     Notes

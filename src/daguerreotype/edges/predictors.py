@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import BSpline
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import HasPredictions, Table
 from daguerreotype.edges.splines import bend
 from daguerreotype.result import LocalFit

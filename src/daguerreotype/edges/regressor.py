@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.importance import (
     Importances,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.interpolate import BSpline
 
-from daguerreotype.arrays import FloatArray, IntArray
-from daguerreotype.operators.kernel import kernel
+from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import FloatArray, IntArray
 
 DEGREE = 3
 NEGLIGIBLE = 1e-8  # share of the largest direction below which the data cannot tell a bend from a line

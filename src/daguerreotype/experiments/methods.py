@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype import baselines
-from daguerreotype.bootstrap.identity import plain_setting
-from daguerreotype.edges.gradient import GradientEdges
+from daguerreotype._lib.fingerprint import plain_setting
+from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.registry import gradient_edges
 from daguerreotype.experiments.problems import Data, list_edges
 from daguerreotype.graphs import topological_order
+from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics.evaluate import GRAPH_METRICS, ORDER_METRICS, evaluate
-from daguerreotype.model import Daguerreotype
 
 TRUE_ORDER = "true order"
 SOURCES = ("paper", "learner", "baseline", "estimator")

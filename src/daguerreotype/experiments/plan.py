@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from daguerreotype.bootstrap.identity import digest_table
+from daguerreotype._lib.fingerprint import digest_table
 from daguerreotype.experiments.methods import Method
 from daguerreotype.experiments.problems import Data, Problem
 from daguerreotype.experiments.spec import Spec

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype.arrays import BoolArray, FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.experiments.store import OK, Store
 
 FIXED = ["problem", "method", "group", "repeat", "key", "status", "reason", "time_limit"]

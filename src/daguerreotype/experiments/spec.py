@@ -8,10 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from daguerreotype._lib.checks import check_positive, check_positive_int
 from daguerreotype.baselines import available
 from daguerreotype.experiments.methods import KNOWN_MEASURES, SOURCES, Method
 from daguerreotype.experiments.problems import Problem
-from daguerreotype.operators.checks import check_positive, check_positive_int
 from daguerreotype.paper import paper_settings
 
 MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
-from daguerreotype.record_lines import decode_line, encode_line
+from daguerreotype._lib.journal import decode_line, encode_line
 
 if sys.platform != "win32":  # where one process at a time must do
     import fcntl

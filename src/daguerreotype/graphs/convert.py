@@ -17,7 +17,7 @@ import pandas as pd
 
 from daguerreotype.graphs.dag import listing
 from daguerreotype.graphs.dot import read_dot, write_dot
-from daguerreotype.graphs.neighbours import (
+from daguerreotype.graphs.interop import (
     from_causal_learn,
     from_dowhy,
     from_lingam,

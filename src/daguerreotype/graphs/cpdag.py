@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray
+from daguerreotype._lib.typing import BoolArray
 from daguerreotype.graphs.dag import GraphLike, as_adjacency, as_dag, listing, topological_order
 
 

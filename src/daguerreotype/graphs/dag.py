@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.arrays import BoolArray, IntArray
+from daguerreotype._lib.typing import BoolArray, IntArray
 
 Names: TypeAlias = tuple[Hashable, ...]
 

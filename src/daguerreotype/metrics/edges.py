@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray
+from daguerreotype._lib.typing import BoolArray
 from daguerreotype.graphs import GraphLike, align, as_dag
 
 

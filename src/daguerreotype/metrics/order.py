@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from daguerreotype.arrays import IntArray
+from daguerreotype._lib.typing import IntArray
 from daguerreotype.graphs import Dag, GraphLike, as_dag, depths
 from daguerreotype.graphs.dag import listing
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.arrays import BoolArray, FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, listing, match_names
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype.operators.checks import BoolArray, FloatArray, IntArray
-from daguerreotype.operators.kernel import algebra_kernel, kernel
-from daguerreotype.operators.scheduling import better_ranking
+from daguerreotype._lib.checks import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.numba import algebra_kernel, kernel
+from daguerreotype.operators.linear_extension import better_ranking
 
 TIE = 1e-9  # residuals that differ by less than this share of the largest are tied
 ROUNDING = 1e-14  # and those that differ by less than this

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype.operators.checks import FloatArray, IntArray
+from daguerreotype._lib.checks import FloatArray, IntArray
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.rankings import ranks_to_order
 

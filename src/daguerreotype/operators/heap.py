@@ -5,8 +5,8 @@ Entries are (key, item) pairs. Equal keys go by item, or by a scrambled item if 
 
 import numpy as np
 
-from daguerreotype.operators.checks import FloatArray, IntArray
-from daguerreotype.operators.kernel import kernel
+from daguerreotype._lib.checks import FloatArray, IntArray
+from daguerreotype._lib.numba import kernel
 
 
 @kernel

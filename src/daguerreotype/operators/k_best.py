@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daguerreotype.operators.checks import (
+from daguerreotype._lib.checks import (
     BoolArray,
     FloatArray,
     IntArray,

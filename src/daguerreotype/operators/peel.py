@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daguerreotype._lib.checks import FloatArray, IntArray
+from daguerreotype._lib.numba import kernel
 from daguerreotype.operators.active_set import SupportPullback, support_factor
-from daguerreotype.operators.checks import FloatArray, IntArray
 from daguerreotype.operators.heap import heap_pop, heap_push
-from daguerreotype.operators.kernel import kernel
 
 
 def peel(

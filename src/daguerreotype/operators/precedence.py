@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from daguerreotype.operators.checks import (
+from daguerreotype._lib.checks import (
     BoolArray,
     FloatArray,
     IntArray,
     RandomState,
     check_precedence,
 )
-from daguerreotype.operators.kernel import kernel
+from daguerreotype._lib.numba import kernel
 
 FREE = -1  # the tier of a node in no tier
 

@@ -9,8 +9,8 @@ averages keep the blocks apart. So the blocks name the face of the permutahedron
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype.operators.checks import FloatArray, IntArray, check_scores, sort_nodes
-from daguerreotype.operators.kernel import kernel
+from daguerreotype._lib.checks import FloatArray, IntArray, check_scores, sort_nodes
+from daguerreotype._lib.numba import kernel
 
 
 def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:

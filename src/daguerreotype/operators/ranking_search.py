@@ -12,9 +12,9 @@ s is the identity, so the cheapest untouched swaps are read off one list, sorted
 
 import numpy as np
 
-from daguerreotype.operators.checks import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.checks import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.numba import kernel
 from daguerreotype.operators.heap import heap_pop, heap_push, heap_replace_top
-from daguerreotype.operators.kernel import kernel
 
 
 @kernel

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype.operators.checks import FloatArray, IntArray, check_scores, sort_nodes
+from daguerreotype._lib.checks import FloatArray, IntArray, check_scores, sort_nodes
 
 
 def order_to_ranks(order: npt.ArrayLike) -> IntArray:

@@ -5,8 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype.operators.active_set import SupportPullback, decompose, support_factor
-from daguerreotype.operators.checks import (
+from daguerreotype._lib.checks import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -16,11 +15,12 @@ from daguerreotype.operators.checks import (
     check_temperature,
     sort_nodes,
 )
+from daguerreotype.operators.active_set import SupportPullback, decompose, support_factor
 from daguerreotype.operators.distribution import OrderDistribution
+from daguerreotype.operators.linear_extension import unrelated_runs
 from daguerreotype.operators.peel import peel
 from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.projection import block_ranks, find_blocks
-from daguerreotype.operators.scheduling import unrelated_runs
 
 
 def sparsemap(

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype.operators.checks import FloatArray, IntArray, RandomState, check_temperature
+from daguerreotype._lib.checks import FloatArray, IntArray, RandomState, check_temperature
+from daguerreotype._lib.numba import kernel
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import RankingTree, k_best_tree
-from daguerreotype.operators.kernel import kernel
 from daguerreotype.operators.precedence import PrecedenceLike
 
 

@@ -19,12 +19,12 @@ except ImportError as error:
         "daguerreotype.operators.torch needs torch. Run: pip install 'daguerreotype[torch]'"
     ) from error
 
+from daguerreotype._lib.checks import FloatArray, IntArray
+from daguerreotype._lib.parallel import count_jobs
 from daguerreotype.operators import projection as numpy_projection
 from daguerreotype.operators import sparsemap as numpy_sparsemap
 from daguerreotype.operators import top_k_sparsemax as numpy_top_k_sparsemax
-from daguerreotype.operators.checks import FloatArray, IntArray
 from daguerreotype.operators.distribution import OrderDistribution
-from daguerreotype.operators.jobs import count_jobs
 from daguerreotype.operators.precedence import PrecedenceLike, as_precedence
 
 Operator = Callable[[FloatArray], OrderDistribution]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
 from daguerreotype.plotting.layout import ARROW, HEIGHT, Layout, lay_out
 from daguerreotype.plotting.needs_matplotlib import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.plotting.needs_matplotlib import Axes
 
 SIZE = 8.0  # points of a label

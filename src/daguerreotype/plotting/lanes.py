@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.graphs.dag import Dag, depths
 
 SWEEPS = 12

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.plotting.lanes import Lanes, add_lanes, reduce_crossings
 
 # All lengths are in ems: heights of the letters of a label.

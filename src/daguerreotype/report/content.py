@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.arrays import BoolArray, FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs import Dag, GraphLike
 from daguerreotype.metrics import evaluate
 from daguerreotype.plotting.layout import HEIGHT, lay_out

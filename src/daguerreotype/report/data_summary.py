@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs.dag import listing
 from daguerreotype.metrics.sortability import TELLING, r2_sortability, sortability_warning, var_sortability
 from daguerreotype.plotting.view import GraphView

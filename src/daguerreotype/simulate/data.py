@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs.dag import Dag, GraphLike, as_dag
 from daguerreotype.simulate.arguments import RandomState, as_count, as_seed
 from daguerreotype.simulate.equations import Equations

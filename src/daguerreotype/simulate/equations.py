@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs.dag import Dag, topological_order
 from daguerreotype.simulate.interventions import Setting
 from daguerreotype.simulate.mechanisms import OUTCOMES, SIGNALS, Ranges, draw_weights

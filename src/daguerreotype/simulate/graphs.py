@@ -5,7 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from daguerreotype.arrays import IntArray
+from daguerreotype._lib.typing import IntArray
 from daguerreotype.simulate.arguments import RandomState, as_count, as_generator
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs.dag import listing
 
 Targets: TypeAlias = Mapping[Hashable, float | None]

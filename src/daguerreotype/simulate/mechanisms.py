@@ -19,7 +19,7 @@ from scipy.linalg import cholesky
 from scipy.spatial.distance import cdist
 from scipy.special import expit, gammaln
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 
 Ranges: TypeAlias = Sequence[tuple[float, float]]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.typing import FloatArray
 
 
 def _gaussian(rng: np.random.Generator, n: int) -> FloatArray:

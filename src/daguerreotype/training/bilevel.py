@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from daguerreotype.archive import Arrays, Header
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.archive import Arrays, Header
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.checkpoint import Checkpoint
-from daguerreotype.training.scores import LocalScores
-from daguerreotype.training.steps import Adam, Step, restore_steps, save_steps
-from daguerreotype.training.stopping import ApproximateConvergence
+from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.schedule import Adam, ApproximateConvergence, Step, restore_steps, save_steps
 
 ROUNDING = 1e-12  # of losses per row that are sums of the same terms
 logger = logging.getLogger("daguerreotype")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype.archive import Arrays, Header, UnreadableError, read_archive, write_archive
-from daguerreotype.arrays import FloatArray
+from daguerreotype._lib.archive import Arrays, Header, UnreadableError, read_archive, write_archive
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.base import Table
 from daguerreotype.operators import OrderDistribution
 

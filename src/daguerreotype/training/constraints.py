@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype.arrays import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, EdgeRules, KeepsRequired, LocalModels, Table
 from daguerreotype.edges.interventional import prepare_groups
 from daguerreotype.operators import Precedence

@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.parallel import Interruption
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasResiduals, KeepsRequired, LocalModels, Table
 from daguerreotype.edges.predictors import ENOUGH
 from daguerreotype.operators import OrderDistribution
@@ -15,11 +16,10 @@ from daguerreotype.result import FitHistory, LocalFit
 from daguerreotype.training.bilevel import Operator, Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.losses import Loss, residual_entropy
+from daguerreotype.training.objective import Loss, residual_entropy
+from daguerreotype.training.order_scores import LocalScores
 from daguerreotype.training.refine import refine_order
-from daguerreotype.training.scores import LocalScores
-from daguerreotype.training.steps import Step
-from daguerreotype.training.threads import Interruption
+from daguerreotype.training.schedule import Step
 
 GAP = 0.1  # score gap, in units of tau, between neighbours of an order that theta is made from
 

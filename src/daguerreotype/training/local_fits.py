@@ -9,15 +9,15 @@ from functools import partial
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.parallel import Interruption
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import HasBatchFits, HasResiduals, LocalModels
-from daguerreotype.edges.sweeping import HasQuickScores
+from daguerreotype.edges.grow_shrink.sweep import HasQuickScores
 from daguerreotype.result import LocalFit
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.fitting import FitWorkers
-from daguerreotype.training.hashes import HashArray, allowed_keys, predecessor_keys, short_lists
-from daguerreotype.training.losses import Loss
-from daguerreotype.training.threads import Interruption
+from daguerreotype.training.fit_workers import FitWorkers
+from daguerreotype.training.objective import Loss
+from daguerreotype.training.predecessor_hash import HashArray, allowed_keys, predecessor_keys, short_lists
 
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
 BARE = 200  # bytes of cached terms without a fit

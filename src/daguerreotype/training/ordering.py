@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.checks import check_positive_int, check_temperature
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators import OrderDistribution, Precedence, sparsemap, top_k_sparsemax
-from daguerreotype.operators.checks import check_positive_int, check_temperature
 from daguerreotype.training.bilevel import Operator
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.learn import order_to_theta

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from daguerreotype.arrays import IntArray
-from daguerreotype.edges.sweeping import IMPROVEMENT
+from daguerreotype._lib.typing import IntArray
+from daguerreotype.edges.grow_shrink.sweep import IMPROVEMENT
 from daguerreotype.training.constraints import Constraints
-from daguerreotype.training.restarts import Sweep, descend_ahead
-from daguerreotype.training.scores import LocalScores
+from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.parallel_restarts import Sweep, descend_ahead
 
 logger = logging.getLogger("daguerreotype")
 

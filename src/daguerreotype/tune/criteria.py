@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from daguerreotype.arrays import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.bootstrap.resample import _unswallowed_interrupts
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.metrics import shd, sid

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype.operators.checks import check_count, check_positive_int
+from daguerreotype._lib.checks import check_count, check_positive_int
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 KINDS = ("SF", "ER", "BP")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype.operators.checks import check_count, check_positive_int
+from daguerreotype._lib.checks import check_count, check_positive_int
 from daguerreotype.tune.criteria import Criterion
 from daguerreotype.tune.record import Tuning
 from daguerreotype.tune.settings import check_learner, check_names, with_settings

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
-from daguerreotype.edges.gradient import GradientEdges
+from daguerreotype.edges.gradient.settings import GradientEdges
 
 Spec: TypeAlias = tuple[Any, ...] | list[Any]
 RATE = (1e-4, 1e-1, "log")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from daguerreotype.operators.checks import check_count
+from daguerreotype._lib.checks import check_count
 from daguerreotype.tune.criteria import known_graphs
 from daguerreotype.tune.problems import paper_problems, read_problems
 from daguerreotype.tune.record import Tuning

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from daguerreotype.operators.checks import check_count
+from daguerreotype._lib.checks import check_count
 from daguerreotype.tune.criteria import without_truth
 from daguerreotype.tune.record import Tuning
 from daguerreotype.tune.run import check_search, run_search

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from daguerreotype.operators.checks import check_positive
+from daguerreotype._lib.checks import check_positive
 from daguerreotype.tune.criteria import Part
 
 
@@ -99,7 +99,7 @@ def _measure(part: Part, learner: Any) -> tuple[float, ...]:
 
 def _load(learner: Any) -> None:
     """Import what ``learner`` needs and load the kernels."""
-    from daguerreotype.model import Daguerreotype
+    from daguerreotype.learner import Daguerreotype
 
     if isinstance(learner, Daguerreotype):
         small = np.random.default_rng(0).normal(size=(40, 3))

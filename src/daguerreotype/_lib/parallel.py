@@ -1,0 +1,135 @@
+"""Threads that share out calls, cooperative cancellation, and how many threads n_jobs stands for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` stands for; one in a worker of joblib, whose siblings have the other cores."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}: 2 takes two threads, -1 one "
+            "for every core, None one."
+        )
+    if get_active_backend()[0].nesting_level:
+        return 1
+    return int(effective_n_jobs(n_jobs))
+
+
+@contextmanager
+def quiet_pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose threads start no threads of a numerical library; the limits end with it."""
+    controller: Any = ThreadpoolController()
+    with controller.limit(limits=1), _pool(n_threads, controller) as pool:
+        yield pool
+
+
+def _pool(n_threads: int, controller: Any) -> ThreadPoolExecutor:
+    """Threads that limit OpenMP to one: that limit is each thread's own. Others are the process's."""
+    return ThreadPoolExecutor(n_threads, "daguerreotype", initializer=lambda: controller.limit(limits=1))
+
+
+class Threads:
+    """Up to ``n_jobs`` threads, the caller's among them, that share out calls.
+
+    Whoever is free takes the next call, so that a few short ones are done before another thread has woken up.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._pool: ThreadPoolExecutor | None = None  # its threads end with it
+        self._controller: Any = None
+
+    def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """``function`` of every item, in their order; after an error or Ctrl-C nobody begins another."""
+        n_others = min(self.n_jobs, len(items)) - 1
+        if n_others < 1:
+            return [function(item) for item in items]
+        if self._pool is None:
+            self._controller = ThreadpoolController()
+            self._pool = _pool(self.n_jobs - 1, self._controller)
+        with self._controller.limit(limits=1):
+            return self._share_out(self._pool, n_others, function, items)
+
+    def _share_out(
+        self, pool: ThreadPoolExecutor, n_others: int, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """The same with ``n_others`` threads of the pool."""
+        turn = _Turn(len(items))
+        results: dict[int, Result] = {}
+
+        def work() -> None:
+            try:
+                while (place := turn.take()) is not None:
+                    results[place] = function(items[place])
+            except BaseException:
+                turn.end()
+                raise
+
+        others = []
+        try:
+            for _ in range(n_others):
+                others.append(pool.submit(work))  # one by one: Ctrl-C may come in between
+            work()
+        finally:
+            turn.end()
+            for other in others:
+                other.cancel()
+            wait(others)
+        for other in others:
+            if not other.cancelled():
+                other.result()  # its error, if it had one
+        return [results[place] for place in range(len(items))]
+
+
+class _Turn:
+    """Whose turn it is: numbers that threads take, each once."""
+
+    def __init__(self, size: int) -> None:
+        self._next, self._size, self._lock = 0, size, Lock()
+
+    def take(self) -> int | None:
+        """The next number; None if there is no more."""
+        with self._lock:
+            if self._next == self._size:
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def end(self) -> None:
+        """Keep back what nobody has taken."""
+        with self._lock:
+            self._size = self._next
+
+
+class Interruption:
+    """Ctrl-C for a thread that does not hear it: only the main one does.
+
+    After :meth:`ring`, the next :meth:`check` raises KeyboardInterrupt, and those after it do not, so that what
+    has been found so far can be put together.
+    """
+
+    def __init__(self) -> None:
+        self._rung = False
+
+    def ring(self) -> None:
+        """Ask for an end."""
+        self._rung = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if somebody has asked for it."""
+        if self._rung:
+            self._rung = False
+            raise KeyboardInterrupt

@@ -1,0 +1,168 @@
+"""Where do chunks of rows come from? Files, iterators, arrays and dask frames, behind one way to read them all."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+ROWS = 2**16  # of a chunk that is cut here
+PARQUET = (".parquet", ".pq")
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+class Accumulator(Protocol):
+    """Takes in rows chunk by chunk, and what another one took in."""
+
+    def update(self, chunk: Any) -> Self:
+        """Take in the rows of a chunk."""
+        ...
+
+    def merge(self, other: Any) -> Self:
+        """Take in what another one did, and leave it as it is."""
+        ...
+
+
+A = TypeVar("A", bound=Accumulator)
+
+
+class Source(Protocol):
+    """Rows that can be taken in chunk by chunk."""
+
+    @property
+    def once(self) -> bool:
+        """Whether the rows can be read only once."""
+        ...
+
+    def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
+        """What an accumulator has after all rows; ``progress`` is told the rows of each chunk."""
+        ...
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Chunks that this process reads one after the other."""
+
+    open: Callable[[], Iterable[Any]]
+    once: bool = False
+
+    def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
+        """Read all chunks."""
+        found = empty()
+        with threadpool_limits(1):  # products of small blocks gain nothing by threads
+            for chunk in self.open():
+                found.update(chunk)
+                if progress is not None:
+                    progress(len(chunk))
+        return found
+
+
+def read_source(source: Any) -> Source:
+    """The rows behind ``source``, none of them read yet.
+
+    Parameters
+    ----------
+    source : path, list of paths, iterable of chunks, callable, pyarrow Dataset, dask DataFrame, array or DataFrame
+        A file (.parquet, .pq, .csv, .tsv, the last two also compressed) or a folder of such files; chunks (arrays,
+        DataFrames, pyarrow batches) in a list or an iterator; a function that returns an iterator of chunks, for
+        what is to be read more than once.
+    """
+    if isinstance(source, Chunks) or hasattr(source, "gather"):
+        return source  # type: ignore[no-any-return]
+    if isinstance(source, str | os.PathLike):
+        return _files([source])
+    if isinstance(source, np.ndarray | pd.DataFrame):
+        return Chunks(lambda: _slices(source))
+    if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):
+        from daguerreotype.data.dask_source import DaskChunks
+
+        return DaskChunks(source)
+    if hasattr(source, "to_batches"):  # a pyarrow Dataset or Table
+        return Chunks(lambda: _batches(source))
+    if isinstance(source, Sequence) and source:
+        if all(isinstance(each, str | os.PathLike) for each in source):
+            return _files(source)
+        return Chunks(lambda: source)
+    if callable(source):
+        return Chunks(source)
+    if isinstance(source, Iterable) and not isinstance(source, Sequence):
+        return Chunks(lambda: source, once=isinstance(source, Iterator))
+    raise TypeError(
+        f"cannot read rows from {'an empty' if isinstance(source, Sequence) else 'a'} {type(source).__name__}: "
+        "expected a path to Parquet or CSV files, chunks in a list or iterator, a function that returns an "
+        "iterator of chunks, a pyarrow Dataset or a dask DataFrame."
+    )
+
+
+def _slices(table: Any) -> Iterator[Any]:
+    """Rows of an array or a DataFrame, some at a time."""
+    rows = table if isinstance(table, np.ndarray) else table.iloc
+    return (rows[first : first + ROWS] for first in range(0, len(table), ROWS))
+
+
+def _batches(dataset: Any) -> Iterator[Any]:
+    """Batches of a pyarrow Dataset, read through small buffers, or of a Table."""
+    if not hasattr(dataset, "scanner"):
+        return iter(dataset.to_batches(max_chunksize=ROWS))
+    options: dict[str, Any] = {}
+    if type(getattr(dataset, "format", None)).__name__ == "ParquetFileFormat":
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        options["fragment_scan_options"] = ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
+    return iter(dataset.to_batches(batch_size=ROWS, batch_readahead=1, fragment_readahead=1, **options))
+
+
+def _files(paths: Sequence[str | os.PathLike[str]]) -> Chunks:
+    """Chunks of all files, in the sequence of their names within a folder."""
+    files: list[Path] = []
+    for path in map(Path, paths):
+        if not path.exists():
+            raise FileNotFoundError(f"there is no file {path} to read rows from.")
+        if path.is_dir():
+            inside = sorted(each for each in path.rglob("*") if _kind_of(each) is not None)
+            if not inside:
+                raise FileNotFoundError(f"there is no {_known()} file in the folder {path}.")
+            files += inside
+        elif _kind_of(path) is None:
+            raise ValueError(f"{path} ends in {path.suffix!r}: expected one of {_known()}.")
+        else:
+            files.append(path)
+    return Chunks(lambda: (chunk for path in files for chunk in _read_file(path)))
+
+
+def _known() -> str:
+    return ", ".join([*PARQUET, *SEPARATORS])
+
+
+def _kind_of(path: Path) -> str | None:
+    """The ending that says how to read a file; None if it is not one of ours."""
+    suffixes = path.suffixes
+    if suffixes and suffixes[-1].lower() in PACKED:
+        suffixes = suffixes[:-1]
+        return suffixes[-1].lower() if suffixes and suffixes[-1].lower() in SEPARATORS else None
+    kind = suffixes[-1].lower() if suffixes else ""
+    return kind if kind in PARQUET or kind in SEPARATORS else None
+
+
+def _read_file(path: Path) -> Iterator[Any]:
+    """Chunks of one file."""
+    kind = _kind_of(path)
+    if kind in SEPARATORS:
+        with pd.read_csv(path, sep=SEPARATORS[kind], chunksize=ROWS) as chunks:
+            yield from chunks
+        return
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise ImportError(
+            f"reading {path.name} needs pyarrow: pip install 'daguerreotype[parquet]', or give a CSV file."
+        ) from error
+    # Without a buffer a whole row group would be read at once, however long.
+    with ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
+        columns = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        yield from file.iter_batches(batch_size=ROWS, columns=columns)

@@ -1,0 +1,1 @@
+"""grow_shrink."""

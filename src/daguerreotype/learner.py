@@ -1,0 +1,837 @@
+"""The learner: a scikit-learn estimator that fits a DAG to a table and answers questions about it."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import TransformerTags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
+from daguerreotype._lib.parallel import count_jobs
+from daguerreotype._lib.progress import ProgressBar
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.bootstrap import Bootstrap, bootstrap
+from daguerreotype.data.interventions import check_counted, count_set, read_interventions
+from daguerreotype.data.moments import Moments
+from daguerreotype.data.streamable import check_given, check_moments, check_streamable
+from daguerreotype.data.streams import read_source
+from daguerreotype.data.validation import check_columns, check_finite, check_frame, column_names, validate_table
+from daguerreotype.edges import GamEdges, make_estimator
+from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.knowledge import Knowledge
+from daguerreotype.paper import paper_settings
+from daguerreotype.persistence.learner_file import Saved, load_learner, save_learner
+from daguerreotype.persistence.settings import check_saved
+from daguerreotype.pipeline import Fitted, Parts, canonical_columns, canonical_rows, learn_scales
+from daguerreotype.streamed import Summary, summarise
+from daguerreotype.training.constraints import Constraints
+from daguerreotype.training.learn import Schedule
+from daguerreotype.training.objective import make_loss
+from daguerreotype.training.ordering import make_obeying, make_operator, make_start, make_temperature
+
+logger = logging.getLogger("daguerreotype")
+
+
+class Daguerreotype(BaseEstimator):  # type: ignore[misc]
+    r"""Learn a directed acyclic graph from a table of observations.
+
+    Learns a score theta per column. The scores induce a sparse distribution p over orderings, a regression
+    picks the parents of each column among those before it, and theta minimises the expected loss (eq. 10):
+
+    .. math:: \min_\theta \; \mathbb{E}_{\sigma \sim p(\theta)} [ L(\sigma) ] + l_2 \|\theta\|^2 .
+
+    Every graph on the way is a DAG: no threshold, no penalty, no repair. The defaults are those that
+    synthetic problems of many kinds favour; :meth:`paper` gives the settings of the paper.
+
+    Parameters
+    ----------
+    operator : {"sparsemax", "sparsemap", "sparsemap-peel", "fixed", "random"} or callable
+        From scores to orderings. "sparsemax" spreads mass over the ``k`` best orders, "sparsemap" over orders
+        whose mean is the projection of theta; "sparsemap-peel" finds other orders of the same mean that share
+        most of their local fits: for edges that are slow to fit. "fixed" keeps the order given as ``init``,
+        "random" draws one. A callable takes (theta, tau) and returns an OrderDistribution.
+    edges : {"gam", "bic", "lars", "lasso", "linear", "mlp"}, regressor, or EdgeEstimator
+        From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
+        included. "bic": linear, the fastest for many columns. "lars": the paper's. "linear", "mlp": L0
+        gates trained by gradient (needs torch). Any scikit-learn regressor.
+    training : {"bilevel", "joint"}
+        "bilevel" fits the edges of every order on their own, and theta by their losses. "joint" trains theta and
+        one set of edges for all orders together: faster, less exact, for "linear" and "mlp" edges only.
+    k : int
+        How many orders may carry mass. 100 explores well; 10 is faster.
+    tau : float, pair (first, last) or callable
+        Temperature: constant, annealed geometrically over ``max_iter`` steps, or a function of the step. Smaller
+        values concentrate the distribution on the mode.
+    loss : {"auto", "bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
+        What an order loses. "bic": Gaussian likelihood less a price per parameter. "entropy": the same for
+        noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
+        residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
+        variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
+    penalty : float or None
+        Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
+        BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
+        extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance.
+    standardize : bool
+        Scale columns to variance one. Leave it on unless all columns share one natural scale.
+    transform : {"auto", "none", "log", "yeo-johnson"}
+        Change of scale before anything else. "auto" fits all three models and keeps the likeliest, corrected
+        for the change of scale; ``transform_`` says which.
+    init : {"zeros", "variances"}, an order, or scores
+        Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
+        (names or whole numbers), or at given scores (floats).
+    knowledge : Knowledge, dict, path or None
+        What is known beforehand: forbidden and required edges, tiers, roots and leaves; as :class:`Knowledge`, as
+        a dict of its arguments, or as a TOML or JSON file of them. Every order of the distribution and every
+        graph obeys it.
+    refine : bool
+        Move single columns to their best place in the order until nothing improves, then train on around the
+        new mode. Gradient steps alone get stuck when there are many columns.
+    n_restarts : int
+        How often refining starts again from a shaken order. More find better orders of many columns.
+    learning_rate : float
+        Of Adam on theta.
+    l2_theta : float
+        Weight of the squared norm of theta.
+    max_iter : int
+        Most training steps.
+    tol, patience : float, int
+        Training stops when ``patience`` steps have not improved the objective by ``tol`` (relative).
+    cache_size : float
+        Megabytes that the cache of local fits may hold.
+    n_jobs : int or None
+        Threads, -1 for one per core: for the candidates of ``transform="auto"``; what is left over for restarts of
+        refining with "gam" and "bic" edges, each thread with search trees of its own, or for the local fits of
+        other edges. An own estimator's ``fit`` must allow that; regressors go to processes once they take long.
+        Within a worker of joblib there is one. The result does not depend on it.
+    random_state : int or None
+        Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
+    verbose : int
+        1 shows a progress bar; 0 is silent.
+
+    Attributes
+    ----------
+    adjacency_matrix_ : array or DataFrame of shape (d, d)
+        1 where column i is a parent of column j; a DataFrame if X was one.
+    weights_ : array or DataFrame of shape (d, d)
+        Coefficients of linear edges on the scale of the training table, norms of others.
+    causal_order_ : list or array of length d
+        The most probable order, names if X had them.
+    edge_probabilities_ : array or DataFrame of shape (d, d)
+        Probability of each edge under the distribution over orders.
+    order_distribution_ : OrderDistribution
+        The sparse distribution over orders.
+    theta_ : array of shape (d,)
+        Scores.
+    causal_graph_ : networkx.DiGraph
+        The graph, with ``weight`` and ``probability`` of every edge.
+    loss_ : float
+        Loss of the mode, per row.
+    transform_ : str
+        The change of scale that was used.
+    criterion_ : str or callable
+        The loss that was used.
+    interventions_ : dict
+        In how many rows each column was set from outside; only columns that were.
+    history_ : FitHistory
+        What training saw.
+    n_iter_ : int
+        Number of training steps.
+    interrupted_ : bool
+        Whether Ctrl-C ended training; the best order until then was kept.
+    n_features_in_, feature_names_in_
+        Number and names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from daguerreotype import Daguerreotype
+    >>> rng = np.random.default_rng(0)
+    >>> cause = rng.normal(size=500)
+    >>> X = np.column_stack([cause**2 + 0.1 * rng.normal(size=500), cause])
+    >>> Daguerreotype().fit(X).adjacency_matrix_
+    array([[0, 0],
+           [1, 0]])
+    """
+
+    _fitted: Fitted  # columns in the order of the table that was learned on
+    _columns: IntArray  # the user's column that each of the table is
+    n_features_in_: int
+
+    def __init__(
+        self,
+        operator: Literal["sparsemax", "sparsemap", "sparsemap-peel", "fixed", "random"]
+        | Callable[..., Any] = "sparsemax",
+        edges: Any = "gam",
+        training: Literal["bilevel", "joint"] = "bilevel",
+        *,
+        k: int = 100,
+        tau: Any = 1.0,
+        loss: Any = "auto",
+        penalty: float | None = None,
+        standardize: bool = True,
+        transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
+        init: Any = "zeros",
+        knowledge: Any = None,
+        refine: bool = True,
+        n_restarts: int = 8,
+        learning_rate: float = 0.1,
+        l2_theta: float = 0.0005,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        patience: int = 20,
+        cache_size: float = 256.0,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.operator = operator
+        self.edges = edges
+        self.training = training
+        self.k = k
+        self.tau = tau
+        self.loss = loss
+        self.penalty = penalty
+        self.standardize = standardize
+        self.transform = transform
+        self.init = init
+        self.knowledge = knowledge
+        self.refine = refine
+        self.n_restarts = n_restarts
+        self.learning_rate = learning_rate
+        self.l2_theta = l2_theta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(
+        cls,
+        operator: Literal["sparsemax", "sparsemap"] = "sparsemax",
+        edges: Literal["lars", "linear", "mlp"] = "lars",
+        training: Literal["bilevel", "joint"] = "bilevel",
+        **changes: Any,
+    ) -> Self:
+        """The learner with the settings of one of the paper's ten configurations (appendix D), with ``changes``.
+
+        Equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized columns, no change
+        of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS; lambda is 0.01 in bilevel
+        training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax) and 0.001 or 0.0001 (mlp).
+        Bilevel mlp edges are slow to fit, so their SparseMAP is "sparsemap-peel".
+        """
+        settings = paper_settings(operator, edges, training)
+        return cls(**(settings | changes))
+
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        *,
+        interventions: Any = None,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn the graph of the columns of ``X``.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            Numeric observations, one row each, without missing values.
+        y : None
+            Ignored; there for pipelines.
+        interventions : sequence of n entries, or boolean table of shape (n, d), optional
+            Which columns were set from outside in each row, by an experiment: None, a column, or several, row by
+            row; or True where a column was set. What such a row says about a column's causes is left out, what it
+            says about its effects counts: this tells directions apart that observations alone cannot.
+        resume : path, optional
+            File that training is saved to now and then. If it exists, training goes on from it: a fit that was
+            killed ends as if it had not been.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> cause = rng.normal(size=300)
+        >>> X = np.column_stack([cause + rng.normal(size=300), cause])
+        >>> X[:100, 0] = 2 * rng.normal(size=100)  # in a third of the rows the effect was set from outside
+        >>> m = Daguerreotype(transform="none").fit(X, interventions=[0] * 100 + [None] * 200)
+        >>> m.adjacency_matrix_
+        array([[0, 0],
+               [1, 0]])
+        >>> m.interventions_
+        {0: 100}
+        """
+        check_saved(self.get_params(deep=False))
+        values, names = validate_table(self, X)
+        seen = check_moments(Moments().update(values), names)
+        excluded = self._excluded(interventions, X, values, names)
+
+        def learn(columns: IntArray, start: FloatArray, parts: Parts, bar: ProgressBar) -> list[Fitted]:
+            # Rows take part in an order of their own as well.
+            ordered = np.ascontiguousarray(values[:, columns])
+            out = None if excluded is None else excluded[:, columns]
+            rows = canonical_rows(ordered, out)
+            ordered = ordered[rows]
+            out = None if out is None else np.ascontiguousarray(out[rows])
+            inside = [names[j] for j in columns]
+            return learn_scales(ordered, inside, start, self.transform, parts, bar, out)
+
+        named = isinstance(X, pd.DataFrame)
+        return self._learn(seen.covariance, seen.skewness, names, named, resume, learn)
+
+    def fit_chunks(self, source: Any) -> Self:
+        """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
+
+        All rows are read once, for ``edges="gam"`` three times (moments and a sketch of quantiles, exact
+        quantiles, second moments of the splines), for ``transform="log"`` once more. Memory holds a few chunks.
+
+        Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the transform "none" or
+        "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as transform.
+
+        Parameters
+        ----------
+        source : path, list, iterator, callable, pyarrow Dataset or dask DataFrame
+            A Parquet, CSV or TSV file, a folder of them, or a list of paths; chunks of rows, as arrays or
+            DataFrames with the same columns, in a list or an iterator; a function that returns a new iterator, for
+            what is read more than once; or a dask DataFrame, whose partitions its cluster takes in.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> def read():
+        ...     rng = np.random.default_rng(0)
+        ...     for _ in range(10):
+        ...         cause = rng.normal(size=100)
+        ...         yield np.column_stack([cause**2 + 0.1 * rng.normal(size=100), cause])
+        >>> Daguerreotype().fit_chunks(read).adjacency_matrix_
+        array([[0, 0],
+               [1, 0]])
+        """
+        rows = read_source(source)
+        estimator = self._check_streamable(rows)
+        with ProgressBar(self.verbose, self.max_iter) as bar:
+            summary = summarise(rows, self.transform, isinstance(estimator, GamEdges), bar)
+        return self._learn_summary(summary)
+
+    def fit_moments(
+        self, covariance: Any, n_rows: int | None = None, *, names: Any = None, means: Any = None
+    ) -> Self:
+        """Learn the graph behind a covariance matrix, without any row.
+
+        Edges may be "bic", "lars", "lasso" or "linear", the loss any but "entropy" ("auto" means "bic"), and
+        columns stay on their scale. Two columns alone, whose directions moments cannot tell apart, are taken as
+        they are numbered.
+
+        Parameters
+        ----------
+        covariance : array or DataFrame of shape (d, d), or Moments
+            Covariances, however divided: by n or by n - 1 changes nothing if columns are standardized. Moments
+            need no other argument.
+        n_rows : int
+            How many rows they are from; BIC asks for more evidence when there are few.
+        names : sequence of str, optional
+            Column names; by default those of a DataFrame.
+        means : array of shape (d,), optional
+            Means; :meth:`score` needs them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> covariance = [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.5, 0.5, 1.0]]
+        >>> m = Daguerreotype(edges="bic").fit_moments(covariance, 1000, names=["rain", "tap", "wet"])
+        >>> list(m.causal_graph_.edges)
+        [('rain', 'wet'), ('tap', 'wet')]
+        """
+        self._check_streamable(None)
+        if isinstance(covariance, Moments):
+            check_moments(covariance, covariance.names)
+            return self._learn_summary(Summary.of(covariance))
+        return self._learn_summary(Summary.of_covariance(*check_given(covariance, n_rows, names, means)))
+
+    def _check_streamable(self, source: Any) -> Any:
+        """The estimator, after settings that need all rows were refused."""
+        check_saved(self.get_params(deep=False))
+        estimator = make_estimator(self.edges, seed=self.random_state or 0)
+        check_streamable(estimator, make_loss(self.loss, 1.0), self.transform, source)
+        if self.transform == "auto":
+            logger.info("transform='auto' needs all rows at once: columns stay on their scale.")
+        return estimator
+
+    def _learn_summary(self, summary: Summary) -> Self:
+        """Learn from what was read, and take the columns for those of training."""
+        self.n_features_in_ = len(summary.names)
+        if summary.named:
+            self.feature_names_in_ = np.array(summary.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        learn = partial(summary.learn, bool(self.standardize))
+        return self._learn(summary.covariance, summary.skewness, summary.names, summary.named, None, learn)
+
+    def _learn(
+        self,
+        covariance: FloatArray,
+        skewness: FloatArray,
+        names: tuple[str, ...],
+        named: bool,
+        resume: str | os.PathLike[str] | None,
+        learn: Callable[[IntArray, FloatArray, Parts, ProgressBar], list[Fitted]],
+    ) -> Self:
+        """Assemble the parts, let ``learn`` fit columns in the order it is told, store the best of its fits."""
+        known = Knowledge.of(self.knowledge).resolve(names, numbered=not named)
+        rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
+        tau = make_temperature(self.tau, check_positive_int(self.max_iter, "max_iter"))
+        # Columns take part in an order of their own, made from the data: what breaks ties must not depend on how
+        # the user happened to number them.
+        columns = canonical_columns(covariance, skewness)
+        if self.random_state is not None:
+            columns = rng.permutation(columns)
+        self._columns = columns
+        start = make_start(
+            self.init,
+            names=names,
+            variances=np.diag(covariance),
+            tau=tau(0),
+            rng=rng,
+            operator=self.operator,
+            columns=columns,
+        )
+        if isinstance(self.operator, str) and self.operator == "fixed":
+            known.check_order(np.argsort(start))
+        known = known.take(columns)
+        constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
+        parts = self._parts(tau, resume, constraints)
+        # Threads of a numerical library within threads of ours would only get in each other's way.
+        with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
+            obeying = make_obeying(start[columns], constraints, self.operator, tau(0))
+            candidates = learn(columns, obeying, parts, bar)
+            self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
+            self.transform_ = self._fitted.transform.name
+            self.criterion_ = parts.joint_loss or self.loss
+            if self.criterion_ == "auto":
+                self.criterion_ = "bic" if self._fitted.gaussian else "entropy"
+        if len(candidates) > 1:
+            compared = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
+            logger.info("chose transform %r by likelihood per row: %s", self.transform_, compared)
+        if self.loss == "auto":
+            logger.info("compared orders by %s", self.criterion_)
+        self._store(names, named=named)
+        return self
+
+    def _parts(
+        self,
+        tau: Callable[[int], float],
+        resume: str | os.PathLike[str] | None,
+        constraints: Constraints,
+    ) -> Parts:
+        """What the settings stand for, after all checks."""
+        extended = self.penalty is None
+        penalty = 1.0 if extended else check_positive(self.penalty, "penalty")
+        estimator = make_estimator(
+            self.edges, penalty=penalty, gamma=1.0 if extended else 0.0, seed=self.random_state or 0
+        )
+        constraints.check_estimator(estimator)
+        joint_loss = self._joint_loss(estimator)
+        schedule = Schedule(
+            tau=tau,
+            rate=check_positive(self.learning_rate, "learning_rate"),
+            l2=check_positive(self.l2_theta, "l2_theta", zero=True),
+            max_iter=check_positive_int(self.max_iter, "max_iter"),
+            tolerance=check_positive(self.tol, "tol", zero=True),
+            patience=check_positive_int(self.patience, "patience"),
+            refine=bool(self.refine),
+            n_restarts=check_count(self.n_restarts, "n_restarts"),
+            seed=self.random_state or 0,
+            cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
+            n_jobs=count_jobs(self.n_jobs),
+        )
+        return Parts(
+            estimator=estimator,
+            loss=make_loss(joint_loss or self.loss, penalty),
+            non_gaussian_loss=make_loss("entropy", penalty)
+            if self.loss == "auto" and joint_loss is None
+            else None,
+            operator=make_operator(self.operator, self.k, constraints),
+            schedule=schedule,
+            standardize=bool(self.standardize),
+            joint_loss=joint_loss,
+            constraints=constraints,
+            resume=None if resume is None else Path(resume),
+        )
+
+    def _joint_loss(self, estimator: Any) -> str | None:
+        """The loss of joint training; None for bilevel training. Refuses parts that cannot be trained so."""
+        if self.training == "bilevel":
+            return None
+        if self.training != "joint":
+            raise ValueError(f"training must be 'bilevel' or 'joint', got {self.training!r}.")
+        if not isinstance(estimator, GradientEdges):
+            raise ValueError(
+                "training='joint' needs edges that are trained by gradient: edges='linear' or edges='mlp', got "
+                f"{self.edges!r}. Other edges are trained with training='bilevel'."
+            )
+        loss = "nll_ev" if self.loss == "auto" else self.loss
+        if loss not in ("nll_ev", "nll_nv", "mse"):
+            raise ValueError(
+                f"training='joint' takes loss 'auto', 'nll_ev', 'nll_nv' or 'mse', got {self.loss!r}."
+            )
+        return str(loss)
+
+    def _excluded(
+        self, interventions: Any, X: Any, values: FloatArray, names: tuple[str, ...]
+    ) -> BoolArray | None:
+        """Values (n, d) that were set from outside, after all checks; None if none were."""
+        numbered = not isinstance(X, pd.DataFrame)
+        excluded = read_interventions(interventions, len(values), names, numbered=numbered)
+        if excluded is not None:
+            check_counted(values, excluded, names)
+        return excluded
+
+    def _store(self, names: tuple[str, ...], named: bool) -> None:
+        """Fitted attributes, back in the user's order of columns."""
+        learned, columns = self._fitted.learned, self._columns
+        d = len(names)
+        place = np.empty(d, dtype=np.int64)  # of each of the user's columns in the table
+        place[columns] = np.arange(d)
+        weights = np.zeros((d, d))
+        adjacency = np.zeros((d, d), dtype=np.int64)
+        for node, fit in enumerate(learned.fits):
+            adjacency[columns[fit.parents], columns[node]] = 1
+            weights[columns[fit.parents], columns[node]] = fit.weights
+        probabilities = learned.edge_probabilities[np.ix_(place, place)]
+        order = columns[learned.order]
+
+        def frame(matrix: Any) -> Any:
+            return pd.DataFrame(matrix, index=list(names), columns=list(names)) if named else matrix
+
+        self.adjacency_matrix_ = frame(adjacency)
+        self.weights_ = frame(weights)
+        self.edge_probabilities_ = frame(probabilities)
+        self.causal_order_ = [names[j] for j in order] if named else order
+        self.theta_ = learned.theta[place]
+        self.order_distribution_ = learned.distribution.relabelled(place)
+        set_rows = np.zeros(d, dtype=np.int64)
+        if learned.counted is not None:
+            set_rows[columns] = learned.n_rows - learned.counted
+        self.interventions_ = count_set(set_rows, names if named else range(d))
+        self.loss_ = learned.loss
+        self.interrupted_ = learned.interrupted
+        self.history_ = replace(learned.history, theta=learned.history.theta[:, place])
+        self.n_iter_ = len(learned.history)
+
+    @property
+    def causal_graph_(self) -> nx.DiGraph:
+        """The graph with column names (or numbers) as nodes; edges carry ``weight`` and ``probability``."""
+        check_is_fitted(self)
+        labels = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        weights, probabilities = np.asarray(self.weights_), np.asarray(self.edge_probabilities_)
+        graph = nx.DiGraph()
+        graph.add_nodes_from(labels)
+        for i, j in np.argwhere(np.asarray(self.adjacency_matrix_)):
+            graph.add_edge(
+                labels[i], labels[j], weight=float(weights[i, j]), probability=float(probabilities[i, j])
+            )
+        return graph
+
+    def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
+        """What ``cause`` contributes to ``effect`` at the given values of it, for ``edges="gam"``.
+
+        Parameters
+        ----------
+        cause, effect : str or int
+            Columns, by name or by number; cause must be a parent of effect.
+        values : array of shape (m,)
+            Values of the cause, in the units of the table that was fitted.
+
+        Returns
+        -------
+        array of shape (m,)
+            The fitted component, with mean zero over the training rows, on the scale that was learned on: that of
+            ``transform_``, in standard deviations of the effect if columns were standardized.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> cause = np.linspace(-1, 1, 200)
+        >>> effect = cause**2 + np.tile([-0.01, 0.01], 100)
+        >>> m = Daguerreotype(transform="none").fit(np.column_stack([cause, effect]))
+        >>> m.curve(0, 1, [-1.0, 0.0, 1.0]).round(1)
+        array([ 2.2, -1.1,  2.2])
+        """
+        check_is_fitted(self)
+        names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        for column in (cause, effect):
+            if column not in names:
+                raise ValueError(f"{column!r} is no column of the fitted table; its columns are {names}.")
+        place = np.argsort(self._columns)
+        return self._fitted.curve(
+            int(place[names.index(cause)]), int(place[names.index(effect)]), np.asarray(values, dtype=np.float64)
+        )
+
+    def score(self, X: Any, y: None = None, *, interventions: Any = None) -> float:
+        r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
+
+        Residuals are taken as Gaussian with the variances of training, on the scale of ``transform_``; the change
+        of scale is accounted for, so that scores of different transforms compare. A column that was set from
+        outside in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood there.
+        """
+        check_is_fitted(self)
+        check_frame(X)
+        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        names = column_names(X, values.shape[1])
+        check_finite(values, names)
+        numbered = not isinstance(X, pd.DataFrame)
+        excluded = read_interventions(interventions, len(values), names, numbered=numbered)
+        if excluded is not None:
+            excluded = excluded[:, self._columns]
+        return self._fitted.score(values[:, self._columns], excluded)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to one file, from which :meth:`load` makes it again.
+
+        The file is an npz archive of plain arrays with a JSON header: reading it never runs code. It holds the
+        settings, all fitted attributes and what :meth:`score` and :meth:`curve` need: coefficients, medians,
+        scales and spline knots (quantiles, with the ends), but no row. An old file is replaced in one step.
+
+        Objects and functions of your own, such as a scikit-learn regressor as ``edges``, are only named in the
+        file: the loaded learner has their graph, but cannot score rows until it was fitted again.
+
+        Parameters
+        ----------
+        path : path
+            The file, as it is to be called; nothing is appended.
+
+        Examples
+        --------
+        >>> import numpy as np, os, tempfile
+        >>> from daguerreotype import Daguerreotype
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.npz")
+        ...     Daguerreotype(edges="bic").fit(X).save(path)
+        ...     Daguerreotype.load(path).adjacency_matrix_
+        array([[0, 0],
+               [0, 0]])
+        """
+        check_is_fitted(self)
+        saved = Saved(
+            settings=self.get_params(deep=False),
+            attributes={name: getattr(self, name) for name in ("transform_", "criterion_")},
+            columns=self._columns,
+            named=isinstance(self.adjacency_matrix_, pd.DataFrame),
+            texts=hasattr(self, "feature_names_in_"),
+            fitted=self._fitted,
+        )
+        save_learner(path, saved)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted learner that :meth:`save` wrote.
+
+        A setting that the file could not hold comes back as a placeholder; set it with ``set_params`` before
+        fitting again.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the file is cut short, is something else, or was written by a newer version.
+        """
+        saved = load_learner(path)
+        unknown = set(saved.settings) - set(cls._get_param_names())
+        if unknown:
+            raise ValueError(
+                f"{path} has settings that this version does not know: {', '.join(sorted(unknown))}. Update it: "
+                "pip install --upgrade daguerreotype."
+            )
+        learner = cls(**saved.settings)
+        learner._fitted, learner._columns = saved.fitted, saved.columns
+        for name, value in saved.attributes.items():
+            setattr(learner, name, value)
+        names = tuple(saved.fitted.table.names[j] for j in np.argsort(saved.columns))
+        learner.n_features_in_ = len(names)
+        if saved.texts:
+            learner.feature_names_in_ = np.array(names, dtype=object)
+        learner._store(names, saved.named)
+        return learner
+
+    def bootstrap(
+        self,
+        X: Any,
+        n_resamples: int = 100,
+        *,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        fraction: float = 1.0,
+        replace: bool = True,
+        threshold: float = 0.5,
+        fit_params: Mapping[str, Any] | None = None,
+    ) -> Bootstrap:
+        """How sure is each edge? Learn from resampled rows, many times, and count.
+
+        Needs no fit before and changes nothing about this learner. Ties that the data leave open (two directions
+        that explain the rows equally well) are broken anew in every resample, so that they show as frequencies
+        near one half. With ``verbose`` one bar shows how many resamples are done.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            The table, as for :meth:`fit`.
+        n_resamples : int
+            How many. 100 give frequencies to within 0.1; :meth:`Bootstrap.edge_intervals` says how closely.
+        random_state : int
+            Seed; every resample has a stream of its own below it. More resamples later begin with the same ones.
+        n_jobs : int or None
+            Processes, by joblib; ``joblib.parallel_config`` chooses other backends, "dask" for a cluster. The
+            result does not depend on it.
+        resume : path, optional
+            File that every finished resample is added to. If it exists, its resamples are not done again: a run
+            that was killed or interrupted ends as if it had not been. A file of another table, learner or seed is
+            refused.
+        fraction : float
+            Rows per resample, as a share of n.
+        replace : bool
+            Draw rows with replacement. Repeated rows make chance look a little like dependence: with many rows,
+            ``replace=False, fraction=0.5`` finds fewer wrong edges (stability selection, Meinshausen and Bühlmann
+            2010); with few, half of them are too little to find the right ones.
+        threshold : float
+            Least frequency of the edges of the consensus; it can be changed afterwards.
+        fit_params : dict, optional
+            Further arguments of :meth:`fit` by name. What has one entry per row of X is resampled with the rows.
+
+        Returns
+        -------
+        Bootstrap
+            Frequencies of edges, ancestors and orders, and a consensus that is a DAG.
+
+        Notes
+        -----
+        Rows that cannot be fitted, because a rare value is not among them and a column is constant, are drawn
+        again, up to 10 times in one resample; then it is left out and listed in ``failures``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> cause = rng.normal(size=200)
+        >>> X = np.column_stack([cause**2 + 0.1 * rng.normal(size=200), cause])
+        >>> sure = Daguerreotype(transform="none").bootstrap(X, n_resamples=5)
+        >>> sure.edge_frequencies
+        array([[0., 0.],
+               [1., 0.]])
+        """
+        # The table itself must be fit for learning, whatever its resamples are.
+        values, names = validate_table(clone(self), X)
+        check_columns(values, names)
+        self._excluded((fit_params or {}).get("interventions"), X, values, names)
+        return bootstrap(
+            self,
+            X,
+            n_resamples,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            resume=resume,
+            fraction=fraction,
+            replace=replace,
+            threshold=threshold,
+            fit_params=fit_params,
+        )
+
+    def plot(
+        self,
+        kind: Literal["graph", "training", "scores", "order", "curves"] = "graph",
+        *,
+        truth: Any = None,
+        X: Any = None,
+        effect: Any = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the fit with matplotlib.
+
+        Parameters
+        ----------
+        kind : {"graph", "training", "scores", "order", "curves"}
+            "graph": causes on the left, width by weight, opacity by probability. "training": the loss, step by
+            step. "scores": theta. "order": how probably each column precedes each other. "curves": the effect of
+            every cause, for ``edges="gam"``.
+        truth : array, DataFrame or networkx.DiGraph, optional
+            A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
+        X : DataFrame or array of shape (n, d), optional
+            For "curves", which run over the values in it.
+        effect : str or int, optional
+            For "curves": only those of this column's causes.
+        ax : matplotlib Axes, or an array of them for "curves", optional
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        Axes, or an array of Axes for "curves"
+        """
+        from daguerreotype.plotting.draw_fit import plot_fit
+
+        check_is_fitted(self)
+        return plot_fit(self, kind, truth=truth, X=X, effect=effect, ax=ax)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        *,
+        truth: Any = None,
+        bootstrap: Any = None,
+        title: str = "Learned graph",
+    ) -> Path:
+        """Write everything there is to see of the fit to one HTML page, which needs no network to open.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        X : DataFrame or array of shape (n, d), optional
+            Rows to summarise and to score: the training table, or better one that was held out.
+        truth : array, DataFrame or networkx.DiGraph, optional
+            A known graph to compare with.
+        bootstrap : record with ``edge_frequencies``, optional
+            What :meth:`bootstrap` returned; adds how often each edge was found.
+        title : str
+            Heading of the page.
+
+        Returns
+        -------
+        Path
+            Where the page was written.
+        """
+        from daguerreotype.report import write_report
+
+        check_is_fitted(self)
+        return write_report(self, path, X, truth=truth, bootstrap=bootstrap, title=title)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        # A parameter called transform makes scikit-learn take the class for a transformer, which must say so.
+        tags.transformer_tags = TransformerTags()
+        return tags

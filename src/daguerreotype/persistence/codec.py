@@ -1,0 +1,193 @@
+"""How does what was learned come apart into arrays and JSON values, and together again?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import BSpline
+
+from daguerreotype._lib.archive import Arrays, Header
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.scales import Identity, ShiftedLog, YeoJohnson
+from daguerreotype.edges.base import HasPredictor, LocalModels, Table
+from daguerreotype.edges.interventional import GroupedModels
+from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
+from daguerreotype.edges.splines import DEGREE
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.operators.active_set import SupportPullback
+from daguerreotype.operators.k_best import RankingTree
+from daguerreotype.operators.peel import PeelPullback
+from daguerreotype.operators.sparsemax import SparsemaxPullback
+from daguerreotype.pipeline import Fitted
+from daguerreotype.result import FitHistory, LocalFit
+from daguerreotype.training.learn import Learned
+
+FITS = (LocalFit, GamFit, MlpFit)
+TRANSFORMS = (Identity, ShiftedLog, YeoJohnson)
+PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
+# The only classes that a file can bring to life; all of them are plain records.
+RECORDS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (Fitted, Learned, FitHistory, OrderDistribution, RankingTree, *TRANSFORMS, *PULLBACKS)
+}
+
+
+@dataclass(frozen=True)
+class UnsavedModels:
+    """Stands for local models whose predictions a file cannot hold."""
+
+    what: str
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Say why there are none."""
+        raise ValueError(
+            f"what {self.what} learned was not saved with the graph, so a loaded learner cannot predict rows. "
+            "Fit it again, or save a learner with edges 'gam', 'bic', 'lars', 'lasso', 'linear' or 'mlp'."
+        )
+
+
+@dataclass(frozen=True)
+class UnsavedPullback:
+    """Stands for the derivative of an operator of the user's."""
+
+    n_nodes: int
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        """Zero for a single ranking, which keeps its probability whatever theta; an error for several."""
+        if grad_probs.size == 1:
+            return np.zeros(self.n_nodes)
+        raise ValueError(
+            "the derivative of this distribution was not saved: its operator is not one of this package. "
+            "Call the operator on theta_ again."
+        )
+
+
+class RecordWriter:
+    """Takes records apart into JSON values and named arrays; an array that occurs twice is kept once."""
+
+    def __init__(self, edges: str) -> None:
+        self.edges, self.arrays, self._names = edges, cast(Arrays, {}), cast(dict[int, str], {})
+
+    def put(self, name: str, value: Any) -> Any:
+        """JSON values for ``value``; its arrays are kept under names that begin with ``name``."""
+        if isinstance(value, np.ndarray):
+            kept = self._names.setdefault(id(value), name)
+            self.arrays[kept] = value
+            return {"array": kept}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, Table):
+            return {"names": list(value.names)}
+        if isinstance(value, UnsavedPullback):
+            return {"no derivative": value.n_nodes}
+        if name.endswith(".models"):
+            return self._put_models(name, value)
+        if name.endswith(".fits"):
+            return self._put_fits(name, value)
+        if isinstance(value, OrderDistribution) and not isinstance(value.pullback, PULLBACKS):
+            value = replace(value, pullback=UnsavedPullback(value.n_nodes))
+        kind = type(value).__name__
+        if RECORDS.get(kind) is not type(value):
+            raise TypeError(f"{name} is a {kind}, which a file cannot hold.")
+        parts = RankingTree._fields if isinstance(value, RankingTree) else [each.name for each in fields(value)]
+        values = {part: self.put(f"{name}.{part}", getattr(value, part)) for part in parts}
+        return {"record": kind, "fields": values}
+
+    def _put_fits(self, name: str, fits: Sequence[LocalFit]) -> Header:
+        """Fits field by field: numbers as one array, arrays end to end."""
+        kinds = {type(fit) for fit in fits}
+        kind = kinds.pop() if len(kinds) == 1 else LocalFit
+        kind = kind if kind in FITS else LocalFit
+        for field in fields(kind):
+            values = [getattr(fit, field.name) for fit in fits]
+            if isinstance(values[0], np.ndarray):
+                self._put_ragged(f"{name}.{field.name}", values)
+            else:
+                self.arrays[f"{name}.{field.name}"] = np.array(values)
+        return {"fits": name, "kind": kind.__name__}
+
+    def _put_models(self, name: str, models: Any) -> Header:
+        """What predicts without the table, where the models have it."""
+        predictor = models.predictor() if isinstance(models, HasPredictor) else models
+        if type(predictor) is GroupedModels and isinstance(predictor, HasPredictor):
+            each = [self._put_models(f"{name}.{group}", part) for group, part in enumerate(predictor.models)]
+            saved = {part: self.put(f"{name}.{part}", getattr(predictor, part)) for part in ("group", "centres")}
+            return {"predictor": "groups", "models": each, **saved}
+        if type(predictor) is CurvePredictor:
+            empty = np.zeros(0)
+            splines = [(empty, empty[None]) if each is None else (each.t, each.c) for each in predictor.splines]
+            self._put_ragged(f"{name}.knots", [knots for knots, _ in splines])
+            self._put_ragged(f"{name}.coefficients", [coefficients for _, coefficients in splines])
+            return {"predictor": "curves", "at": name, "names": list(predictor.names), "stride": predictor.stride}
+        if type(predictor) is NetworkPredictor:
+            return {"predictor": "network", "activation": predictor.activation}
+        if type(predictor) is LinearPredictor:
+            return {"predictor": "linear"}
+        return {"predictor": "unsaved", "what": models.what if isinstance(models, UnsavedModels) else self.edges}
+
+    def _put_ragged(self, name: str, values: Sequence[npt.NDArray[Any]]) -> None:
+        """Arrays of several shapes end to end, and their shapes."""
+        self.arrays[name] = np.concatenate([value.ravel() for value in values])
+        self.arrays[f"{name}.shapes"] = np.array([value.shape for value in values], dtype=np.int64)
+
+
+class RecordReader:
+    """Puts together what `RecordWriter` took apart."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+
+    def take(self, saved: Any) -> Any:
+        """The value behind JSON values."""
+        if not isinstance(saved, dict):
+            return saved
+        if "array" in saved:
+            return self.arrays[saved["array"]]
+        if "predictor" in saved:
+            return self._take_models(saved)
+        if "fits" in saved:
+            return self._take_fits(saved)
+        if "no derivative" in saved:
+            return UnsavedPullback(saved["no derivative"])
+        if "names" in saved:
+            return Table(np.zeros((0, len(saved["names"]))), tuple(saved["names"]))
+        parts = {part: self.take(value) for part, value in saved["fields"].items()}
+        return RECORDS[saved["record"]](**parts)
+
+    def _take_fits(self, saved: Header) -> list[LocalFit]:
+        """Fits, one by one."""
+        kind = next(each for each in FITS if each.__name__ == saved["kind"])
+        parts: list[Sequence[Any]] = []
+        for field in fields(kind):
+            name = f"{saved['fits']}.{field.name}"
+            ragged = f"{name}.shapes" in self.arrays
+            parts.append(self._take_ragged(name) if ragged else self.arrays[name].tolist())
+        return [kind(*values) for values in zip(*parts, strict=True)]
+
+    def _take_models(self, saved: Header) -> LocalModels:
+        """A predictor; it can fit nothing more, and is not asked to."""
+        kind = saved["predictor"]
+        models: Any
+        if kind == "curves":
+            knots, bends = (self._take_ragged(f"{saved['at']}.{part}") for part in ("knots", "coefficients"))
+            splines = [BSpline(t, c, DEGREE) if t.size else None for t, c in zip(knots, bends, strict=True)]
+            models = CurvePredictor(saved["names"], splines, saved["stride"])
+        elif kind == "network":
+            models = NetworkPredictor(saved["activation"])
+        elif kind == "groups":
+            parts = [self._take_models(each) for each in saved["models"]]
+            models = GroupedModels(parts, self.take(saved["group"]), self.take(saved["centres"]))
+        else:
+            models = LinearPredictor() if kind == "linear" else UnsavedModels(saved["what"])
+        return cast(LocalModels, models)
+
+    def _take_ragged(self, name: str) -> list[npt.NDArray[Any]]:
+        """Arrays of several shapes."""
+        shapes = self.arrays[f"{name}.shapes"]
+        ends = np.cumsum(shapes.prod(axis=1))
+        pieces = np.split(self.arrays[name], ends[:-1])
+        return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]

@@ -1,0 +1,101 @@
+"""How is a setting of the learner written as JSON, and what stands for one that cannot be?"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
+from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.edges.registry import gradient_edges
+from daguerreotype.knowledge import Knowledge
+
+SHOWN = 200  # characters of a setting that could not be saved
+EDGES: dict[str, type] = {cls.__name__: cls for cls in (BicEdges, GamEdges, LarsEdges, LassoEdges)}
+GRADIENT_EDGES = {"LinearEdges": "linear", "MlpEdges": "mlp"}  # loaded with torch, when they are asked for
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """Stands for an object or a function that a file cannot hold without being able to run code."""
+
+    what: str
+
+    def __repr__(self) -> str:
+        return f"<not saved: {self.what}>"
+
+
+def check_saved(settings: Mapping[str, Any]) -> None:
+    """Refuse to work with settings that did not come back from a file."""
+    for name, value in settings.items():
+        if isinstance(value, Unsaved):
+            raise ValueError(
+                f"{name} was {value.what}, which a file cannot hold, so the loaded learner does not have it. "
+                f"Set it again before fitting: set_params({name}=...)."
+            )
+
+
+def encode_setting(value: Any) -> Any:
+    """JSON values for ``value``; objects and functions of the user's are only named."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        return value.item()
+    if isinstance(value, list):
+        return [encode_setting(each) for each in value]
+    if isinstance(value, tuple):
+        return {"tuple": [encode_setting(each) for each in value]}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: encode_setting(each) for key, each in value.items()}}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    if isinstance(value, PurePath):
+        return {"path": str(value)}
+    return _encode_object(value)
+
+
+def decode_setting(saved: Any) -> Any:
+    """The setting that `encode_setting` wrote; `Unsaved` for one that was only named."""
+    if isinstance(saved, list):
+        return [decode_setting(each) for each in saved]
+    if not isinstance(saved, dict):
+        return saved
+    if "tuple" in saved:
+        return tuple(decode_setting(each) for each in saved["tuple"])
+    if "dict" in saved:
+        return {key: decode_setting(each) for key, each in saved["dict"].items()}
+    if "array" in saved:
+        return np.array(saved["array"], dtype=saved["dtype"])
+    if "path" in saved:
+        return Path(saved["path"])
+    if "knowledge" in saved:
+        return Knowledge.from_dict(decode_setting(saved["knowledge"]))
+    if "edges" in saved:
+        settings = {name: decode_setting(each) for name, each in saved["settings"].items()}
+        name = saved["edges"]
+        return EDGES[name](**settings) if name in EDGES else gradient_edges(GRADIENT_EDGES[name], **settings)
+    return Unsaved(saved["unsaved"])
+
+
+def _encode_object(value: Any) -> Any:
+    """Knowledge and our own estimators by what makes them again; the name of anything else."""
+    name = type(value).__name__
+    if isinstance(value, Knowledge):
+        return {"knowledge": encode_setting(value.to_dict())}
+    ours = type(value) is EDGES.get(name) or (isinstance(value, GradientEdges) and name in GRADIENT_EDGES)
+    if ours:
+        parameters = inspect.signature(type(value)).parameters
+        settings = {each: encode_setting(getattr(value, each)) for each in parameters}
+        if not any(isinstance(each, dict) for each in settings.values()):
+            return {"edges": name, "settings": settings}
+    return {"unsaved": name_of(value)}
+
+
+def name_of(value: Any) -> str:
+    """What messages call an object that was not saved."""
+    if isinstance(value, Unsaved):
+        return value.what
+    return str(getattr(value, "__qualname__", None) or repr(value))[:SHOWN]

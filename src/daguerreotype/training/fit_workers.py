@@ -1,0 +1,75 @@
+"""Who makes the local fits that are missing? Threads, or processes for fits that keep Python to themselves."""
+
+import time
+from collections.abc import Callable, Sequence
+from pickle import PicklingError
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+
+from daguerreotype._lib.parallel import Interruption, Threads
+from daguerreotype.edges.base import CanFork, LocalModels, NeedsProcesses
+
+Result = TypeVar("Result")
+
+START = 2.0  # seconds spent on fits after which more are likely to come than starting processes takes
+WORTH = 0.1  # seconds of a batch below which sending it takes more than it gains
+SHARES = 4  # of a batch for each process: some fits take longer than others
+
+
+class FitWorkers:
+    """Calls of a method of local models, up to ``n_jobs`` at once, with the same results as one after the other.
+
+    Parameters
+    ----------
+    models : LocalModels
+        Whose methods they are.
+    n_jobs : int
+        How many threads or processes.
+    interruption : Interruption
+        What may end a batch from outside.
+    """
+
+    def __init__(self, models: LocalModels, n_jobs: int, interruption: Interruption) -> None:
+        # Models that are forked for threads would wait for each other here.
+        self._threads = Threads(1 if isinstance(models, CanFork) else n_jobs)
+        self._sent = n_jobs > 1 and isinstance(models, NeedsProcesses)
+        self._interruption = interruption
+        self._seconds, self._calls = 0.0, 0
+
+    def each(self, method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
+        """What ``method`` returns for each tuple of arguments."""
+        expected = len(arguments) * self._seconds / max(self._calls, 1)
+        if self._sent and self._seconds > START and expected > WORTH:
+            self._interruption.check()
+            try:
+                return self._send(method, arguments)
+            except PicklingError:
+                self._sent = False  # a regressor that cannot leave its process
+
+        def call(argument: tuple[Any, ...]) -> Result:
+            self._interruption.check()
+            return method(*argument)
+
+        start = time.perf_counter()
+        results = self._threads.each(call, arguments)
+        self._seconds += time.perf_counter() - start
+        self._calls += len(arguments)
+        return results
+
+    def _send(self, method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
+        """The same in processes, which stay for the next batch."""
+        n_shares = min(SHARES * self._threads.n_jobs, len(arguments))
+        with parallel_config("loky", inner_max_num_threads=1):
+            shares = Parallel(self._threads.n_jobs, batch_size=1)(
+                delayed(_call_all)(method, arguments[share::n_shares]) for share in range(n_shares)
+            )
+        results: list[Result] = [None] * len(arguments)  # type: ignore[list-item]
+        for share, found in enumerate(shares):
+            results[share::n_shares] = found
+        return results
+
+
+def _call_all(method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
+    """The work of one process."""
+    return [method(*argument) for argument in arguments]

@@ -1,0 +1,263 @@
+"""What do orderings lose? Sums over local fits, by ranking, by order, and by the place of one variable.
+
+Rankings that differ by an adjacent swap differ in two fits, so that ranking after ranking costs two look-ups.
+"""
+
+from typing import cast
+
+import numpy as np
+
+from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.parallel import Interruption
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.edges.base import CanFork, HasMoves, LocalModels
+from daguerreotype.edges.grow_shrink.sweep import HasQuickScores, HasSweeps
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.result import LocalFit
+from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.local_fits import LocalFits
+from daguerreotype.training.objective import Loss, UnequalVarianceLoss
+from daguerreotype.training.predecessor_hash import HashArray
+
+
+class LocalScores:
+    """Losses of orderings under one loss, from cached local fits.
+
+    Parameters
+    ----------
+    models : LocalModels
+        The estimator, prepared with its data.
+    loss : Loss
+        What a local fit contributes.
+    n_rows, d : int
+        Size of the data.
+    counted : array of shape (d,), optional
+        How many rows count for each node, where not all do. Its terms are weighted by their share, so that
+        the loss is that of all mechanisms, each on its own rows, per row of data.
+    max_bytes : float
+        Bound on what the cache holds between two calls; the oldest fits go first.
+    constraints : Constraints
+        What the fits obey: they are asked for, and known by, the predecessors that may be parents.
+    moves_obey : bool
+        Whether ``fit_moves`` of the models, if they have it, heeds the constraints too.
+    n_jobs : int
+        How many fits may be made at once.
+    interruption : Interruption, optional
+        What may end a search from outside, in a thread that does not hear Ctrl-C.
+
+    Attributes
+    ----------
+    fits : LocalFits
+        The cache.
+    """
+
+    def __init__(
+        self,
+        models: LocalModels,
+        loss: Loss,
+        *,
+        n_rows: int,
+        d: int,
+        max_bytes: float = np.inf,
+        constraints: Constraints = FREE,
+        moves_obey: bool = True,
+        counted: IntArray | None = None,
+        n_jobs: int = 1,
+        interruption: Interruption | None = None,
+    ) -> None:
+        self.models, self.loss, self.n_rows, self.d = models, loss, n_rows, d
+        self.constraints, self.moves_obey, self.counted = constraints, moves_obey, counted
+        self.weight = d if counted is None else float(counted.sum() / n_rows)  # of all nodes
+        obeying = constraints.rules is None or moves_obey
+        usable = isinstance(models, HasMoves) and not loss.needs_residuals and obeying
+        self._fast = cast(HasMoves, models) if usable else None
+        # What the sweeps of models minimise.
+        sums = usable and counted is None and isinstance(loss, UnequalVarianceLoss)
+        self._sweeps = models if sums and isinstance(models, HasSweeps) else None
+        self.fits = LocalFits(
+            models,
+            loss,
+            n_rows=n_rows,
+            d=d,
+            counted=counted,
+            max_bytes=max_bytes,
+            constraints=constraints,
+            quick=models if usable and isinstance(models, HasQuickScores) else None,
+            n_jobs=n_jobs,
+            interruption=interruption,
+        )
+        self.interruption = self.fits.interruption
+
+    def twins(self, count: int) -> "list[LocalScores]":
+        """The same scores for ``count`` threads, by these models and forks of them; none where that gains nothing.
+
+        Where moves are scored by single fits, threads share those out: a cache each would make them again.
+        """
+        if count < 2 or self._fast is None or not isinstance(self.models, CanFork):
+            return []
+        models = [self.models, *(self.models.fork() for _ in range(count - 1))]
+        return [
+            LocalScores(
+                each,
+                self.loss,
+                n_rows=self.n_rows,
+                d=self.d,
+                max_bytes=self.fits.max_bytes,
+                constraints=self.constraints,
+                moves_obey=self.moves_obey,
+                counted=self.counted,
+            )
+            for each in models
+        ]
+
+    # ------------------------------------------------------------------ orderings
+
+    def _indices(self, distribution: OrderDistribution) -> IntArray:
+        """Indices (m, d) of the fit of every node in every ranking."""
+        keys = self.fits.keys(distribution.ranks)  # (m, d)
+        tree = distribution.tree
+        if tree is None:
+            return self._all_indices(distribution.ranks, keys)
+        ranks = distribution.ranks
+        each = np.arange(self.d)
+        root = self.fits.look_up_ranked(keys[0], each, ranks, np.zeros_like(each))
+        changed = tree.swaps[1:].ravel()  # u and v of every other ranking
+        children = np.repeat(np.arange(1, len(distribution)), 2)
+        new = self.fits.look_up_ranked(keys[children, changed], changed, ranks, children)
+        return _spread(root, tree.parents, tree.swaps, new)
+
+    def _all_indices(self, ranks: IntArray, keys: HashArray) -> IntArray:
+        """The same for rankings without a tree."""
+        m, d = ranks.shape
+        unique, first, inverse = np.unique(keys.ravel(), return_index=True, return_inverse=True)
+        found = self.fits.look_up_ranked(unique, first % d, ranks, first // d)
+        indices: IntArray = found[inverse].reshape(m, d)
+        return indices
+
+    def losses(self, distribution: OrderDistribution) -> FloatArray:
+        """Loss (m,) of every ranking."""
+        self.interruption.check()
+        indices = self._indices(distribution)  # may grow the terms
+        sums = _sum_terms(self.fits.terms, indices)
+        self.fits.keep_bound()
+        return self.loss.total(sums, self.weight)
+
+    def loss_of(self, order: IntArray) -> float:
+        """Loss of one order."""
+        indices = self._order_indices(order)  # may grow the terms
+        sums = self.fits.terms[indices].sum(axis=0)
+        self.fits.keep_bound()
+        return float(self.loss.total(sums, self.weight))
+
+    def fits_of(self, order: IntArray) -> list[LocalFit]:
+        """Local fits of all nodes, by node, in one order."""
+        ranks = np.argsort(order)
+        indices = self._order_indices(order).tolist()
+        fits = [self.fits.fit_at(index, node, ranks) for node, index in enumerate(indices)]
+        self.fits.keep_bound()
+        return fits
+
+    def _order_indices(self, order: IntArray) -> IntArray:
+        ranks = np.empty((1, self.d), dtype=np.int64)
+        ranks[0, order] = np.arange(self.d)
+        indices: IntArray = self._all_indices(ranks, self.fits.keys(ranks))[0]
+        return indices
+
+    def edge_probabilities(self, distribution: OrderDistribution) -> FloatArray:
+        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
+        indices = self._indices(distribution)
+        table = np.zeros((self.d, self.d))
+        for node in range(self.d):
+            chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
+            mass = np.bincount(inverse, weights=distribution.probs)
+            for index, row, prob in zip(chosen.tolist(), distribution.ranks[rows], mass, strict=True):
+                table[self.fits.fit_at(index, node, row).parents, node] += prob
+        self.fits.keep_bound()
+        # Probabilities of rankings sum to one but for rounding.
+        return np.minimum(table, 1.0)
+
+    def move_losses(self, node: int, others: IntArray) -> FloatArray:
+        """Loss (d,) of every position of ``node`` in the order ``others`` of the rest; infinite if not allowed."""
+        self.interruption.check()
+        first, last = self.constraints.window(node, others)
+        own, before, after = self._move_terms(node, others, first, last)
+        sums = own.copy()  # position q: before others[q]
+        sums[1:] += np.cumsum(before, axis=0)
+        sums[:-1] += np.cumsum(after[::-1], axis=0)[::-1]
+        losses = np.full(self.d, np.inf)
+        losses[first : last + 1] = self.loss.total(sums[first : last + 1], self.weight)
+        return losses
+
+    def sweep(self, order: IntArray) -> tuple[IntArray, float] | None:
+        """The order after one turn of every variable, and its loss; None where the models cannot do it at once."""
+        if self._sweeps is None:
+            return None
+        self.interruption.check()
+        assert isinstance(self.loss, UnequalVarianceLoss)
+        precedence = self.constraints.precedence
+        before = np.zeros((0, 0), dtype=np.bool_) if precedence is None else precedence.before
+        price = 0.5 * self.loss.penalty * float(np.log(self.n_rows)) / self.n_rows
+        return self._sweeps.sweep(order, price, before)
+
+    def _move_terms(
+        self, node: int, others: IntArray, first: int, last: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Terms of ``node`` at every position, and of the others without and with it before them.
+
+        Only those matter that a position from ``first`` to ``last`` needs.
+        """
+        if self._fast is not None:
+            moves = self._fast.fit_moves(node, others)
+            return tuple(  # type: ignore[return-value]
+                self.fits.terms_by_variance(nodes, table[:, 0], table[:, 1])
+                for nodes, table in ((node, moves.own), (others, moves.before), (others, moves.after))
+            )
+        m = others.size
+        ranks = np.empty((2, self.d), dtype=np.int64)  # with the node at the end, and at the start
+        ranks[0, others], ranks[0, node] = np.arange(m), m
+        ranks[1, others], ranks[1, node] = np.arange(1, m + 1), 0
+        without, behind = self.fits.keys(ranks)[:, others]
+        keys = np.concatenate([self.fits.prefix_keys(node, others), without, behind])
+
+        def predecessors(i: int) -> IntArray:
+            i = int(needed[i])
+            if i <= m:
+                return np.sort(others[:i])
+            before = others[: (i - m - 1) % m]
+            return np.sort(before if i <= 2 * m else np.append(before, node))
+
+        needed = np.concatenate(
+            [np.arange(first, last + 1), m + 1 + np.arange(last), 2 * m + 1 + np.arange(first, m)]
+        )
+        nodes = np.concatenate([np.full(m + 1, node), others, others])
+        terms = np.zeros((3 * m + 1, 2))
+        indices = self.fits.look_up(keys[needed], nodes[needed].tolist(), predecessors)
+        terms[needed] = self.fits.terms[indices]
+        self.fits.keep_bound()
+        return terms[: m + 1], terms[m + 1 : 2 * m + 1], terms[2 * m + 1 :]
+
+
+@kernel
+def _spread(root: IntArray, parents: IntArray, swaps: IntArray, new: IntArray) -> IntArray:
+    """Each ranking's indices (m, d): its parent's, but for the two swapped nodes."""
+    m, d = parents.size, root.size
+    indices = np.empty((m, d), dtype=np.int64)
+    for i in range(d):
+        indices[0, i] = root[i]
+    for s in range(1, m):
+        for i in range(d):
+            indices[s, i] = indices[parents[s], i]
+        indices[s, swaps[s, 0]] = new[2 * s - 2]
+        indices[s, swaps[s, 1]] = new[2 * s - 1]
+    return indices
+
+
+@kernel
+def _sum_terms(terms: FloatArray, indices: IntArray) -> FloatArray:
+    """Sum (m, 2) of the terms of every ranking's indices (m, d)."""
+    sums = np.zeros((indices.shape[0], 2))
+    for s in range(indices.shape[0]):
+        for i in range(indices.shape[1]):
+            sums[s, 0] += terms[indices[s, i], 0]
+            sums[s, 1] += terms[indices[s, i], 1]
+    return sums

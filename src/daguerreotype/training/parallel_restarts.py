@@ -1,0 +1,105 @@
+"""How do searches that build on each other run side by side? Ahead of their turn, and again if that was in vain.
+
+A restart begins at the best order that those before it found. Most find nothing better, so that the next ones may
+begin at the best order so far without waiting. Where one does find better, those that ran ahead are dropped and
+begin again from there: in the end all is as if they had come one after the other.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import TypeAlias
+
+from daguerreotype._lib.typing import IntArray
+from daguerreotype.training.order_scores import LocalScores
+
+Sweep: TypeAlias = tuple[IntArray, float]  # an order and its loss
+Descend: TypeAlias = Callable[[IntArray, LocalScores], Iterator[Sweep]]
+
+AHEAD = 2  # restarts per thread that may wait for their turn: some take longer than others
+PATIENCE = 0.1  # seconds between two looks at whether somebody asked for an end
+
+
+def descend_ahead(
+    start: Callable[[int], IntArray],
+    n_restarts: int,
+    twins: list[LocalScores],
+    descend: Descend,
+    improves: Callable[[Sweep], bool],
+    check: Callable[[], None],
+) -> None:
+    """Descend from ``start(restart)`` for every restart in turn, in a thread for each of ``twins``.
+
+    Parameters
+    ----------
+    start : callable
+        Where a restart begins, after all that ``improves`` has been told.
+    n_restarts : int
+        How many there are.
+    twins : list of LocalScores
+        The same scores, for one thread each.
+    descend : callable
+        The sweeps of a descent.
+    improves : callable
+        Told all sweeps, restart after restart; whether one is better than all before.
+    check : callable
+        Raises KeyboardInterrupt if somebody asked for an end.
+    """
+    free: SimpleQueue[LocalScores] = SimpleQueue()
+    for twin in twins:
+        free.put(twin)
+    ahead: deque[_Descent] = deque()  # those after the one whose turn it is, in turn
+    pool = ThreadPoolExecutor(len(twins), "daguerreotype")
+    running = None
+    try:
+        for restart in range(n_restarts):
+            while len(ahead) < min(AHEAD * len(twins), n_restarts - restart):
+                ahead.append(_Descent(start(restart + len(ahead)), free, descend))
+                pool.submit(ahead[-1].run)
+            running = ahead.popleft()
+            for sweep in running.sweeps(check):
+                if improves(sweep):
+                    while ahead:
+                        ahead.pop().dropped = True
+    finally:
+        for descent in (running, *ahead):
+            if descent is not None:
+                descent.dropped = True
+        pool.shutdown(cancel_futures=True)
+
+
+class _Descent:
+    """A descent in another thread, whose sweeps are heard in this one."""
+
+    def __init__(self, start: IntArray, free: "SimpleQueue[LocalScores]", descend: Descend) -> None:
+        self._start, self._free, self._descend = start, free, descend
+        self._heard: SimpleQueue[Sweep | BaseException | None] = SimpleQueue()
+        self.dropped = False
+
+    def run(self) -> None:
+        """Descend until nothing improves, or nobody wants to know."""
+        scores = self._free.get()
+        try:
+            sweeps = self._descend(self._start, scores)
+            while not self.dropped and (sweep := next(sweeps, None)) is not None:
+                self._heard.put(sweep)
+            self._heard.put(None)
+        except BaseException as error:
+            self._heard.put(error)
+        finally:
+            self._free.put(scores)
+
+    def sweeps(self, check: Callable[[], None]) -> Iterator[Sweep]:
+        """All sweeps as they come."""
+        while True:
+            try:
+                sweep = self._heard.get(timeout=PATIENCE)
+            except Empty:
+                check()
+                continue
+            if sweep is None:
+                return
+            if isinstance(sweep, BaseException):
+                raise sweep
+            yield sweep

@@ -1,0 +1,146 @@
+"""Do threads share out calls as one thread would make them, and stop when they should?"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daguerreotype._lib.parallel import Interruption, Threads, count_jobs
+
+WAIT = 20  # seconds that other threads may take to come to a place
+
+
+@given(st.lists(st.integers()), st.integers(1, 5))
+def test_results_come_in_the_order_of_the_items(items, n_jobs):
+    assert Threads(n_jobs).each(lambda item: item + 1, items) == [item + 1 for item in items]
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_as_many_calls_run_at_once_as_there_are_jobs(n_jobs):
+    meeting = threading.Barrier(n_jobs)  # breaks unless all come
+    assert len(Threads(n_jobs).each(lambda _: meeting.wait(WAIT), range(2 * n_jobs))) == 2 * n_jobs
+
+
+def test_never_more_calls_run_at_once_than_there_are_jobs():
+    lock, running, most = threading.Lock(), 0, 0
+
+    def call(_):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.002)
+        with lock:
+            running -= 1
+
+    threads = Threads(3)
+    for _ in range(5):
+        threads.each(call, range(10))
+    assert most <= 3
+
+
+def test_an_error_in_another_thread_comes_back_and_ends_all():
+    caller, begun, met = threading.get_ident(), [], threading.Event()
+
+    def call(item):
+        begun.append(item)
+        if threading.get_ident() != caller:
+            met.set()
+            raise ValueError("of another thread")
+        assert met.wait(WAIT)
+        time.sleep(0.05)
+
+    with pytest.raises(ValueError, match="of another thread"):
+        Threads(2).each(call, range(1000))
+    assert len(begun) < 10
+
+
+def test_ctrl_c_in_the_callers_thread_ends_all_and_leaves_no_call_running():
+    caller, begun, ended, met = threading.get_ident(), [], [], threading.Event()
+
+    def call(item):
+        begun.append(item)
+        if threading.get_ident() == caller:
+            assert met.wait(WAIT)
+            raise KeyboardInterrupt
+        met.set()
+        time.sleep(0.05)
+        ended.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        Threads(2).each(call, range(1000))
+    assert len(begun) < 10
+    assert len(ended) == len(begun) - 1
+
+
+def test_threads_end_with_those_who_asked_for_them():
+    threads, before = Threads(3), set(threading.enumerate())
+    threads.each(lambda _: time.sleep(0.01), range(6))
+    others = set(threading.enumerate()) - before
+    assert len(others) == 2
+    del threads
+    for each in others:
+        each.join(WAIT)
+        assert not each.is_alive()
+
+
+COUNTS = """
+import numpy as np
+import sklearn.ensemble  # loads OpenMP
+from threadpoolctl import threadpool_info
+from daguerreotype._lib.parallel import Threads, quiet_pool
+
+def counts(_=None):
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {library["num_threads"] for library in threadpool_info()}
+
+before = counts()
+with quiet_pool(2) as pool:
+    assert pool.submit(counts).result() == {1}
+assert counts() == before
+assert Threads(2).each(counts, range(4)) == [{1}] * 4
+assert counts() == before
+"""
+
+
+def test_numerical_libraries_start_no_threads_within_a_thread_of_the_pool_and_are_free_again_after_it():
+    threads = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    # A process of its own: limits of BLAS are the whole process's, and other tests set them too.
+    subprocess.run([sys.executable, "-c", COUNTS], check=True, env=os.environ | threads)
+
+
+def test_an_interruption_is_raised_once():
+    interruption = Interruption()
+    interruption.check()
+    interruption.ring()
+    with pytest.raises(KeyboardInterrupt):
+        interruption.check()
+    interruption.check()
+
+
+# ---------------------------------------------------------------------------- how many
+
+
+def test_jobs_are_counted_as_joblib_counts_them():
+    assert (count_jobs(None), count_jobs(1), count_jobs(np.int64(3))) == (1, 1, 3)
+    assert count_jobs(-1) == joblib.cpu_count()
+    with joblib.parallel_config(n_jobs=2):
+        assert count_jobs(None) == 2
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_within_a_worker_of_joblib_there_is_one_job(backend):
+    assert joblib.Parallel(2, backend=backend)(joblib.delayed(count_jobs)(n_jobs) for n_jobs in (4, -1)) == [1, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
+def test_what_is_no_number_of_jobs_is_refused(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs must be a whole number other than 0, or None, got .*-1 one for"):
+        count_jobs(n_jobs)

@@ -1,0 +1,101 @@
+"""A cluster takes in the partitions of a dask frame: the same bits, also when a worker dies."""
+
+import os
+import signal
+import threading
+import time
+from functools import partial
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from daguerreotype import Daguerreotype
+from daguerreotype.data.moments import Moments
+
+N_PARTS = 12
+
+
+def part(number, seconds=0.0, folder=None):
+    """Rows of one partition, which take their time and leave a trace."""
+    if folder is not None:
+        with open(os.path.join(folder, f"{number}-{os.getpid()}-{time.monotonic_ns()}"), "w"):
+            pass
+    time.sleep(seconds)
+    rng = np.random.default_rng(number)
+    cause = rng.normal(size=400)
+    other = cause**2 + 0.3 * rng.normal(size=400)
+    return pd.DataFrame({"other": other, "cause": cause, "last": 0.5 * other + rng.normal(size=400)})
+
+
+def frame(**settings):
+    meta = part(0)[:0]
+    return dd.from_map(partial(part, **settings), range(N_PARTS), meta=meta)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return pd.concat([part(number) for number in range(N_PARTS)], ignore_index=True)
+
+
+def test_partitions_give_the_moments_of_all_rows(rows):
+    with dask.config.set(scheduler="synchronous"):
+        found = Moments.from_chunks(frame())
+    assert found.names == ("other", "cause", "last")
+    assert found.n_rows == len(rows)
+    assert np.array_equal(found.covariance, Moments().update(rows).covariance)
+
+
+@pytest.mark.parametrize("settings", [{"edges": "bic"}, {"edges": "gam"}, {"edges": "lars", "transform": "log"}])
+def test_the_graph_of_partitions_is_that_of_all_rows(rows, settings):
+    learner = Daguerreotype(loss="bic", n_restarts=0, **({"transform": "none"} | settings))
+    expected = learner.fit(rows).weights_
+    with dask.config.set(scheduler="threads", num_workers=2):
+        found = learner.fit_chunks(frame()).weights_
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_trouble_is_named_with_the_partition():
+    broken = frame().map_partitions(lambda part, partition_info=None: part.where(part["cause"] < 3.0))
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(ValueError, match=r"NaN values in .* of chunk \d+"),
+    ):
+        Moments.from_chunks(broken)
+
+
+@pytest.mark.parametrize(
+    ("edges", "made"),
+    [
+        pytest.param("bic", N_PARTS // 2, id="in the pass that takes moments"),
+        pytest.param("gam", N_PARTS + N_PARTS // 2, id="in the pass that takes moments of splines"),
+    ],
+)
+def test_a_worker_killed_halfway_costs_time_and_nothing_else(rows, tmp_path, edges, made):
+    learner = Daguerreotype(edges=edges, loss="bic", transform="none", n_restarts=0)
+    expected = learner.fit(rows).weights_
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        victim, survivor = client.run(os.getpid).values()
+
+        def kill():
+            while len(os.listdir(tmp_path)) < made:
+                time.sleep(0.02)
+            os.kill(victim, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = learner.fit_chunks(frame(seconds=0.1, folder=str(tmp_path))).weights_
+        killer.join()
+        pids = {int(name.split("-")[1]) for name in os.listdir(tmp_path)}
+        assert {victim, survivor} <= pids  # both had a part in it
+        assert victim not in client.run(os.getpid).values()
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)

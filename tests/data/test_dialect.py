@@ -1,0 +1,110 @@
+"""Tables as spreadsheets and statistics programs write them all hold the same numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daguerreotype.data.dialect import detect, is_number
+from daguerreotype.data.number_formats import respell
+from daguerreotype.data.readers import read_input
+
+VALUES = [[1537.25, -0.5, 12.0], [-2.125, 1000.5, 3.0], [0.75, 2.25, 1234567.5]]
+
+
+def german(value, group=""):
+    text = f"{value:,.3f}" if group else f"{value:.3f}"
+    return text.replace(",", "_").replace(".", ",").replace("_", group)
+
+
+def lines(delimiter, spell=str, end="\n"):
+    return end.join(delimiter.join(spell(value) for value in row) for row in VALUES) + end
+
+
+WRITTEN = {
+    "semicolons": ("a;b;c\n" + lines(";"), "utf-8"),
+    "tabs": ("a\tb\tc\n" + lines("\t"), "utf-8"),
+    "bars": ("a|b|c\n" + lines("|"), "utf-8"),
+    "one space": ("a b c\n" + lines(" "), "utf-8"),
+    "aligned": ("   a    b     c  \n" + lines("   ").replace("\n", "  \n  "), "utf-8"),
+    "spaces around": ("  a ,  b, c \n" + lines(" , "), "utf-8"),
+    "german Excel": ("a;b;c\r\n" + lines(";", german, "\r\n"), "utf-8-sig"),
+    "german thousands": ("a;b;c\n" + lines(";", lambda value: german(value, ".")), "utf-8"),
+    "french thousands": ("a;b;c\n" + lines(";", lambda value: german(value, "\u202f")), "utf-8"),
+    "swiss thousands": ("a;b;c\n" + lines(";", lambda value: f"{value:,}".replace(",", "'")), "utf-8"),
+    "quoted decimal commas": ("a,b,c\n" + lines(",", lambda value: f'"{german(value)}"'), "utf-8"),
+    "quoted thousands": ("a,b,c\n" + lines(",", lambda value: f'"{value:,}"'), "utf-8"),
+    "Excel's own line": ("sep=;\r\na;b;c\r\n" + lines(";", german, "\r\n"), "utf-8"),
+    "Excel's Unicode text": ("a\tb\tc\r\n" + lines("\t", german, "\r\n"), "utf-16"),
+    "comments above": ("# by a program\n\n# in mm\na,b,c\n" + lines(","), "utf-8"),
+    "blank lines": ("\n\na,b,c\n\n" + lines(",").replace("\n", "\n\n") + ",,\n,,\n", "utf-8"),
+    "commas at the ends": ("a,b,c,\n" + lines(",").replace("\n", ",\n"), "utf-8"),
+    "quoted names": ('"a","b","c"\n' + lines(","), "utf-8"),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_however_a_table_is_written_its_numbers_and_names_are_read(tmp_path, kind):
+    text, encoding = WRITTEN[kind]
+    (tmp_path / "table.csv").write_bytes(text.encode(encoding))
+    expected = pd.DataFrame(VALUES, columns=["a", "b", "c"])
+    pd.testing.assert_frame_equal(read_input(tmp_path / "table.csv").table, expected, check_dtype=False)
+
+
+def test_letters_of_old_windows_programs_are_read_and_noted(tmp_path):
+    (tmp_path / "table.csv").write_bytes("Größe,b\n1,2\n".encode("cp1252"))
+    task = read_input(tmp_path / "table.csv")
+    assert list(task.table.columns) == ["Größe", "b"]
+    assert "is not UTF-8; its letters are read as Windows-1252" in task.notes[0]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+@pytest.mark.parametrize("header", [True, False])
+@given(values=st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 3), min_size=2, max_size=6))
+def test_the_delimiter_and_the_header_of_plain_numbers_are_always_found(delimiter, header, values):
+    rows = [delimiter.join(map(repr, row)) for row in values]
+    text = "\n".join([delimiter.join(["first", "b", "c"])] * header + rows)
+    found = detect(text.encode())
+    assert (found.delimiter, found.header, len(found.first), found.row_names) == (delimiter, header, 3, False)
+
+
+@given(values=st.lists(st.tuples(*[st.floats(-1e6, 1e6).map(lambda x: round(x, 3))] * 3), min_size=3, max_size=6))
+def test_decimal_commas_do_not_hide_the_semicolons(values):
+    rows = [";".join(f"{value:.3f}".replace(".", ",") for value in row) for row in values]
+    assert detect("\n".join(rows).encode()).delimiter == ";"
+    assert detect("\n".join(["a;b;c", *rows]).encode()).delimiter == ";"
+
+
+def test_words_among_few_decimal_commas_do_not_hide_the_semicolons():
+    assert detect(b"from;to;weight\na;b;1,5\nb;c;-2,5\n").delimiter == ";"
+
+
+def test_a_long_file_is_judged_by_whole_lines():
+    rows = "\n".join(["1.5;2.5"] * 60_000)
+    found = detect(f"a;b\n{rows}".encode())
+    assert (found.delimiter, found.first) == (";", ("a", "b"))
+
+
+@pytest.mark.parametrize("text", ["1", "-1.5", "1,5", "1e3", "nan", " 2 "])
+def test_numbers_are_numbers(text):
+    assert is_number(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1.2.3", "1,2,3", "2024-01-01", "5%"])
+def test_other_words_are_not(text):
+    assert not is_number(text)
+
+
+@pytest.mark.parametrize("cells", [["1,5", "x"], ["1,23,4"], ["12,34.5"], [","], ["2024-01-01"], [None, None]])
+def test_text_that_is_no_number_in_any_spelling_is_left_alone(cells):
+    assert respell([pd.Series(cells, name="a", dtype="str")], decimal_first=True)[0] == {}
+
+
+@pytest.mark.parametrize(("decimal_first", "expected"), [(True, 1.234), (False, 1234.0)])
+def test_a_comma_that_could_be_both_is_what_the_rest_of_the_file_makes_of_it(decimal_first, expected):
+    doubtful, plain = pd.Series(["1,234", None], name="a", dtype="str"), pd.Series(["0,5"], name="b", dtype="str")
+    found, _ = respell([doubtful], decimal_first=decimal_first)
+    np.testing.assert_array_equal(found["a"], [expected, np.nan])
+    found, spelling = respell([doubtful, plain], decimal_first=decimal_first)
+    assert (spelling, found["a"][0], found["b"][0]) == ("decimal commas", 1.234, 0.5)

@@ -1,0 +1,233 @@
+"""Moments by chunks: exact, and the same to the last bit whatever the chunks."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from daguerreotype.data.exact_products import BLOCK, PANEL
+from daguerreotype.data.moments import Moments
+
+
+def exact_covariance(X):
+    """With fractions, rounded once."""
+    columns = [[Fraction(value) for value in column] for column in X.T.tolist()]
+    means = [sum(column) / len(column) for column in columns]
+    centred = [[value - mean for value in column] for column, mean in zip(columns, means, strict=True)]
+    products = [
+        [sum(a * b for a, b in zip(first, second, strict=True)) for second in centred] for first in centred
+    ]
+    covariance = np.array([[float(value / len(X)) for value in row] for row in products])
+    return covariance, np.array([float(mean) for mean in means])
+
+
+def correlated(rng, n, d):
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e4])
+@pytest.mark.parametrize("shift", [0.0, 3.0, 1e9])
+def test_covariances_and_means_are_those_of_exact_arithmetic(rng, scale, shift):
+    X = scale * correlated(rng, 2100, 3) + [0.0, shift, -shift]
+    seen = Moments().update(X)
+    covariance, mean = exact_covariance(X)
+    spread = np.sqrt(np.diag(covariance))
+    assert np.abs((seen.covariance - covariance) / np.outer(spread, spread)).max() < 1e-13
+    np.testing.assert_allclose(seen.mean, mean, rtol=1e-15, atol=1e-15 * scale)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 3 * BLOCK),
+    st.lists(st.integers(0, 3 * BLOCK), max_size=6),
+    st.sampled_from([0.0, 5.0, 9.0, 1e6]),
+)
+def test_any_chunks_in_any_sequence_give_the_same_bits(seed, n, cuts, shift):
+    rng = np.random.default_rng(seed)
+    X = correlated(rng, n, 4) + shift * rng.normal(size=4)
+    whole = Moments().update(X)
+    shuffled = X[rng.permutation(n)]
+    chunks = np.split(shuffled, np.sort(np.minimum(cuts, n)))
+    one_by_one = Moments()
+    merged = Moments()
+    for chunk in chunks:
+        one_by_one.update(chunk)
+        merged.merge(Moments().update(chunk))
+    for other in (one_by_one, merged):
+        assert other.n_rows == n
+        assert np.array_equal(whole.covariance, other.covariance)
+        assert np.array_equal(whole.second, other.second)
+        np.testing.assert_allclose(whole.skewness, other.skewness, rtol=0, atol=1e-9)
+        assert np.array_equal(whole.low, other.low)
+        assert np.array_equal(whole.high, other.high)
+
+
+def test_chunks_far_from_the_first_are_merged_as_exactly(rng):
+    drifting = [correlated(rng, 2500, 3) + 1e7 * step for step in range(4)]
+    seen = Moments()
+    for chunk in drifting:
+        seen.merge(Moments().update(chunk))
+    whole = Moments().update(np.concatenate(drifting[::-1]))
+    assert np.array_equal(seen.covariance, whole.covariance)
+    np.testing.assert_allclose(seen.skewness, whole.skewness, atol=1e-9)
+
+
+def test_more_columns_than_a_panel_are_put_together_right(rng):
+    X = rng.normal(size=(BLOCK + 300, PANEL + 20)) + 1.0
+    seen = Moments().update(X[:900]).update(X[900:])
+    np.testing.assert_allclose(seen.covariance, np.cov(X.T, bias=True), atol=1e-13)
+    np.testing.assert_allclose(seen.second, X.T @ X / len(X), atol=1e-13)
+    assert np.array_equal(seen.covariance, seen.covariance.T)
+
+
+def test_columns_that_need_no_lower_parts_stand_beside_those_that_do(rng):
+    X = correlated(rng, BLOCK + 52, 5)
+    X[:, 1] = np.round(50 * X[:, 1])  # whole numbers
+    X[:, 3] = (X[:, 3] + 5000.0).astype(np.float32)  # few digits after the shift
+    covariance, mean = exact_covariance(X)
+    spread = np.sqrt(np.diag(covariance))
+    for columns in ([0, 1, 2, 3, 4], [1, 3], [0, 1, 3]):
+        seen = Moments().update(X[:, columns])
+        part, scale = covariance[np.ix_(columns, columns)], spread[columns]
+        assert np.abs((seen.covariance - part) / np.outer(scale, scale)).max() < 1e-13
+        np.testing.assert_allclose(seen.mean, mean[columns], rtol=1e-15, atol=1e-15)
+        again = Moments()
+        for chunk in np.array_split(X[rng.permutation(len(X))][:, columns], 3):
+            again.merge(Moments().update(chunk))
+        assert np.array_equal(again.covariance, seen.covariance)
+
+
+def test_panels_of_columns_with_and_without_lower_parts_are_put_together_right(rng):
+    X = rng.normal(size=(BLOCK, 2 * PANEL + 20))
+    X[:, PANEL - 30 : PANEL + 10] = np.round(20 * X[:, PANEL - 30 : PANEL + 10])
+    found, shuffled = Moments().update(X), rng.permutation(X.shape[1])
+    np.testing.assert_allclose(found.covariance, np.cov(X.T, bias=True), atol=1e-11)
+    other = Moments().update(X[:, shuffled]).covariance
+    assert np.array_equal(other, found.covariance[np.ix_(shuffled, shuffled)])
+
+
+def test_plain_sums_are_right_to_the_digits_of_floats(rng):
+    X = correlated(rng, 5000, 3) + 100.0
+    plain = Moments(exact=False).update(X[:100]).merge(Moments(exact=False).update(X[100:]))
+    np.testing.assert_allclose(plain.covariance, Moments().update(X).covariance, rtol=1e-12)
+    np.testing.assert_allclose(plain.second, Moments().update(X).second, rtol=1e-12)
+
+
+def test_skewness_and_range_are_those_of_the_columns(rng):
+    X = rng.exponential(size=(5000, 3)) + np.array([0.0, 100.0, -1.0])
+    seen = Moments().update(X[:700]).update(X[700:])
+    np.testing.assert_allclose(seen.skewness, stats.skew(X), rtol=1e-9)
+    assert np.array_equal(seen.low, X.min(axis=0))
+    assert np.array_equal(seen.high, X.max(axis=0))
+
+
+def test_frames_batches_and_arrays_of_any_number_type_are_alike(rng):
+    X = rng.integers(-5, 5, size=(100, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    expected = Moments().update(X.astype(np.float64))
+    for chunk in (
+        X,
+        X.astype(np.float32),
+        np.asfortranarray(X),
+        frame,
+        frame.astype("Int64"),
+        frame.astype("float32"),
+        pa.Table.from_pandas(frame),
+        pa.RecordBatch.from_pandas(frame),
+    ):
+        assert np.array_equal(Moments().update(chunk).covariance, expected.covariance)
+    assert Moments().update(frame).names == ("a", "b")
+    assert Moments().update(X).names == ("x0", "x1")
+    assert Moments(["left", "right"]).update(X).names == ("left", "right")
+
+
+@pytest.mark.parametrize("kinds", [["float32"] * 3, ["float32", "int16", "bool"], ["float32", "int32", "float64"]])
+def test_short_numbers_of_arrow_batches_lose_no_digit(rng, kinds):
+    pairs = zip(100 * rng.normal(size=(3, 3000)), kinds, strict=True)
+    columns = [(column > 0 if kind == "bool" else column).astype(kind) for column, kind in pairs]
+    batch = pa.table(columns, names=list("abc"))
+    expected = Moments().update(np.column_stack([column.astype(np.float64) for column in columns]))
+    found = Moments().update(batch)
+    assert np.array_equal(found.covariance, expected.covariance)
+    assert np.array_equal(found.mean, expected.mean)
+    assert np.array_equal(found.high, expected.high)
+
+
+def test_a_null_among_short_whole_numbers_is_a_missing_value():
+    batch = pa.table({"a": pa.array([1, None, 2], pa.int16()), "b": pa.array([1, 2, 3], pa.int8())})
+    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 1 of chunk 0"):
+        Moments().update(batch)
+
+
+def test_reading_out_or_merging_changes_nothing(rng):
+    X = rng.normal(size=(3000, 2))
+    seen, other = Moments().update(X[:100]), Moments().update(X[100:2900])
+    before = other.covariance
+    seen.merge(other)
+    assert np.array_equal(other.covariance, before)
+    middle = seen.covariance
+    assert np.array_equal(seen.covariance, middle)
+    seen.update(X[2900:])
+    assert np.array_equal(seen.covariance, Moments().update(X).covariance)
+    assert np.array_equal(seen.merge(Moments()).covariance, Moments().update(X).covariance)
+
+
+def test_the_callers_arrays_are_left_as_they_are(rng):
+    X = rng.normal(size=(2 * BLOCK, 2)) + 1e6
+    copy = X.copy()
+    Moments().update(X)
+    assert np.array_equal(X, copy)
+
+
+@pytest.mark.parametrize("row", [3, BLOCK + 7, 3 * BLOCK - 1])
+@pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinite")])
+def test_a_missing_or_infinite_value_is_named_with_its_place(rng, row, value, kind):
+    X = rng.normal(size=(3 * BLOCK, 2))
+    X[row, 1] = value
+    seen = Moments(["dose", "age"]).update(rng.normal(size=(10, 2)))
+    with pytest.raises(
+        ValueError, match=rf"there are {kind} values in 'age'; the first is in row {row} of chunk 1"
+    ):
+        seen.update(X)
+
+
+def test_a_null_of_an_arrow_batch_is_a_missing_value():
+    batch = pa.table({"a": [1.0, None, 2.0], "b": [1, 2, 3]})
+    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 1 of chunk 0"):
+        Moments().update(batch)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "text"),
+    [
+        (np.ones((2, 3)), "chunk 1 has 3 columns, but those before have 2"),
+        (np.ones(2), r"chunk 1 is an array of shape \(2,\), expected rows and columns"),
+        (pd.DataFrame({"a": [1.0], "c": [2.0]}), "chunk 1 has a column 'c' where those before have 'b'"),
+        (pd.DataFrame({"a": [1.0], "b": ["low"]}), "could not convert to numbers: column 'b' holds"),
+        (pa.table({"a": [1.0], "b": ["low"]}), "column 'b' of chunk 1 holds string values"),
+        ([["a", "b"]], "chunk 1 could not be converted to numbers"),
+    ],
+)
+def test_a_chunk_unlike_the_others_is_refused(chunk, text):
+    seen = Moments().update(pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]}))
+    with pytest.raises(ValueError, match=text):
+        seen.update(chunk)
+
+
+def test_a_name_that_occurs_twice_is_refused():
+    batch = pa.table([[1.0], [2.0]], names=["a", "a"])
+    with pytest.raises(ValueError, match="column names must be unique, but 'a' occurs more than once"):
+        Moments().update(batch)
+
+
+def test_nothing_can_be_read_from_no_rows():
+    with pytest.raises(ValueError, match="no rows were taken in yet"):
+        Moments().covariance  # noqa: B018
+    with pytest.raises(ValueError, match="no chunk was taken in yet"):
+        Moments().names  # noqa: B018

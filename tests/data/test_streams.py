@@ -1,0 +1,122 @@
+"""Rows from files, iterators and frames lead to the same moments; what cannot be read is refused by name."""
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+from daguerreotype.data.moments import Moments
+from daguerreotype.data.streams import ROWS, read_source
+
+
+@pytest.fixture
+def frame(rng):
+    return pd.DataFrame(rng.normal(size=(500, 3)) + np.array([0, 5, 1e6]), columns=["a", "b", "c"])
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    """The frame, cut into files of all kinds."""
+    frame[:100].to_parquet(tmp_path / "0.parquet")
+    frame[100:200].to_csv(tmp_path / "1.csv", index=False)
+    (tmp_path / "inner").mkdir()
+    frame[200:300].to_csv(tmp_path / "inner" / "2.tsv", index=False, sep="\t")
+    frame[300:400].to_csv(tmp_path / "inner" / "3.csv.gz", index=False)
+    frame[400:].to_parquet(tmp_path / "4.PQ")
+    (tmp_path / "notes.md").write_text("not a table")
+    return tmp_path
+
+
+def test_all_sources_of_the_same_rows_give_the_same_moments(frame, folder, tmp_path):
+    files = [folder / "0.parquet", str(folder / "1.csv"), folder / "inner", folder / "4.PQ"]
+    arrays = np.array_split(frame.to_numpy(), 7)
+    frame.to_parquet(tmp_path / "whole.parquet", row_group_size=50)
+    sources = {
+        "list of files": files,
+        "file": tmp_path / "whole.parquet",
+        "frame": frame,
+        "array": frame.to_numpy(),
+        "list of arrays": arrays,
+        "iterator": iter(arrays),
+        "function": lambda: iter(arrays),
+        "dataset": ds.dataset(tmp_path / "whole.parquet"),
+        "table": ds.dataset(tmp_path / "whole.parquet").to_table(),
+    }
+    expected = Moments().update(frame)
+    for name, source in sources.items():
+        found = Moments.from_chunks(source)
+        assert found.n_rows == 500, name
+        assert np.array_equal(found.covariance, expected.covariance), name
+        assert np.array_equal(found.mean, expected.mean), name
+        if name not in ("array", "list of arrays", "iterator", "function"):
+            assert found.names == ("a", "b", "c"), name
+
+
+def test_a_folder_is_all_its_tables(frame, folder):
+    assert np.array_equal(Moments.from_chunks(folder).covariance, Moments().update(frame).covariance)
+
+
+def test_the_index_that_pandas_stores_is_no_column(frame, tmp_path):
+    frame[frame["a"] > 0].to_parquet(tmp_path / "some.parquet")
+    assert Moments.from_chunks(tmp_path / "some.parquet").names == ("a", "b", "c")
+
+
+def test_long_tables_are_read_in_chunks_of_bounded_length(rng, tmp_path):
+    path = tmp_path / "long.parquet"
+    X = pd.DataFrame({"a": rng.normal(size=2 * ROWS + 5), "b": 0.0})
+    X.to_parquet(path)
+    X.to_csv(tmp_path / "long.csv", index=False)
+    for source in (path, tmp_path / "long.csv", ds.dataset(path), X):
+        lengths = []
+        read_source(source).gather(Moments, lengths.append)
+        assert max(lengths) <= ROWS
+        assert sum(lengths) == len(X)
+
+
+def test_only_an_iterator_can_be_read_only_once():
+    chunks = [np.ones((2, 2))]
+    assert read_source(iter(chunks)).once
+    assert not read_source(chunks).once
+    assert not read_source(lambda: iter(chunks)).once
+
+
+def test_a_source_that_is_none_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*absent\.csv to read rows from"):
+        read_source(tmp_path / "absent.csv")
+    with pytest.raises(FileNotFoundError, match=r"there is no \.parquet, \.pq, \.csv, \.tsv file in the folder"):
+        read_source(tmp_path)
+    (tmp_path / "table.xlsx").write_text("")
+    with pytest.raises(ValueError, match=r"table\.xlsx ends in '\.xlsx': expected one of \.parquet"):
+        read_source(tmp_path / "table.xlsx")
+    (tmp_path / "data.parquet.gz").write_text("")
+    with pytest.raises(ValueError, match=r"data\.parquet\.gz ends in '\.gz'"):
+        read_source(tmp_path / "data.parquet.gz")
+    with pytest.raises(TypeError, match="cannot read rows from a int: expected a path"):
+        read_source(3)
+    with pytest.raises(TypeError, match="cannot read rows from an empty list"):
+        read_source([])
+
+
+def test_without_pyarrow_parquet_asks_for_it(frame, tmp_path, monkeypatch):
+    frame.to_parquet(tmp_path / "rows.parquet")
+    imported = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return imported(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"rows\.parquet needs pyarrow: pip install 'daguerreotype\[parquet\]'"):
+        Moments.from_chunks(tmp_path / "rows.parquet")
+
+
+def test_trouble_in_a_file_is_named_with_its_chunk(frame, tmp_path):
+    broken = frame.copy()
+    broken.loc[7, "b"] = np.nan
+    frame.to_csv(tmp_path / "0.csv", index=False)
+    broken.to_csv(tmp_path / "1.csv", index=False)
+    with pytest.raises(ValueError, match=r"NaN values in 'b'; the first is in row 7 of chunk 1"):
+        Moments.from_chunks(tmp_path)

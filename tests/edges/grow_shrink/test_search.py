@@ -1,0 +1,207 @@
+"""Grow-shrink trees against a plain grow-shrink that refits by least squares at every step."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daguerreotype.edges.grow_shrink.search import ROWS_PER_BEND, GrowShrinkTrees
+
+
+def random_columns(rng, d, stride, n):
+    """Dependent variables, each with itself and a few bends; later columns of some owners are not in use."""
+    values = rng.normal(size=(n, d)) @ np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.6) + np.eye(d))
+    values += 0.4 * np.roll(values, 1, axis=1) ** 2
+    widths = rng.integers(1, stride + 1, size=d)
+    widths[0] = stride
+    columns = np.stack([values, *(np.abs(values) ** p for p in np.arange(1, stride) / 2 + 0.7)], axis=2)
+    columns -= columns.mean(0)
+    columns[:, np.arange(stride) >= widths[:, None]] = 0.0
+    return columns / np.maximum(columns.std(0), 1e-12), widths
+
+
+def trees_of(columns, widths, penalty=1.0, gamma=0.0):
+    n = columns.shape[0]
+    flat = columns.reshape(n, -1)
+    return GrowShrinkTrees(flat.T @ flat / n, widths, n, penalty, gamma)
+
+
+def variance_by_least_squares(columns, target, used):
+    chosen = [columns[:, i, :size] for i, size in sorted(used.items()) if size]
+    y = columns[:, target, 0]
+    if not chosen:
+        return np.mean(y**2)
+    design = np.concatenate(chosen, axis=1)
+    return np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
+
+
+def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
+    """The slow search: every option refitted, the best one taken."""
+    n, d = columns.shape[:2]
+
+    def score(used):
+        price = penalty * np.log(n) * sum(used.values()) + 2 * gamma * np.log(d) * sum(map(bool, used.values()))
+        return n * np.log(variance_by_least_squares(columns, target, used)) + price
+
+    def improve(used, sizes_of):
+        while True:
+            options = [{**used, i: size} for i in predecessors for size in sizes_of(used, i)]
+            best = min(options, key=score, default=used)
+            if score(best) >= score(used):
+                return used
+            used = best
+
+    def larger(used, i):
+        room = n // ROWS_PER_BEND - sum(used.values())  # for columns of a parent that bends
+        return [size for size in {1, widths[i]} if size > used[i] and (size == 1 or size - used[i] <= room)]
+
+    used = improve(dict.fromkeys(predecessors, 0), larger)
+    used = improve(used, lambda used, i: {0, 1} & set(range(used[i])))
+    return {int(i): int(size) for i, size in used.items() if size}
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+@pytest.mark.parametrize(("penalty", "gamma"), [(0.3, 0.0), (1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.5, 0.3)])
+def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, penalty, gamma):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(3, 8))
+        columns, widths = random_columns(rng, d, stride, int(rng.integers(30, 200)))
+        trees = trees_of(columns, widths, penalty, gamma)
+        for _ in range(5):  # later walks meet trees that earlier ones have grown
+            target, *rest = rng.permutation(d)
+            predecessors = np.sort(rest[: rng.integers(0, d)])
+            expected = grow_shrink(columns, widths, target, predecessors, penalty, gamma)
+            parents, used, variance, dof = trees.fit(target, predecessors)
+            cost = penalty * np.log(columns.shape[0]) * sum(expected.values()) + 2 * gamma * np.log(d) * len(
+                expected
+            )
+            assert dof == pytest.approx(cost / (penalty * np.log(columns.shape[0])))
+            assert dict(zip(parents.tolist(), used.tolist(), strict=True)) == expected
+            assert variance == pytest.approx(variance_by_least_squares(columns, target, expected), rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from([1, 3]))
+def test_moves_equal_single_fits_exactly(seed, d, stride):
+    rng = np.random.default_rng(seed)
+    columns, widths = random_columns(rng, d, stride, 80)
+    node, *others = rng.permutation(d)
+    moves, single = trees_of(columns, widths).moves(node, np.array(others)), trees_of(columns, widths)
+    for q in range(d):
+        assert tuple(moves.own[q]) == single.fit(node, np.sort(others[:q]))[2:]
+    for i, other in enumerate(others):
+        assert tuple(moves.before[i]) == single.fit(other, np.sort(others[:i]))[2:]
+        assert tuple(moves.after[i]) == single.fit(other, np.sort([node, *others[:i]]))[2:]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3]))
+def test_what_was_asked_before_does_not_change_an_answer(seed, stride):
+    rng = np.random.default_rng(seed)
+    columns, widths = random_columns(rng, 8, stride, 60)
+    questions = [
+        (order[0], np.sort(order[1 : rng.integers(1, 9)])) for order in (rng.permutation(8) for _ in range(9))
+    ]
+    forward, backward = trees_of(columns, widths), trees_of(columns, widths)
+    answers = [forward.fit(*question) for question in questions]
+    for question, answer in reversed(list(zip(questions, answers, strict=True))):
+        again = backward.fit(*question)
+        assert again[2:] == answer[2:]
+        assert (again[0] == answer[0]).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 20.0))
+def test_no_fit_scores_worse_than_the_empty_set(seed, penalty):
+    rng = np.random.default_rng(seed)
+    columns, widths = random_columns(rng, 6, 3, 40)
+    _, _, variance, dof = trees_of(columns, widths, penalty).fit(0, np.arange(1, 6))
+    empty = 40 * np.log(np.mean(columns[:, 0, 0] ** 2))
+    assert 40 * np.log(variance) + penalty * np.log(40) * dof <= empty + 1e-9
+
+
+def test_a_penalty_beyond_all_gains_leaves_no_parents():
+    columns, widths = random_columns(np.random.default_rng(1), 6, 3, 50)
+    parents, _, variance, dof = trees_of(columns, widths, 1e6).fit(0, np.arange(1, 6))
+    assert parents.size == 0
+    assert dof == 0
+    assert variance == pytest.approx(np.mean(columns[:, 0, 0] ** 2))
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_the_same_parents_have_the_same_variance_to_the_last_bit(stride):
+    rng = np.random.default_rng(4)
+    columns, widths = random_columns(rng, 9, stride, 100)
+    trees = trees_of(columns, widths, 0.5)
+    seen = {}
+    for _ in range(300):
+        parents, used, variance, _ = trees.fit(0, np.sort(rng.permutation(np.arange(1, 9))[: rng.integers(0, 9)]))
+        key = (*parents.tolist(), *used.tolist())
+        assert seen.setdefault(key, variance) == variance
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_more_variables_than_rows_give_finite_results_within_the_cap(stride):
+    rng = np.random.default_rng(0)
+    columns, widths = random_columns(rng, 40, stride, 12)
+    trees = trees_of(columns, widths, 0.01)
+    for node in range(40):
+        moves = trees.moves(node, np.delete(np.arange(40), node))
+        for part in (moves.own, moves.before, moves.after):
+            assert np.isfinite(part).all()
+            assert (part[:, 0] > 0).all()
+            assert (part[:, 1] <= 12 - 3).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_handful_of_rows_allows_no_parents(n):
+    values = np.random.default_rng(0).normal(size=(n, 4))
+    parents, _, variance, dof = trees_of(values[:, :, None], np.ones(4, dtype=np.int64)).fit(0, np.arange(1, 4))
+    assert (parents.size, dof) == (0, 0)
+    assert variance > 0
+
+
+def test_a_hub_of_seventy_parents_is_recovered_from_trees_that_had_to_grow():
+    rng = np.random.default_rng(2)
+    causes = rng.normal(size=(2000, 70))
+    hub = causes @ rng.choice([-1.0, 1.0], 70) + 0.5 * rng.normal(size=2000)
+    columns = np.column_stack([hub, causes])[:, :, None]
+    columns -= columns.mean(0)
+    trees = trees_of(columns, np.ones(71, dtype=np.int64))
+    for q in (70, 35, 70):
+        parents, used, variance, _ = trees.fit(0, np.arange(1, q + 1))
+        assert parents.tolist() == list(range(1, q + 1))
+        used = dict(zip(parents, used, strict=True))
+        assert variance == pytest.approx(variance_by_least_squares(columns, 0, used), rel=1e-9)
+
+
+def test_threads_that_share_trees_get_the_answers_of_one():
+    rng = np.random.default_rng(5)
+    columns, widths = random_columns(rng, 30, 1, 300)
+    shared, alone = trees_of(columns, widths), trees_of(columns, widths)
+    orders = [rng.permutation(30) for _ in range(40)]
+    answers = {}
+
+    def work(part):
+        for k in part:
+            answers[k] = shared.moves(orders[k][0], orders[k][1:])
+
+    threads = [threading.Thread(target=work, args=(range(start, 40, 4),)) for start in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, order in enumerate(orders):
+        expected = alone.moves(order[0], order[1:])
+        assert (answers[k].own == expected.own).all()
+        assert (answers[k].after == expected.after).all()
+
+
+@pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, np.inf])
+def test_a_penalty_that_is_not_positive_is_refused(penalty):
+    with pytest.raises(ValueError, match=r"penalty is .*, expected a positive number; .*1 is BIC"):
+        GrowShrinkTrees(np.eye(2), np.ones(2, dtype=np.int64), 10, penalty)

@@ -1,0 +1,128 @@
+"""Sweeps over an order, and scores of many rankings, against single fits of trees that were never swept."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daguerreotype.edges import BicEdges, GamEdges
+from daguerreotype.edges.base import EdgeRules
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.grow_shrink.sweep import best_place, stand, walk_all
+from support.fits import linear_data, standard_table
+
+PRICE = 0.03
+FREE = np.zeros((0, 0), dtype=np.bool_)
+
+
+def trees_of(rng, d, stride=1, n=60, penalty=1.0, rules=None):
+    """Trees of dependent columns; with a stride, of their squares too."""
+    values = rng.normal(size=(n, d)) @ (np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.6)) + np.eye(d))
+    columns = np.stack([values, *(np.abs(values) ** (p + 1.7) for p in range(stride - 1))], axis=2)
+    columns = ((columns - columns.mean(0)) / columns.std(0)).reshape(n, -1)
+    widths = np.full(d, stride)
+    return [GrowShrinkTrees(columns.T @ columns / n, widths, n, penalty, rules=rules) for _ in range(2)]
+
+
+def loss_of(trees, order):
+    fits = [trees.fit(node, np.sort(order[:q]))[2:] for q, node in enumerate(order)]
+    return sum(0.5 * np.log(variance) + PRICE * dof for variance, dof in fits)
+
+
+def place_losses(trees, moved, order):
+    others = order[order != moved]
+    return np.array([loss_of(trees, np.insert(others, q, moved)) for q in range(order.size)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.sampled_from([1, 3]))
+def test_the_best_place_and_what_it_gains_are_those_of_single_fits(seed, d, stride):
+    rng = np.random.default_rng(seed)
+    swept, single = trees_of(rng, d, stride)
+    order = rng.permutation(d)
+    standing = stand(order, FREE)
+    state = swept.problem, swept._pools, swept._path, swept._walker
+    assert walk_all(*state, standing, PRICE)
+    assert standing.terms.sum() == pytest.approx(loss_of(single, order), abs=1e-10)
+    for moved in order:
+        while (answer := best_place(*state, standing, moved, PRICE))[0] < 0:
+            swept._make_room()
+            state = swept.problem, swept._pools, swept._path, swept._walker
+        to, change = answer
+        losses = place_losses(single, moved, order)
+        assert change == pytest.approx(losses.min() - loss_of(single, order), abs=1e-10)
+        assert losses[to] == pytest.approx(losses.min(), abs=1e-10)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from([1, 3]))
+def test_a_swept_order_loses_what_is_told_and_sweeps_end_where_no_move_improves(seed, d, stride):
+    rng = np.random.default_rng(seed)
+    swept, single = trees_of(rng, d, stride)
+    order = rng.permutation(d)
+    loss = loss_of(single, order)
+    for _ in range(50):
+        found, told = swept.sweep(order, PRICE, FREE)
+        assert sorted(found) == list(range(d))
+        assert told == pytest.approx(loss_of(single, found), abs=1e-10)
+        if np.array_equal(found, order):
+            break
+        assert told < loss
+        order, loss = found, told
+    else:
+        pytest.fail("sweeps go on and on")
+    assert min(place_losses(single, moved, order).min() for moved in order) >= loss - 1e-8
+
+
+def test_a_sweep_keeps_whatever_must_stand_before_something_else():
+    moved = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        swept, _ = trees_of(rng, 8)
+        order = rng.permutation(8)
+        before = np.zeros((8, 8), dtype=np.bool_)
+        before[order[1], order[4:]] = before[order[2], order[6]] = True
+        found, _ = swept.sweep(order, PRICE, before)
+        ranks = np.argsort(found)
+        assert (ranks[order[1]] < ranks[order[4:]]).all()
+        assert ranks[order[2]] < ranks[order[6]]
+        moved += not np.array_equal(found, order)
+    assert moved > 10
+
+
+def test_a_sweep_heeds_which_parents_are_allowed():
+    rng = np.random.default_rng(3)
+    allowed = rng.random((9, 9)) < 0.5
+    swept, single = trees_of(rng, 9, rules=EdgeRules(allowed, np.zeros((9, 9), dtype=np.bool_)))
+    order = rng.permutation(9)
+    for _ in range(3):
+        order, told = swept.sweep(order, PRICE, FREE)
+        assert told == pytest.approx(loss_of(single, order), abs=1e-10)
+
+
+def test_sweeps_go_on_where_trees_run_out_of_room():
+    swept, single = trees_of(np.random.default_rng(0), 70, n=40, penalty=0.05)
+    room = swept._pools.dof.size
+    order, told = swept.sweep(np.arange(70), PRICE, FREE)
+    assert swept._pools.dof.size > room
+    assert swept._path.rows.shape[0] > 16
+    assert told == pytest.approx(loss_of(single, order), abs=1e-8)
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_scores_of_many_rankings_equal_single_fits_exactly(stride, rng):
+    swept, single = trees_of(rng, 70, stride, n=90, penalty=0.5)
+    ranks = np.array([rng.permutation(70) for _ in range(5)])
+    rows, nodes = rng.integers(5, size=60), rng.integers(70, size=60)
+    for row, node, scored in zip(rows, nodes, swept.score_many(ranks, rows, nodes), strict=True):
+        assert tuple(scored) == single.fit(node, np.flatnonzero(ranks[row] < ranks[row, node]))[2:]
+
+
+@pytest.mark.parametrize("estimator", [BicEdges(), GamEdges()], ids=["bic", "gam"])
+def test_models_score_and_sweep_as_their_trees(estimator):
+    models = estimator.prepare(standard_table(linear_data(2, 120, 6)))
+    order, ranks = np.arange(6)[::-1], np.arange(6)[None, ::-1]
+    order, told = models.sweep(order, PRICE, FREE)
+    assert told == pytest.approx(loss_of(models._trees, order), abs=1e-10)
+    scored = models.score_many(ranks, np.array([0, 0]), np.array([0, 3]))
+    assert tuple(scored[0]) == (models.fit(0, np.arange(1, 6)).variance, models.fit(0, np.arange(1, 6)).dof)

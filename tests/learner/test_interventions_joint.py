@@ -1,0 +1,124 @@
+"""Joint training with rows in which columns were set from outside, held against the slow and obvious way."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from daguerreotype import Daguerreotype  # noqa: E402
+from daguerreotype.edges.base import Table  # noqa: E402
+from daguerreotype.edges.gradient.gates import BernoulliGates  # noqa: E402
+from daguerreotype.edges.linear import LinearEdges  # noqa: E402
+from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
+from daguerreotype.operators import top_k_sparsemax  # noqa: E402
+from daguerreotype.training.joint.models import make_model  # noqa: E402
+from daguerreotype.training.joint.objective import JointObjective, joint_losses  # noqa: E402
+from daguerreotype.training.objective import make_loss  # noqa: E402
+from support.fits import linear_data  # noqa: E402
+from support.joint import KINDS, dense_predictions, dense_probs  # noqa: E402
+
+D, N = 4, 30
+LOSSES = ("nll_ev", "nll_nv", "mse")
+SETTINGS = {"dtype": "float64", "pruning": 0.3, "l2": 0.2}
+
+
+class SmoothGates(BernoulliGates):
+    """Gates held at their parameters, so that the objective is smooth."""
+
+    def draw(self, parameters, noise):
+        return parameters, torch.ones_like(parameters)
+
+
+def masked_table():
+    """Column 1 was set in some rows, columns 2 and 3 in others; column 0 never was."""
+    values = linear_data(0, N, D)
+    excluded = np.zeros((N, D), dtype=bool)
+    excluded[:8, 1] = excluded[5:20, 2] = excluded[5:20, 3] = True
+    values = np.where(excluded, values + 2.0, values)
+    return Table(values - values.mean(axis=0), tuple("abcd"), excluded=excluded)
+
+
+def masked_objective(table, theta, parameters, loss, edges, l2):
+    """The objective over all rankings, every column's residuals from the rows in which it was not set."""
+    x, kept = torch.tensor(table.values), torch.tensor(~table.excluded)
+    counts, gates = kept.sum(0).to(x.dtype), parameters["gates"]
+    probs, rankings = dense_probs(theta, 1.0)
+    total = l2 * theta @ theta
+    for name in ("weights", "input", "output"):
+        if name in parameters:
+            total = total + edges.l2 * parameters[name].square().sum()
+    for prob, ranks in zip(probs, rankings, strict=True):
+        precedes = (ranks[:, None] < ranks[None, :]).to(x.dtype)
+        residuals = x - dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))
+        squares = []
+        for j in range(D):
+            left = residuals[kept[:, j], j]
+            # Linear edges have their intercept in the centring of the rows; networks have a bias.
+            squares.append((left - left.mean() if "weights" in parameters else left).square().sum())
+        squares = torch.stack(squares)
+        lost = {
+            "nll_ev": 0.5 * counts.sum() / N * (squares.sum() / counts.sum()).log(),
+            "nll_nv": (0.5 * counts / N * (squares / counts).log()).sum(),
+            "mse": 0.5 * squares.sum() / N,
+        }[loss]
+        total = total + prob * (lost + edges.pruning * (gates * precedes).sum())
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, rng):
+    table, edges = masked_table(), KINDS[kind](**SETTINGS)
+    shares = table.counted / N
+    objective = JointObjective(make_model(table, edges, "cpu"), SmoothGates(), edges, loss, 0.1, None, shares)
+    flat = torch.from_numpy(rng.normal(size=sum(objective.sizes)))
+    objective.views(flat)["gates"].uniform_(0.1, 0.9, generator=torch.Generator().manual_seed(0))
+    theta, noise = 0.3 * rng.normal(size=D), torch.from_numpy(rng.random((D, D)))
+    found = objective.evaluate(theta, top_k_sparsemax(theta, 24), flat, noise, 0)
+
+    scores, point = torch.tensor(theta, requires_grad=True), flat.clone().requires_grad_()
+    dense = masked_objective(table, scores, objective.views(point), loss, edges, 0.1)
+    dense.backward()
+    assert found.objective == pytest.approx(dense.item(), rel=1e-12)
+    np.testing.assert_allclose(found.by_theta, scores.grad, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.by_edges, point.grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_joint_losses_are_those_of_bilevel_training(name, rng):
+    variances, counted, n = rng.uniform(0.5, 2.0, size=(3, D)), np.array([10, 20, 15, 30]), 30
+    shares = counted / n
+    losses, _ = joint_losses(variances, name, shares)
+    loss = make_loss(name, 1.0)
+    terms = shares[:, None] * loss.terms(variances, np.zeros_like(variances), counted)
+    np.testing.assert_allclose(losses, loss.total(terms.sum(axis=1), shares.sum()), rtol=1e-12)
+
+
+def test_a_batch_sees_the_mask_of_its_own_rows_and_may_have_none_for_a_node():
+    table = masked_table()
+    model = make_model(table, KINDS["mlp"](batch_size=3, dtype="float64"), "cpu")
+    for step in range(20):
+        rows = np.array([np.flatnonzero((table.values == row).all(axis=1))[0] for row in model.rows(step).numpy()])
+        np.testing.assert_array_equal(model.counted(step).numpy(), ~table.excluded[rows])
+    edges = MlpEdges(hidden=3, batch_size=2, max_iter=10, device="cpu")
+    learner = Daguerreotype("sparsemax", edges, "joint", loss="nll_nv", transform="none", max_iter=30, k=5)
+    learner.fit(table.values, interventions=table.excluded)
+    assert np.isfinite(learner.history_.objective).all()
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+@pytest.mark.parametrize("forwards", [True, False])
+def test_joint_training_orients_an_edge_that_observations_cannot(kind, forwards, rng):
+    n = 400
+    targets = rng.choice([0, 1, -1], size=n)
+    cause, effect = (0, 1) if forwards else (1, 0)
+    X = np.empty((n, 2))
+    X[:, cause] = np.where(targets == cause, 1.5, 1.0) * rng.normal(size=n)
+    X[:, effect] = np.where(
+        targets == effect, 1.5 * rng.normal(size=n), 0.9 * X[:, cause] + 0.5 * rng.normal(size=n)
+    )
+    told = [None if target < 0 else int(target) for target in targets]
+    edges = LinearEdges(device="cpu") if kind == "linear" else MlpEdges(hidden=5, device="cpu", max_iter=200)
+    model = Daguerreotype("sparsemax", edges, "joint", transform="none").fit(X, interventions=told)
+    assert np.argwhere(model.adjacency_matrix_).tolist() == [[cause, effect]]
+    assert model.interventions_ == {0: told.count(0), 1: told.count(1)}

@@ -1,0 +1,349 @@
+"""What does a fitted learner tell?"""
+
+import logging
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+from daguerreotype import Daguerreotype
+from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
+from daguerreotype.operators import top_k_sparsemax
+from daguerreotype.training.objective import EntropyLoss, make_loss
+from support.fits import additive_data, direct_edge_probabilities, direct_loss, linear_data, standard_table
+
+NAMES = ["age", "dose", "diet", "outcome", "cost"]
+QUICK = {"edges": "bic", "loss": "bic", "k": 20, "max_iter": 60, "n_restarts": 1, "transform": "none"}
+ESTIMATORS = {"lars": LarsEdges(), "bic": BicEdges(penalty=1.5), "gam": GamEdges(penalty=1.5)}
+
+
+def frame(seed=0, n=120):
+    return pd.DataFrame(linear_data(seed, n, 5), columns=NAMES)
+
+
+def fit(X, **changes):
+    return Daguerreotype(**(QUICK | changes)).fit(X)
+
+
+# ---------------------------------------------------------------------------- attributes
+
+
+def test_a_frame_gives_names_out():
+    model = fit(frame())
+    for matrix in (model.adjacency_matrix_, model.weights_, model.edge_probabilities_):
+        assert list(matrix.index) == list(matrix.columns) == NAMES
+    assert sorted(model.causal_order_) == sorted(NAMES)
+    assert set(model.causal_graph_) == set(NAMES)
+
+
+def test_an_array_gives_arrays_and_column_numbers_out():
+    model = fit(frame().to_numpy())
+    for matrix in (model.adjacency_matrix_, model.weights_, model.edge_probabilities_):
+        assert isinstance(matrix, np.ndarray)
+    assert sorted(model.causal_order_) == list(range(5))
+    assert set(model.causal_graph_) == set(range(5))
+
+
+def test_a_frame_and_its_array_give_the_same_numbers():
+    named, plain = fit(frame()), fit(frame().to_numpy())
+    np.testing.assert_array_equal(named.weights_, plain.weights_)
+    np.testing.assert_array_equal(named.theta_, plain.theta_)
+    assert named.causal_order_ == [NAMES[j] for j in plain.causal_order_]
+
+
+def test_the_graph_is_the_adjacency_with_weights_and_probabilities():
+    model = fit(frame())
+    graph = model.causal_graph_
+    assert nx.is_directed_acyclic_graph(graph)
+    np.testing.assert_array_equal(nx.to_numpy_array(graph, NAMES, weight=None), model.adjacency_matrix_)
+    for cause, effect, data in graph.edges(data=True):
+        assert data["weight"] == model.weights_.loc[cause, effect] != 0
+        assert data["probability"] == model.edge_probabilities_.loc[cause, effect]
+
+
+def test_weights_of_linear_edges_are_least_squares_coefficients_of_the_standardized_columns():
+    X = frame()
+    model = fit(X)
+    standard = (X - X.mean()) / X.std(ddof=0)
+    for effect in NAMES:
+        causes = [name for name in NAMES if model.adjacency_matrix_.loc[name, effect]]
+        if causes:
+            expected = LinearRegression().fit(standard[causes], standard[effect]).coef_
+            np.testing.assert_allclose(model.weights_.loc[causes, effect], expected)
+
+
+@pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
+@pytest.mark.parametrize("edges", ESTIMATORS)
+def test_edge_probabilities_are_sums_over_the_rankings_of_the_distribution(operator, edges):
+    X = linear_data(1, 100, 5)
+    model = fit(X, operator=operator, edges=edges, penalty=1.5)
+    direct = direct_edge_probabilities(ESTIMATORS[edges].prepare(standard_table(X)), model.order_distribution_)
+    np.testing.assert_allclose(model.edge_probabilities_, direct, atol=1e-12)
+
+
+@pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_causal_order_is_the_mode_of_the_distribution_and_sorts_theta(operator, seed):
+    model = fit(linear_data(seed, 100, 5), operator=operator)
+    np.testing.assert_array_equal(model.order_distribution_.mode, model.causal_order_)
+    assert (np.diff(model.theta_[model.causal_order_]) >= 0).all()
+
+
+@pytest.mark.parametrize("loss", ["bic", "nll_ev", EntropyLoss("maxent")])
+def test_the_loss_is_that_of_the_causal_order(loss):
+    X = linear_data(2, 100, 5)
+    model = fit(X, loss=loss, penalty=1.5)
+    direct = direct_loss(
+        ESTIMATORS["bic"].prepare(standard_table(X)), make_loss(loss, 1.5), model.causal_order_, 100
+    )
+    assert model.loss_ == pytest.approx(direct)
+
+
+def test_the_history_tells_every_step():
+    model = fit(linear_data(3, 100, 5), tau=0.5)
+    history = model.history_
+    assert len(history) == model.n_iter_ == history.objective.size == history.misses.size
+    assert (history.tau == 0.5).all()
+    assert (history.support >= 1).all()
+    assert (np.diff(history.hits) >= 0).all()
+    assert (np.diff(history.misses) >= 0).all()
+    assert history.hits[-1] > history.misses[-1] > 0
+    assert model.loss_ <= history.mode_loss.min() + 1e-12
+
+
+# ---------------------------------------------------------------------------- held-out likelihood
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_score_of_a_linear_model_is_the_log_density_of_its_gaussian(standardize):
+    X, unseen = linear_data(4, 150, 4), linear_data(4, 300, 4)[150:]
+    model = fit(X, standardize=standardize)
+    scale = X.std(axis=0) if standardize else np.ones(4)
+    table = (X - X.mean(axis=0)) / scale
+    mix = np.linalg.inv(np.eye(4) - model.weights_)
+    noise = np.mean((table - table @ model.weights_) ** 2, axis=0)
+    covariance = (mix.T * noise) @ mix * np.outer(scale, scale)
+    expected = stats.multivariate_normal(X.mean(axis=0), covariance).logpdf(unseen).mean()
+    assert model.score(unseen) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("edges", ["bic", "gam"])
+@pytest.mark.parametrize("transform", ["none", "log", "yeo-johnson"])
+def test_the_density_behind_the_score_integrates_to_one(transform, edges):
+    X = np.exp(0.25 * linear_data(5, 200, 2, density=1.0))
+    model = fit(X, transform=transform, edges=edges)
+    margin = (
+        0.0099 * np.ptp(X, axis=0) if transform == "log" else 3 * X.std(axis=0)
+    )  # the log ends where its shift does
+    grid = np.linspace(X.min(axis=0) - margin, X.max(axis=0) + 4 * X.std(axis=0), 72)
+    density = [[np.exp(model.score([[x, y]])) for y in grid[:, 1]] for x in grid[:, 0]]
+    total = np.trapezoid(np.trapezoid(density, grid[:, 1], axis=1), grid[:, 0])
+    assert total == pytest.approx(1.0, abs=0.02)
+
+
+def test_scores_of_different_transforms_compare():
+    X = np.exp(linear_data(6, 400, 4))
+    scores = {name: fit(X[:200], transform=name).score(X[200:]) for name in ("none", "log")}
+    assert scores["log"] > scores["none"] + 0.5
+
+
+def test_a_graph_predicts_unseen_rows_better_than_none():
+    X = linear_data(7, 400, 5)
+    empty = fit(X[:200], penalty=1000.0)
+    assert np.sum(empty.adjacency_matrix_) == 0
+    assert fit(X[:200]).score(X[200:]) > empty.score(X[200:]) + 0.5
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+def test_a_fixed_order_is_kept():
+    order = ["cost", "age", "outcome", "dose", "diet"]
+    model = fit(frame(), operator="fixed", init=order)
+    assert model.causal_order_ == order
+    assert (model.n_iter_, len(model.order_distribution_)) == (0, 1)
+    assert set(np.unique(model.edge_probabilities_)) <= {0.0, 1.0}
+
+
+def test_a_random_order_follows_the_seed():
+    orders = [tuple(fit(frame(), operator="random", random_state=seed).causal_order_) for seed in (0, 0, 1, 2, 3)]
+    assert orders[0] == orders[1]
+    assert len(set(orders)) > 2
+
+
+def test_a_callable_operator_is_called_with_theta_and_tau():
+    seen = []
+
+    def few(theta, tau):
+        seen.append((theta.size, tau))
+        return top_k_sparsemax(theta, 3, tau=tau)
+
+    model = fit(frame(), operator=few, tau=0.7)
+    assert set(seen) == {(5, 0.7)}
+    assert model.history_.support.max() <= 3
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "nll_ev",
+        "nll_nv",
+        "mse",
+        "bic",
+        "entropy",
+        EntropyLoss("maxent"),
+        EntropyLoss("spacings"),
+        lambda v, p, n: v,
+    ],
+)
+@pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
+def test_no_loss_ends_above_that_of_the_order_it_started_from(loss, operator):
+    X, start = linear_data(8, 80, 5, "laplace"), [4, 2, 0, 3, 1]
+    first = fit(X, loss=loss, operator="fixed", init=start).loss_
+    for refine in (True, False):
+        assert fit(X, loss=loss, operator=operator, init=start, refine=refine).loss_ <= first + 1e-12
+
+
+@pytest.mark.parametrize("init", ["zeros", "variances", NAMES[::-1], [3, 1, 4, 0, 2], [0.2, -0.1, 0.5, 0.0, 1.0]])
+def test_training_starts_anywhere(init):
+    model = fit(frame(), init=init, operator="sparsemax", max_iter=1, refine=False)
+    assert model.n_iter_ == 1
+    if init == [0.2, -0.1, 0.5, 0.0, 1.0]:
+        np.testing.assert_allclose(model.theta_, init)
+    if init == NAMES[::-1]:
+        assert model.causal_order_ == NAMES[::-1]
+    if init == "variances":
+        np.testing.assert_allclose(model.theta_, frame().var(ddof=0) - frame().var(ddof=0).median())
+
+
+def test_the_temperature_may_be_annealed_or_a_function_of_the_step():
+    settings = {"refine": False, "max_iter": 5}
+    np.testing.assert_allclose(fit(frame(), tau=(4.0, 0.25), **settings).history_.tau, [4, 2, 1, 0.5, 0.25])
+    np.testing.assert_allclose(fit(frame(), tau=lambda t: 1.0 + t, **settings).history_.tau, [1, 2, 3, 4, 5])
+
+
+def test_a_lower_temperature_concentrates_the_distribution():
+    init = (np.arange(5) / 10).tolist()
+    warm, cold = (fit(frame(), tau=tau, init=init, refine=False, max_iter=1) for tau in (1.0, 1e-4))
+    assert len(warm.order_distribution_) > len(cold.order_distribution_) == 1
+
+
+def test_rate_norm_and_stopping_reach_training():
+    one_step = {"refine": False, "max_iter": 2, "init": [0.4, 0.2, 0.1, 0.3, 0.0]}
+    far, near = (fit(frame(), learning_rate=rate, **one_step).history_.objective[1] for rate in (0.5, 1e-9))
+    assert far != pytest.approx(near)
+    assert fit(frame(), l2_theta=10.0, **one_step).history_.objective[0] == pytest.approx(
+        fit(frame(), l2_theta=0.0, **one_step).history_.objective[0] + 10.0 * 0.3
+    )
+    assert fit(frame(), refine=False, max_iter=500, tol=0.9, patience=3).n_iter_ == 4
+
+
+def test_a_regressor_or_an_own_estimator_finds_edges_too():
+    X = additive_data(0, 100, 3, density=1.0)
+    for edges in (LinearRegression(), DecisionTreeRegressor(min_samples_leaf=10), LarsEdges()):
+        model = fit(X, edges=edges, max_iter=5)
+        assert nx.is_directed_acyclic_graph(model.causal_graph_)
+
+
+def test_the_penalty_thins_the_graph():
+    X = linear_data(9, 60, 6)
+    counts = [np.sum(fit(X, penalty=penalty).adjacency_matrix_) for penalty in (0.1, 1.5, 20.0)]
+    assert counts[0] > counts[1] > counts[2]
+
+
+# ---------------------------------------------------------------------------- what a person sees
+
+
+def test_it_is_silent_unless_asked(capfd):
+    Daguerreotype(edges="bic", max_iter=10).fit(frame())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_verbose_draws_a_bar_on_stderr(capfd):
+    fit(frame(), verbose=1)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "objective" in err
+    assert "cache hits" in err
+
+
+class Interrupted:
+    """LARS edges, during whose fit number ``at`` somebody presses Ctrl-C."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def prepare(self, table):
+        return InterruptedModels(LarsEdges().prepare(table), self.at)
+
+
+class InterruptedModels:
+    def __init__(self, models, left):
+        self.models, self.left = models, left
+
+    def fit(self, node, predecessors):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return self.models.fit(node, predecessors)
+
+
+@pytest.mark.parametrize("at", [3, 60])
+def test_ctrl_c_while_training_keeps_the_best_order_so_far_and_says_so(at, caplog):
+    X = linear_data(10, 100, 6)
+    with caplog.at_level(logging.WARNING, "daguerreotype"):
+        model = fit(X, edges=Interrupted(at), refine=False)
+    assert "interrupted after" in caplog.text
+    assert "the best order so far is kept" in caplog.text
+    assert model.n_iter_ < fit(X, edges="lars", refine=False).n_iter_
+    assert nx.is_directed_acyclic_graph(model.causal_graph_)
+
+
+def test_ctrl_c_while_refining_keeps_the_best_order_so_far_and_says_so(caplog):
+    X, settings = linear_data(10, 100, 7), {"max_iter": 1, "n_restarts": 50, "init": list(range(7))[::-1]}
+    with caplog.at_level(logging.WARNING, "daguerreotype"):
+        model = fit(X, edges=Interrupted(250), **settings)
+    assert "interrupted while refining: the best order so far is kept" in caplog.text
+    assert model.loss_ <= fit(X, edges="lars", operator="fixed", init=settings["init"]).loss_
+    assert nx.is_directed_acyclic_graph(model.causal_graph_)
+
+
+def test_without_a_penalty_parents_are_priced_by_the_extended_bic():
+    X = linear_data(4, 200, 6)
+    model = fit(X, edges="bic", loss="bic")
+    explicit = fit(X, edges=BicEdges(penalty=1.0, gamma=1.0), loss="bic", penalty=1.0)
+    np.testing.assert_array_equal(model.adjacency_matrix_, explicit.adjacency_matrix_)
+    assert model.loss_ == explicit.loss_
+    linear = fit(X, edges="bic", loss="bic", penalty=1 + 2 * np.log(6) / np.log(200))  # one column per parent
+    assert model.loss_ == pytest.approx(linear.loss_)
+
+
+@pytest.mark.parametrize("transform", ["none", "log"])
+def test_the_fitted_curves_add_up_to_the_prediction_in_the_users_units(transform):
+    rng = np.random.default_rng(0)
+    cause = rng.uniform(1, 5, size=400)
+    X = pd.DataFrame({"effect": np.exp(np.sin(2 * np.log(cause)) + 0.05 * rng.normal(size=400)), "cause": cause})
+    model = Daguerreotype(edges="gam", transform=transform).fit(X)
+    assert model.adjacency_matrix_.loc["cause", "effect"] == 1
+    truth = X["effect"] if transform == "none" else np.log(X["effect"])
+    assert np.corrcoef(model.curve("cause", "effect", X["cause"]), truth)[0, 1] > 0.97
+    assert model.curve("cause", "effect", X["cause"]).mean() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_curve_of_what_is_no_parent_or_no_column_is_refused():
+    model = fit(frame(), edges="gam")
+    cause, effect = np.argwhere(model.adjacency_matrix_.to_numpy())[0]
+    names = list(model.feature_names_in_)
+    with pytest.raises(ValueError, match="is not a parent of"):
+        model.curve(names[effect], names[cause], [0.0])
+    with pytest.raises(ValueError, match="'nothing' is no column of the fitted table"):
+        model.curve("nothing", names[effect], [0.0])
+
+
+def test_linear_edges_have_no_curves_to_show():
+    with pytest.raises(TypeError, match="BicModels has no curves to show: fit with edges='gam'"):
+        fit(linear_data(0, 100, 3), edges="bic").curve(0, 1, [0.0])

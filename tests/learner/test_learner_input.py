@@ -1,0 +1,256 @@
+"""Which tables and settings are refused, and in which words? All before any training."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daguerreotype import Daguerreotype
+from support.fits import linear_data
+
+NAMES = ["age", "dose", "diet", "outcome"]
+
+
+class Untouched:
+    """An edge estimator that must never meet its data."""
+
+    def prepare(self, table):
+        raise AssertionError("training began before the input was checked")
+
+
+def frame(**changes):
+    table = pd.DataFrame(linear_data(0, 30, 4), columns=NAMES)
+    for name, column in changes.items():
+        table[name] = column
+    return table
+
+
+def refused(X, message, error=ValueError, **settings):
+    with pytest.raises(error, match=message):
+        Daguerreotype(edges=Untouched(), **settings).fit(X)
+
+
+# ---------------------------------------------------------------------------- values
+
+
+def test_missing_values_are_counted_and_located_and_imputation_comes_before():
+    X = frame()
+    X.loc[[4, 7], "dose"] = np.nan
+    X.loc[2, "outcome"] = np.nan
+    refused(
+        X,
+        r"X has 3 NaN values: 'dose' \(2\), 'outcome' \(1\); the first is in row 4\. "
+        r"Missing values must be imputed, or their rows dropped, before",
+    )
+
+
+def test_a_single_missing_value_of_an_array_is_located_by_column_number():
+    X = frame().to_numpy(copy=True)
+    X[3, 1] = np.nan
+    refused(X, r"X has 1 NaN value: 'x1' \(1\); the first is in row 3")
+
+
+def test_missing_values_of_nullable_columns_are_found_too():
+    refused(frame(age=pd.array([None, *range(29)], dtype="Int64")), r"X has 1 NaN value: 'age' \(1\)")
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinite_values_are_counted_and_located(bad):
+    X = frame()
+    X.loc[9, "diet"] = bad
+    refused(X, r"X has 1 infinite value: 'diet' \(1\); the first is in row 9\. Replace them, or drop their rows")
+
+
+def test_of_many_columns_with_missing_values_the_first_five_are_named():
+    X = pd.DataFrame(np.full((5, 8), np.nan), columns=list("abcdefgh"))
+    refused(X, r"X has 40 NaN values: 'a' \(5\), 'b' \(5\), 'c' \(5\), 'd' \(5\), 'e' \(5\) and 3 more columns")
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (["low", "high"] * 15, r"(object|str)"),
+        (pd.Categorical(["low", "high"] * 15), "category"),
+        (pd.date_range("2020-01-01", periods=30), r"datetime64\[.*\]"),
+    ],
+    ids=["text", "categories", "dates"],
+)
+def test_a_column_without_numbers_is_named_with_its_kind_and_what_to_do(column, kind):
+    refused(
+        frame(diet=column),
+        rf"could not convert to numbers: column 'diet' holds {kind} values\. Encode it as numbers or drop it",
+    )
+
+
+def test_several_columns_without_numbers_are_all_named():
+    refused(
+        frame(age="x", diet="y"), r"columns 'age', 'diet' hold .* values\. Encode them as numbers or drop them"
+    )
+
+
+def test_truth_values_and_small_numbers_are_numbers():
+    X = frame(age=np.arange(30) % 3 == 0, dose=(np.arange(30) % 7).astype(np.int8))
+    assert Daguerreotype(edges="bic").fit(X).n_features_in_ == 4
+
+
+# ---------------------------------------------------------------------------- columns
+
+
+def test_a_constant_column_is_named():
+    refused(frame(dose=3.0), r"column 'dose' is constant: nothing can be learned about it\. Drop it")
+
+
+def test_several_constant_columns_are_all_named():
+    refused(frame(dose=3.0, diet=1e9), r"columns 'dose', 'diet' are constant: .* about them\. Drop them")
+
+
+def test_copies_up_to_shift_and_scale_are_named_together():
+    X = frame()
+    X["outcome"], X["diet"] = 2 * X["dose"] + 1, -X["dose"]
+    refused(X, r"columns 'dose', 'diet', 'outcome' are the same up to shift and scale: .* Keep one of them")
+
+
+def test_an_exact_linear_combination_is_named_with_the_columns_it_is_made_of():
+    X = frame()
+    X["outcome"] = X["age"] - 2 * X["diet"] + 5
+    refused(X, r"column '(age|diet|outcome)' is an exact linear combination of ")
+    with pytest.raises(ValueError) as error:
+        Daguerreotype().fit(X)
+    assert all(repr(name) in str(error.value) for name in ("age", "diet", "outcome"))
+    assert "'dose'" not in str(error.value)
+
+
+def test_nearly_collinear_columns_are_accepted(rng):
+    X = frame()
+    X["outcome"] = X["age"] - 2 * X["diet"] + 1e-3 * rng.normal(size=30)
+    Daguerreotype(edges="bic", transform="none").fit(X)
+
+
+def test_columns_far_from_zero_are_not_mistaken_for_constant_ones():
+    X = frame() + 1e6
+    Daguerreotype(edges="bic", transform="none").fit(X)
+
+
+@pytest.mark.parametrize(("names", "listed"), [("abac", "'a' occurs"), ("abab", "'a', 'b' occur")])
+def test_column_names_that_occur_twice_are_named(names, listed):
+    X = frame()
+    X.columns = list(names)
+    refused(X, rf"column names must be unique, but {listed} more than once\. Rename them")
+
+
+# ---------------------------------------------------------------------------- size
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(2, "2 rows"), (1, "1 row")])
+def test_fewer_than_three_rows_are_refused(rows, shown):
+    refused(frame()[:rows], rf"X has n_samples = {shown}; at least 3 are needed")
+
+
+def test_one_column_is_refused():
+    refused(frame()[["age"]], r"X has n_features = 1 column, 1 feature\(s\); at least 2 are needed for a graph")
+
+
+def test_a_vector_is_refused():
+    refused(np.arange(10.0), r"Expected 2D array, got 1D array")
+
+
+@pytest.mark.parametrize("edges", ["gam", "bic", "lars", "lasso"])
+def test_fewer_rows_than_columns_work(edges, rng):
+    X = rng.normal(size=(8, 12))
+    fitted = Daguerreotype(edges=edges, k=20, max_iter=20, n_restarts=1).fit(X)
+    assert np.asarray(fitted.adjacency_matrix_).shape == (12, 12)
+    assert np.isfinite(fitted.loss_)
+
+
+def test_three_rows_and_two_columns_are_enough():
+    fitted = Daguerreotype(edges="bic", transform="none").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
+    assert sorted(fitted.causal_order_) == [0, 1]
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"operator": "softmax"}, r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'fixed'"),
+        ({"training": "adversarial"}, r"training must be .*'bilevel'.*got 'adversarial'"),
+        ({"transform": "sqrt"}, r"transform must be 'none', 'log', 'yeo-johnson' or 'auto', got 'sqrt'"),
+        ({"loss": "l1"}, r"loss must be one of .* got 'l1'"),
+        ({"k": 0}, r"k must be at least 1, got 0"),
+        ({"tau": -1.0}, r"tau must be positive and finite, got -1\.0"),
+        ({"penalty": 0.0}, r"penalty must be above 0, got 0\.0"),
+        ({"learning_rate": 0}, r"learning_rate must be above 0, got 0"),
+        ({"l2_theta": -0.1}, r"l2_theta must be at least 0, got -0\.1"),
+        ({"max_iter": 1.5}, r"max_iter must be a whole number of at least 1, got 1\.5"),
+        ({"tol": np.nan}, r"tol must be a finite number, got nan"),
+        ({"patience": 0}, r"patience must be at least 1, got 0"),
+        ({"n_restarts": -1}, r"n_restarts must be at least 0, got -1"),
+        ({"cache_size": 0.0}, r"cache_size must be above 0, got 0\.0"),
+        (
+            {"init": ["age", "dose", "diet", "income"]},
+            r"init must name each column once; \['income'\] are no columns",
+        ),
+        ({"operator": "fixed"}, r"operator='fixed' needs the order"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_bad_setting_is_refused_before_any_training(settings, message):
+    refused(frame(), message, **settings)
+
+
+@pytest.mark.parametrize(
+    ("edges", "error", "message"),
+    [
+        ("forest", ValueError, r"edges must be one of 'gam', 'bic', 'lars', 'lasso'.*got 'forest'"),
+        (3, TypeError, r"edges is a int: expected one of 'gam'"),
+        (Untouched, TypeError, r"edges is the class Untouched: expected an object\. Write Untouched\(\)"),
+    ],
+)
+def test_what_is_no_edge_estimator_is_refused(edges, error, message):
+    with pytest.raises(error, match=message):
+        Daguerreotype(edges=edges).fit(frame())
+
+
+@pytest.mark.parametrize(("operator", "edges"), [("softmax", "lars"), ("fixed", "lars"), ("sparsemax", "gam")])
+def test_the_paper_has_no_configuration_with_other_parts(operator, edges):
+    with pytest.raises(ValueError, match=rf"got '{operator}' with '{edges}'"):
+        Daguerreotype.paper(operator, edges)
+
+
+# ---------------------------------------------------------------------------- new rows
+
+
+def test_new_rows_must_have_the_columns_of_training():
+    fitted = Daguerreotype(edges="bic", transform="none").fit(frame())
+    with pytest.raises(ValueError, match=r"feature names should match"):
+        fitted.score(frame().rename(columns={"dose": "drug"}))
+    with pytest.raises(ValueError, match=r"X has 3 features, but Daguerreotype is expecting 4"):
+        fitted.score(frame().to_numpy()[:, :3])
+
+
+def test_new_rows_with_missing_values_are_refused_by_name():
+    fitted = Daguerreotype(edges="bic", transform="none").fit(frame())
+    X = frame()
+    X.loc[3, "diet"] = np.nan
+    with pytest.raises(ValueError, match=r"X has 1 NaN value: 'diet' \(1\); the first is in row 3"):
+        fitted.score(X)
+
+
+def test_rows_cannot_be_scored_by_an_estimator_that_does_not_predict():
+    class Empty:
+        def prepare(self, table):
+            from daguerreotype.edges import LarsEdges
+
+            models = LarsEdges().prepare(table)
+
+            class Models:
+                def fit(self, node, predecessors):
+                    return models.fit(node, predecessors)
+
+            return Models()
+
+    fitted = Daguerreotype(edges=Empty(), loss="nll_ev", transform="none").fit(frame())
+    with pytest.raises(
+        TypeError, match=r"Models cannot predict unseen rows: give it a method predict\(node, fit, val"
+    ):
+        fitted.score(frame())

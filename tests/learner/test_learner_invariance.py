@@ -1,0 +1,176 @@
+"""What must not change the result? Row order, column order, threads, memory; and every result is a DAG."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LassoLarsIC
+
+from daguerreotype import Daguerreotype
+from daguerreotype.operators import top_k_sparsemax
+from support.fits import additive_data, linear_data
+
+SETTINGS = {
+    "default": {"n_restarts": 2},
+    "bic": {"edges": "bic", "loss": "bic", "transform": "none"},
+    "unrefined": {"edges": "bic", "loss": "bic", "transform": "none", "refine": False},
+    "paper": {"operator": "sparsemap", "edges": "lars", "loss": "nll_ev", "transform": "none", "refine": False},
+    "entropy": {"edges": "lasso", "loss": "entropy", "transform": "none", "k": 20, "max_iter": 50},
+    "yeo-johnson": {"edges": "gam", "loss": "bic", "transform": "yeo-johnson", "k": 20},
+    "random": {"operator": "random", "edges": "bic", "transform": "none"},
+    "variances": {
+        "edges": "bic",
+        "loss": "nll_ev",
+        "init": "variances",
+        "standardize": False,
+        "transform": "none",
+    },
+    "regressor": {
+        "edges": LassoLarsIC(),
+        "loss": "nll_nv",
+        "transform": "none",
+        "k": 5,
+        "max_iter": 5,
+        "refine": False,
+    },
+}
+# Linear Gaussian tables: many orders lose the same, so that whatever breaks ties would show.
+TABLES = [linear_data(seed, 40 + 10 * seed, 2 + seed % 4) for seed in range(6)]
+DISCRETE = np.random.default_rng(0).integers(0, 3, size=(60, 4)).astype(float)
+
+
+def assert_same(first, second, numbers=None, rounding=0.0):
+    """Exactly the same fit; column i of the second may be column ``numbers[i]`` of the first."""
+    numbers = np.arange(first.n_features_in_) if numbers is None else numbers
+    both = np.ix_(numbers, numbers)
+    np.testing.assert_array_equal(second.adjacency_matrix_, first.adjacency_matrix_[both])
+    np.testing.assert_array_equal(second.weights_, first.weights_[both])
+    probabilities = first.edge_probabilities_[both]
+    np.testing.assert_allclose(second.edge_probabilities_, probabilities, rtol=0, atol=rounding)
+    np.testing.assert_array_equal(second.theta_, first.theta_[numbers])
+    np.testing.assert_array_equal(numbers[second.causal_order_], first.causal_order_)
+    np.testing.assert_array_equal(second.order_distribution_.ranks, first.order_distribution_.ranks[:, numbers])
+    assert second.loss_ == first.loss_
+    assert second.transform_ == first.transform_
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("random_state", [0, 3, None])
+def test_shuffled_rows_give_exactly_the_same_result(name, random_state, rng):
+    for X in [*TABLES[:4], DISCRETE] if name != "regressor" else TABLES[:2]:
+        model = Daguerreotype(**SETTINGS[name], random_state=random_state)
+        first = model.fit(X)
+        second = Daguerreotype(**SETTINGS[name], random_state=random_state).fit(X[rng.permutation(len(X))])
+        assert_same(first, second)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("random_state", [0, 3, None])
+def test_permuted_columns_give_exactly_the_same_result_permuted_alike(name, random_state, rng):
+    for X in [*TABLES[2:], DISCRETE] if name != "regressor" else TABLES[:2]:
+        numbers = rng.permutation(X.shape[1])[::-1]
+        model = Daguerreotype(**SETTINGS[name], random_state=random_state)
+        assert_same(model.fit(X), Daguerreotype(**model.get_params(deep=False)).fit(X[:, numbers]), numbers)
+
+
+def test_swapping_the_only_two_columns_swaps_the_result():
+    for X in TABLES:
+        pair = X[:, :2]
+        for random_state in (0, 1, None):
+            model = Daguerreotype(edges="bic", loss="bic", transform="none", random_state=random_state)
+            swapped = Daguerreotype(**model.get_params()).fit(pair[:, ::-1])
+            assert_same(model.fit(pair), swapped, np.array([1, 0]))
+
+
+def test_layout_and_kind_of_the_table_do_not_matter():
+    X = TABLES[3]
+    first = Daguerreotype(**SETTINGS["default"]).fit(X)
+    for other in (np.asfortranarray(X), X.tolist(), np.hstack([X, X])[:, : X.shape[1]]):
+        assert_same(first, Daguerreotype(**SETTINGS["default"]).fit(other))
+    named = Daguerreotype(**SETTINGS["default"]).fit(pd.DataFrame(X))
+    np.testing.assert_array_equal(named.weights_, first.weights_)
+
+
+@pytest.mark.parametrize("name", ["default", "entropy", "random"])
+def test_the_same_seed_gives_the_same_result_with_any_number_of_threads(name):
+    X = np.exp(additive_data(0, 60, 4) / 3)
+    changes = SETTINGS[name] | {"transform": "auto", "random_state": 5}
+    first = Daguerreotype(**changes).fit(X)
+    for n_jobs in (1, 2, -1):
+        assert_same(first, Daguerreotype(**changes, n_jobs=n_jobs).fit(X))
+
+
+def test_a_tiny_cache_gives_the_same_result_from_more_fits():
+    X = linear_data(1, 80, 6)
+    for name in ("bic", "paper", "entropy"):
+        first = Daguerreotype(**SETTINGS[name]).fit(X)
+        second = Daguerreotype(**SETTINGS[name], cache_size=1e-3).fit(X)
+        assert_same(first, second, rounding=1e-14)  # probabilities are summed in the sequence of the fits
+        assert second.history_.misses[-1] > first.history_.misses[-1]
+
+
+def test_units_do_not_matter_to_standardized_columns():
+    X = linear_data(2, 100, 5)
+    model = Daguerreotype(**SETTINGS["bic"]).fit(X)
+    other = Daguerreotype(**SETTINGS["bic"]).fit(X * [1.0, 1000.0, 1e-3, 7.0, 0.2] + [0, 5, -3, 100, 0])
+    assert other.loss_ == pytest.approx(model.loss_, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------- every result is a DAG
+
+
+def narrow(theta, tau):
+    return top_k_sparsemax(theta, 2, tau=tau)
+
+
+DRAWN = st.fixed_dictionaries(
+    {
+        "operator": st.sampled_from(["sparsemax", "sparsemap", "sparsemap-peel", "random", narrow]),
+        "edges": st.sampled_from(["gam", "bic", "lars", "lasso"]),
+        "loss": st.sampled_from(
+            ["auto", "bic", "nll_ev", "nll_nv", "mse", "entropy", lambda v, dof, n: v + dof / n]
+        ),
+        "transform": st.sampled_from(["auto", "none", "log", "yeo-johnson"]),
+        "init": st.sampled_from(["zeros", "variances"]),
+        "k": st.integers(1, 30),
+        "tau": st.sampled_from([0.1, 1.0, (2.0, 0.1), lambda step: 1.0 / (1 + step)]),
+        "penalty": st.sampled_from([0.5, 1.5]),
+        "standardize": st.booleans(),
+        "refine": st.booleans(),
+        "n_restarts": st.integers(0, 2),
+        "learning_rate": st.sampled_from([0.01, 0.1, 1.0]),
+        "l2_theta": st.sampled_from([0.0, 0.01]),
+        "max_iter": st.integers(1, 15),
+        "cache_size": st.sampled_from([0.001, 256.0]),
+        "random_state": st.one_of(st.none(), st.integers(0, 100)),
+    }
+)
+
+
+@settings(max_examples=80)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(10, 60),
+    d=st.integers(2, 6),
+    kind=st.sampled_from(["linear", "additive", "discrete"]),
+    drawn=DRAWN,
+)
+def test_any_settings_give_a_dag_whose_edges_follow_the_causal_order(seed, n, d, kind, drawn):
+    X = additive_data(seed, n, d) if kind == "additive" else linear_data(seed, n, d, "laplace")
+    if kind == "discrete":
+        X = X.round()
+        assume(np.linalg.matrix_rank(X - X.mean(axis=0)) == d)
+    model = Daguerreotype(**drawn).fit(X)
+    assert nx.is_directed_acyclic_graph(model.causal_graph_)
+    assert sorted(model.causal_order_) == list(range(d))
+    place = np.argsort(model.causal_order_)
+    for matrix in (model.adjacency_matrix_, model.weights_):
+        cause, effect = np.nonzero(matrix)
+        assert (place[cause] < place[effect]).all()
+    assert (model.adjacency_matrix_ == (model.weights_ != 0)).all()
+    assert ((model.edge_probabilities_ >= 0) & (model.edge_probabilities_ <= 1)).all()
+    assert (np.diag(model.edge_probabilities_) == 0).all()
+    assert model.order_distribution_.probs.sum() == pytest.approx(1.0)
+    assert np.isfinite(model.score(X))

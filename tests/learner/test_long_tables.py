@@ -1,0 +1,109 @@
+"""Residuals of some rows are enough: longer tables are judged by as many, shorter ones by all."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from daguerreotype import Daguerreotype
+from daguerreotype.data.scales import ShiftedLog
+from daguerreotype.edges import BicEdges, GamEdges
+from daguerreotype.edges.base import Table
+from daguerreotype.edges.predictors import ENOUGH, first_residuals
+from daguerreotype.pipeline import _mean_log_slopes
+from daguerreotype.training.objective import EntropyLoss, residual_entropy
+
+LONG = ENOUGH + 5000
+
+
+def centred_table(rng, n):
+    cause = rng.normal(size=n)
+    effect = np.sin(2 * cause) + 0.3 * rng.normal(size=n)
+    values = np.column_stack([effect, cause])
+    return Table(values - values.mean(axis=0), ("effect", "cause"))
+
+
+@pytest.mark.parametrize("estimator", [BicEdges(), GamEdges()], ids=["bic", "gam"])
+def test_first_residuals_are_those_of_all_rows_cut_short(rng, estimator):
+    table = centred_table(rng, LONG)
+    models = estimator.prepare(table)
+    fit = models.fit(0, np.array([1]))
+    everywhere = table.values[:, 0] - models.predict(0, fit, table.values)
+    found = first_residuals(models, table, 0, fit)
+    assert found.shape == (ENOUGH,)
+    np.testing.assert_allclose(found, everywhere[:ENOUGH], atol=1e-12)
+    np.testing.assert_allclose(models.residuals(0, fit)[:ENOUGH], found, atol=1e-12)
+
+
+def test_splines_give_residuals_of_enough_rows_and_no_more(rng):
+    for n in (500, LONG):
+        table = centred_table(rng, n)
+        models = GamEdges().prepare(table)
+        assert models.residuals(0, models.fit(0, np.array([1]))).shape == (min(n, ENOUGH),)
+
+
+def test_the_entropy_of_a_long_column_is_that_of_its_first_rows_at_their_price(rng):
+    residuals = rng.laplace(size=LONG)
+    terms = EntropyLoss(penalty=2.0).terms(np.array(residuals.var()), np.array(3.0), LONG, residuals)
+    assert terms[0] == residual_entropy(residuals[:ENOUGH], "spacings")
+    assert terms[1] == pytest.approx(2.0 * np.log(ENOUGH) / (2 * ENOUGH) * 3)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "uniform", "exponential"])
+def test_enough_rows_tell_the_directions_of_weak_edges_apart(noise):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        draw = getattr(rng, noise)
+        cause, other = (draw(size=ENOUGH) for _ in range(2))
+        effect = 0.1 * cause + other
+        back = np.cov(cause, effect)[0, 1] / effect.var()
+        right = residual_entropy(cause, "spacings") + residual_entropy(effect - 0.1 * cause, "spacings")
+        wrong = residual_entropy(effect, "spacings") + residual_entropy(cause - back * effect, "spacings")
+        assert right < wrong
+
+
+def test_a_long_table_of_noise_that_is_not_gaussian_shows_its_direction_in_any_sequence_of_rows(rng):
+    cause = rng.uniform(-1, 1, size=LONG)
+    X = np.column_stack([cause + rng.uniform(-1, 1, size=LONG), cause])
+    learner = Daguerreotype(edges="bic", transform="none", n_restarts=0)
+    found = learner.fit(X)
+    assert found.criterion_ == "entropy"
+    assert found.adjacency_matrix_.tolist() == [[0, 0], [1, 0]]
+    weights, loss = found.weights_, found.loss_
+    again = learner.fit(X[rng.permutation(LONG)])
+    assert np.array_equal(again.weights_, weights)
+    assert again.loss_ == loss
+
+
+@pytest.mark.parametrize("share_set", [0.0, 0.4])
+def test_slopes_of_a_long_table_are_those_of_the_rows_that_entropies_are_of(rng, share_set):
+    n, scale = 2 * ENOUGH, np.array([0.5, 2.0])
+    values, excluded = rng.lognormal(size=(n, 2)), np.zeros((n, 2), dtype=np.bool_)
+    excluded[:, 1] = rng.random(n) < share_set
+    expected = 0.0
+    for j in range(2):
+        counted = np.flatnonzero(~excluded[:, j])
+        slopes = -np.log(values[counted[:ENOUGH], j]) - np.log(scale[j])
+        expected += counted.size / n * slopes.mean()
+    log = ShiftedLog(np.zeros(2))
+    found = _mean_log_slopes(log, scale, values, excluded if share_set else None, ENOUGH)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_long_table_is_put_on_the_scale_of_its_noise(rng):
+    logs = rng.normal(size=LONG)
+    X = np.column_stack([logs, 0.8 * logs + 0.6 * rng.normal(size=LONG)])
+    for values, expected in ((np.exp(X), "log"), (X, "none")):
+        assert Daguerreotype(edges="bic", n_restarts=0).fit(values).transform_ == expected
+
+
+@pytest.mark.parametrize("share_set", [0.0, 0.4])
+def test_the_likelihood_of_a_long_table_is_that_of_its_distribution(rng, share_set):
+    n = 2 * ENOUGH
+    logs = rng.normal(size=n)
+    X = np.exp(np.column_stack([logs, 0.8 * logs + 0.6 * rng.normal(size=n)]))
+    was_set = np.column_stack([np.zeros(n), rng.random(n) < share_set]).astype(np.bool_)
+    X[was_set[:, 1], 1] = rng.lognormal(size=was_set.sum())
+    fixed = {"edges": "bic", "operator": "fixed", "init": [0, 1], "loss": "bic", "transform": "log"}
+    model = Daguerreotype(**fixed).fit(X, interventions=was_set if share_set else None)
+    entropy = stats.norm(scale=1.0).entropy() + (1 - share_set) * stats.norm(scale=0.6).entropy()
+    assert model._fitted.log_likelihood == pytest.approx(-entropy, abs=0.03)

@@ -1,0 +1,93 @@
+"""The joint objective written the slow and obvious way, and the settings that joint training is tried with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from daguerreotype.edges.base import Table
+from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.training.joint.train import train_joint
+from daguerreotype.training.ordering import Sparsemax
+from support.rankings import all_rankings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(GradientEdges):
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mlp(GradientEdges):
+    hidden: int = 3
+    activation: str = "sigmoid"
+    device: str = "cpu"
+
+
+KINDS = {"linear": Linear, "mlp": Mlp}
+
+
+def centred_table(values):
+    return Table(values - values.mean(axis=0), tuple(f"x{j}" for j in range(values.shape[1])))
+
+
+def train(table, edges, operator=None, theta=None, **changes):
+    settings = {
+        "tau": lambda step: 1.0,
+        "rate": 0.1,
+        "l2": 0.0005,
+        "max_iter": 40,
+        "tolerance": 0.0,
+        "patience": 1000,
+        "gates_held": 10,
+    }
+    start = np.zeros(table.n_columns) if theta is None else theta
+    with threadpool_limits(1):  # as in the learner: threads only wait for each other on problems of this size
+        return train_joint(table, edges, operator or Sparsemax(10), start, **(settings | changes))
+
+
+def dense_probs(theta, tau):
+    """Sparsemax over the scores of all d! rankings, differentiable by autograd."""
+    ranks = torch.from_numpy(all_rankings(len(theta)))
+    scores = (ranks + 1).to(theta.dtype) @ theta / tau
+    z = scores.sort(descending=True).values
+    cumulated = z.cumsum(0)
+    count = torch.arange(1, len(z) + 1)
+    size = int((1 + count * z > cumulated).nonzero().max()) + 1
+    return (scores - (cumulated[size - 1] - 1) / size).clamp(min=0), ranks
+
+
+def dense_predictions(x, parameters, gates, precedes, activation):
+    """What the edges of one ranking predict of every column, from a masked copy of the data per node."""
+    columns = []
+    for j in range(x.shape[1]):
+        if "weights" in parameters:
+            columns.append(x @ (parameters["weights"][:, j] * gates[:, j] * precedes[:, j]))
+            continue
+        masked = x * precedes[:, j]
+        inputs = torch.einsum("ni,i,ih->nh", masked, gates[:, j], parameters["input"][:, j])
+        hidden = getattr(torch, activation)(inputs + parameters["hidden_bias"][j])
+        columns.append(hidden @ parameters["output"][j] + parameters["output_bias"][j])
+    return torch.stack(columns, dim=1)
+
+
+def dense_objective(x, theta, parameters, gates, opened, *, loss, edges, l2, tau=1.0):
+    """The objective of joint training over all rankings, with these gates, differentiable by autograd."""
+    d = x.shape[1]
+    probs, rankings = dense_probs(theta, tau)
+    total = l2 * theta @ theta
+    for name in ("weights", "input", "output"):
+        if name in parameters:
+            total = total + edges.l2 * parameters[name].square().sum()
+    for prob, ranks in zip(probs, rankings, strict=True):
+        precedes = (ranks[:, None] < ranks[None, :]).to(x.dtype)
+        predicted = dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))
+        variances = (x - predicted).square().mean(0)
+        lost = {
+            "nll_ev": 0.5 * d * variances.mean().log(),
+            "nll_nv": 0.5 * variances.log().sum(),
+            "mse": 0.5 * variances.sum(),
+        }[loss]
+        total = total + prob * (lost + edges.pruning * (opened * precedes).sum())
+    return total

@@ -1,0 +1,434 @@
+import dataclasses
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from daguerreotype.edges.gradient.gates import BernoulliGates, HardConcreteGates  # noqa: E402
+from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax  # noqa: E402
+from daguerreotype.training.joint.models import LocalProblems, make_model  # noqa: E402
+from daguerreotype.training.joint.objective import JointObjective, joint_losses  # noqa: E402
+from daguerreotype.training.joint.state import MEMORY  # noqa: E402
+from daguerreotype.training.objective import make_loss  # noqa: E402
+from daguerreotype.training.ordering import SparseMap, Sparsemax  # noqa: E402
+from support.fits import linear_data, standard_table  # noqa: E402
+from support.joint import KINDS, Linear, Mlp, centred_table, dense_objective, train  # noqa: E402
+
+D, N = 4, 30
+LOSSES = ("nll_ev", "nll_nv", "mse")
+SETTINGS = {"dtype": "float64", "pruning": 0.3, "l2": 0.2}
+
+
+class SmoothGates(BernoulliGates):
+    """Gates held at their parameters, so that the objective is smooth."""
+
+    def draw(self, parameters, noise):
+        return parameters, torch.ones_like(parameters)
+
+
+def single_order(order):
+    """An operator that knows one order only."""
+    ranks = np.argsort(order)[None]
+    return lambda theta, tau: OrderDistribution(np.ones(1), ranks, lambda g: np.zeros(len(order)))
+
+
+def problem(kind, loss="nll_ev", gates=None, rng=None, **changes):
+    """Data, objective and a random point (theta, flat) of it."""
+    rng = rng or np.random.default_rng(0)
+    table = centred_table(linear_data(0, N, D))
+    edges = KINDS[kind](**(SETTINGS | changes))
+    objective = JointObjective(make_model(table, edges, "cpu"), gates or SmoothGates(), edges, loss, 0.1)
+    flat = torch.from_numpy(rng.normal(size=sum(objective.sizes)))
+    objective.views(flat)["gates"].uniform_(0.1, 0.9, generator=torch.Generator().manual_seed(0))
+    noise = torch.from_numpy(rng.random((D, D)))
+    return table, edges, objective, 0.3 * rng.normal(size=D), flat, noise
+
+
+def at(objective, theta, flat, noise, k=24):
+    return objective.evaluate(theta, top_k_sparsemax(theta, k), flat, noise, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss):
+    table, edges, objective, theta, flat, noise = problem(kind, loss)
+    found = at(objective, theta, flat, noise)
+    scores, point = torch.tensor(theta, requires_grad=True), flat.clone().requires_grad_()
+    parameters = objective.views(point)
+    gates = parameters["gates"]
+    dense = dense_objective(
+        torch.tensor(table.values), scores, parameters, gates, gates, loss=loss, edges=edges, l2=0.1
+    )
+    dense.backward()
+    assert found.objective == pytest.approx(dense.item(), rel=1e-12)
+    np.testing.assert_allclose(found.by_theta, scores.grad, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.by_edges, point.grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gates", [SmoothGates(), HardConcreteGates()], ids=["held", "hard-concrete"])
+def test_gradients_pass_gradcheck(kind, gates):
+    _, _, objective, theta, flat, noise = problem(kind, gates=gates)
+
+    class Joint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, scores, point):
+            found = at(objective, scores.detach().numpy(), point.detach(), noise)
+            ctx.gradients = torch.from_numpy(found.by_theta), found.by_edges
+            return point.new_tensor(found.objective)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return tuple(gradient * each for each in ctx.gradients)
+
+    inputs = (torch.tensor(theta, requires_grad=True), flat.clone().requires_grad_())
+    assert torch.autograd.gradcheck(Joint.apply, inputs, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_other_activations_have_the_gradients_of_autograd(kind, activation):
+    changes = {} if kind == "linear" else {"activation": activation}
+    table, edges, objective, theta, flat, noise = problem(kind, **changes)
+    point = flat.clone().requires_grad_()
+    parameters = objective.views(point)
+    gates = parameters["gates"]
+    x = torch.tensor(table.values)
+    dense_objective(
+        x, torch.tensor(theta), parameters, gates, gates, loss="nll_ev", edges=edges, l2=0.1
+    ).backward()
+    np.testing.assert_allclose(at(objective, theta, flat, noise).by_edges, point.grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_binary_gates_are_drawn_from_the_noise_and_their_gradient_goes_straight_through(kind):
+    table, edges, objective, theta, flat, noise = problem(kind, gates=BernoulliGates())
+    found = at(objective, theta, flat, noise)
+    parameters = objective.views(flat.clone())
+    probabilities = parameters["gates"].clone().requires_grad_()
+    drawn = (noise < probabilities).double().requires_grad_()
+    assert 0 < drawn.sum() < D * D
+    x = torch.tensor(table.values)
+    dense = dense_objective(
+        x, torch.tensor(theta), parameters, drawn, probabilities, loss="nll_ev", edges=edges, l2=0.1
+    )
+    dense.backward()
+    assert found.objective == pytest.approx(dense.item(), rel=1e-12)
+    expected = drawn.grad + probabilities.grad
+    np.testing.assert_allclose(objective.views(found.by_edges)["gates"], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_of_orderings_are_those_of_bilevel_training(loss, rng):
+    variances = rng.random((5, 3)) + 0.1
+    named = make_loss(loss, 1.0)
+    expected = named.total(named.terms(variances, np.zeros_like(variances), 10).sum(axis=1), 3)
+    np.testing.assert_allclose(joint_losses(variances, loss)[0], expected)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6), st.integers(1, 60), st.booleans())
+def test_every_node_of_every_ranking_finds_its_predecessors_and_none_is_computed_twice(theta, k, sparse):
+    scores = np.array(theta)
+    distribution = sparsemap(scores, k) if sparse else top_k_sparsemax(scores, k)
+    problems = LocalProblems.of(distribution)
+    for ranks, index in zip(distribution.ranks, problems.index, strict=True):
+        np.testing.assert_array_equal(problems.nodes[index], np.arange(len(theta)))
+        np.testing.assert_array_equal(problems.allowed[index], ranks[None, :] < ranks[:, None])
+    pairs = {(node, *mask) for node, mask in zip(problems.nodes, problems.allowed.tolist(), strict=True)}
+    assert len(pairs) == len(problems.nodes)
+    if not sparse:
+        assert len(problems.nodes) <= len(theta) + 2 * len(distribution)
+
+
+# ---------------------------------------------------------------------- a gate closed is an edge absent
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_closed_gate_hides_the_parent_to_the_last_bit(kind, rng):
+    table, edges, objective, theta, flat, _ = problem(kind)
+    gates = torch.ones(D, D, dtype=torch.float64)
+    gates[1, :] = 0.0
+    problems = LocalProblems.of(top_k_sparsemax(theta, 24))
+    changed = table.values.copy()
+    changed[:, 1] = rng.normal(size=N) * 100
+    variances = [
+        make_model(dataclasses.replace(table, values=values), edges, "cpu").variances(
+            objective.views(flat), gates, problems, 0
+        )[0]
+        for values in (table.values, changed)
+    ]
+    others = problems.nodes != 1
+    assert torch.equal(variances[0][others], variances[1][others])
+    assert not torch.equal(variances[0], variances[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gates", ["bernoulli", "hard-concrete"])
+def test_weights_are_zero_exactly_where_a_gate_is_closed_or_the_order_forbids(kind, gates):
+    found = train(standard_table(linear_data(1, 100, 5)), KINDS[kind](gates=gates, pruning=0.05), max_iter=100)
+    ranks = np.argsort(found.best_order)
+    present = (found.gates == 1) & (ranks[:, None] < ranks)
+    assert 0 < present.sum() < 10
+    np.testing.assert_array_equal(found.weights != 0, present)
+    source = found.parameters["weights"] if kind == "linear" else np.linalg.norm(found.parameters["input"], axis=2)
+    np.testing.assert_allclose(found.weights[present], source[present], rtol=1e-6)
+    if gates == "bernoulli":
+        probabilities = found.parameters["gates"]
+        assert probabilities.min() >= 0
+        assert probabilities.max() <= 1
+        np.testing.assert_array_equal(found.gates, probabilities > 0.5)
+
+
+# ---------------------------------------------------------------------- what is learned
+
+
+def test_linear_edges_without_pruning_are_least_squares_on_a_fixed_order():
+    table = centred_table(linear_data(3, 200, 4, density=1.0))
+    order = np.array([2, 0, 3, 1])
+    edges = Linear(pruning=0.0, l2=0.0, dtype="float64")
+    found = train(table, edges, single_order(order), max_iter=1000)
+    for p, node in enumerate(order):
+        expected = np.zeros(4)
+        expected[order[:p]] = np.linalg.lstsq(table.values[:, order[:p]], table.values[:, node])[0]
+        np.testing.assert_allclose(found.weights[:, node], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("operator", [Sparsemax(2), SparseMap(30)], ids=["sparsemax", "sparsemap"])
+@pytest.mark.parametrize("gates", ["bernoulli", "hard-concrete"])
+@pytest.mark.parametrize("cause", [0, 1])
+def test_of_two_columns_of_equal_noise_the_cause_comes_first(operator, gates, cause, rng):
+    values = rng.normal(size=(500, 2))
+    values[:, 1 - cause] += 1.5 * values[:, cause]
+    edges = Linear(pruning=0.05, gates=gates)
+    # At a slower rate theta averages over many samples of the gates before it settles.
+    found = train(centred_table(values), edges, operator, rate=0.02, max_iter=400, gates_held=None)
+    np.testing.assert_array_equal(found.best_order, [cause, 1 - cause])
+    assert found.weights[cause, 1 - cause] == pytest.approx(1.5, abs=0.15)
+
+
+def test_the_network_keeps_a_parent_that_linear_edges_cannot_see(rng):
+    x = rng.normal(size=300)
+    table = standard_table(np.column_stack([x, x**2 + 0.1 * rng.normal(size=300)]))
+    settings = {"operator": single_order(np.array([0, 1])), "max_iter": 300, "gates_held": None}
+    # Straight through a binary gate an even function has no slope to see; a smooth gate feels the difference.
+    assert train(table, Mlp(hidden=10, gates="hard-concrete"), **settings).weights[0, 1] > 0
+    assert train(table, Linear(gates="hard-concrete"), **settings).weights[0, 1] == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_the_start_all_orderings_lose_the_same_and_theta_rests(kind):
+    table = standard_table(linear_data(0, 100, 5))
+    found = train(table, KINDS[kind](), theta=np.linspace(0, 0.4, 5), max_iter=1, l2=0.0)
+    assert found.steps[0].mode_loss == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(found.theta, np.linspace(0, 0.4, 5), atol=1e-6)
+
+
+# ---------------------------------------------------------------------- seeds, rows, memory
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_seed_gives_one_result_and_another_another(kind):
+    table = standard_table(linear_data(0, 100, 5))
+    theta = np.zeros(5)
+    runs = [train(table, KINDS[kind](random_state=seed), theta=theta) for seed in (1, 1, 2)]
+    assert runs[0].steps == runs[1].steps
+    np.testing.assert_array_equal(runs[0].theta, runs[1].theta)
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+    assert runs[0].steps != runs[2].steps
+    assert not theta.any()
+
+
+def test_batches_of_one_pass_share_no_row_and_passes_are_shuffled_anew():
+    table = centred_table(np.arange(22.0)[:, None] * [1.0, -1.0])
+    model = make_model(table, Mlp(batch_size=7, random_state=3), "cpu")
+    steps = [set(model.rows(step)[:, 0].tolist()) for step in range(6)]
+    assert all(len(rows) == 7 for rows in steps)
+    assert len(steps[0] | steps[1] | steps[2]) == 21
+    assert len(steps[3] | steps[4] | steps[5]) == 21
+    assert steps[0] != steps[3]
+    again = make_model(table, Mlp(batch_size=7, random_state=3), "cpu")
+    assert set(again.rows(4)[:, 0].tolist()) == steps[4]
+    assert make_model(table, Mlp(batch_size=50), "cpu").rows(9).shape == (22, 2)
+
+
+def test_minibatches_train_the_network(rng):
+    x = rng.normal(size=2000)
+    table = standard_table(np.column_stack([x, np.sin(2 * x) + 0.1 * rng.normal(size=2000)]))
+    edges = Mlp(hidden=10, batch_size=100, learning_rate=0.05)
+    found = train(table, edges, single_order(np.array([0, 1])), max_iter=400, gates_held=None)
+    assert found.weights[0, 1] > 0
+    # Standardized columns lose 0 before training; one explained column takes the mean variance to about a half.
+    assert np.mean([step.mode_loss for step in found.steps[-20:]]) < np.log(0.6)
+
+
+@pytest.mark.parametrize(("block", "kept"), [(8, 0), (200, 0), (200, 10**9), (10**9, 0)])
+def test_blocks_of_any_size_give_the_same_variances_and_gradients(block, kept):
+    _, _, objective, theta, flat, noise = problem("mlp")
+    whole = at(objective, theta, flat, noise)
+    objective.model.block_bytes, objective.model.kept_bytes = block, kept
+    pieces = at(objective, theta, flat, noise)
+    assert pieces.objective == pytest.approx(whole.objective, rel=1e-12)
+    np.testing.assert_allclose(pieces.by_edges, whole.by_edges, rtol=1e-9, atol=1e-12)
+
+
+MEMORY_SCRIPT = """
+import numpy as np
+from support.joint import Mlp, centred_table, train
+from daguerreotype.training import joint_models
+from daguerreotype.training.ordering import Sparsemax
+joint_models.KEPT_BYTES = {"cpu": 0}
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+table = centred_table(np.random.default_rng(0).normal(size=(100_000, 6)))
+train(centred_table(table.values[:100]), Mlp(hidden=40), max_iter=2)
+for batch_size in (1000, None):
+    before = peak()
+    train(table, Mlp(hidden=40, batch_size=batch_size), Sparsemax(4), max_iter=1)
+    print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+def test_the_peak_of_memory_is_bounded_whatever_the_number_of_rows():
+    # The activations of 100,000 rows, 10 problems or more and 40 units are 160 MB. The rows and the
+    # residuals of all problems in single precision are 10 to 20 MB.
+    folders = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": folders}
+    run = subprocess.run(
+        [sys.executable, "-c", MEMORY_SCRIPT], capture_output=True, text=True, check=True, env=environment
+    )
+    batches, all_rows = map(float, run.stdout.split())
+    assert batches < 20
+    assert all_rows < 60
+
+
+# ---------------------------------------------------------------------- when training ends
+
+
+def test_the_best_point_is_where_the_exponential_mean_of_the_objective_is_lowest():
+    seen = []
+    table = standard_table(linear_data(2, 100, 5))
+    found = train(table, Linear(learning_rate=0.3), max_iter=80, progress=seen.append)
+    assert seen == found.steps
+    weights = MEMORY ** np.arange(80)[::-1]
+    objective = np.array([step.objective for step in found.steps])
+    means = [weights[-t:] @ objective[:t] / weights[-t:].sum() for t in range(1, 81)]
+    best = 10 + int(np.argmin(means[10:]))  # gates are held for ten steps
+    shorter = train(table, Linear(learning_rate=0.3), max_iter=best)
+    np.testing.assert_array_equal(found.best_theta, shorter.theta)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gates_stay_undecided_while_they_are_held_and_then_move(kind):
+    table = standard_table(linear_data(0, 100, 5))
+    assert (train(table, KINDS[kind](), max_iter=10).parameters["gates"] == 0.5).all()
+    stopped = train(table, KINDS[kind](), max_iter=12, tolerance=1e9, patience=1, gates_held=10)
+    assert len(stopped.steps) == 12  # the first mean always counts as a fall
+    assert (train(table, KINDS[kind](), max_iter=15).parameters["gates"] != 0.5).any()
+
+
+@pytest.mark.parametrize(("kind", "steps"), [("linear", 100), ("mlp", 200)])
+def test_gates_are_held_until_the_edges_have_learned(kind, steps):
+    table = standard_table(linear_data(0, 50, 3))
+    runs = [train(table, KINDS[kind](), max_iter=steps + more, gates_held=None) for more in (1, 60)]
+    assert (runs[0].parameters["gates"] == 0.5).all()
+    assert (runs[1].parameters["gates"] != 0.5).any()
+
+
+def test_training_stops_when_the_mean_has_stopped_falling():
+    table = standard_table(linear_data(0, 100, 5))
+    found = train(table, Linear(), max_iter=5000, tolerance=1e-3, patience=20)
+    assert 20 < len(found.steps) < 1000
+    assert not found.interrupted
+
+
+def test_an_interrupt_keeps_the_best_so_far(caplog):
+    table = standard_table(linear_data(0, 100, 5))
+
+    def interrupt(step):
+        if len(seen := [*seen_steps, step]) == 30:
+            raise KeyboardInterrupt
+        seen_steps[:] = seen
+
+    seen_steps = []
+    with caplog.at_level(logging.WARNING, "daguerreotype"):
+        found = train(table, Linear(), progress=interrupt)
+    expected = train(table, Linear(), max_iter=30)
+    assert found.interrupted
+    assert found.steps == expected.steps
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    np.testing.assert_array_equal(found.best_theta, expected.best_theta)
+    assert "interrupted after 30 steps: the best order so far is kept." in caplog.text
+
+
+def test_an_interrupt_before_the_first_step_leaves_the_start():
+    def operator(theta, tau):
+        raise KeyboardInterrupt
+
+    found = train(standard_table(linear_data(0, 100, 3)), Linear(), operator, theta=np.array([2.0, 0.0, 1.0]))
+    assert found.interrupted
+    assert found.steps == []
+    np.testing.assert_array_equal(found.best_order, [1, 2, 0])
+    assert not found.weights.any()
+
+
+def test_steps_count_what_rankings_share():
+    table = standard_table(linear_data(0, 100, 5))
+    steps = train(table, Linear(), Sparsemax(10), max_iter=2).steps
+    first, second = (LocalProblems.of(top_k_sparsemax(np.zeros(5), 10)).nodes.size, steps[1].misses)
+    assert (steps[0].misses, steps[0].hits) == (first, 5 * steps[0].support - first)
+    assert second > first
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(ValueError, match="loss must be 'nll_ev', 'nll_nv' or 'mse' in joint training, got 'bic'"):
+        train(standard_table(linear_data(0)), Linear(), loss="bic")
+
+
+def test_an_unknown_activation_is_refused():
+    message = "activation must be one of 'sigmoid', 'tanh', 'relu' in joint training, got 'sine'"
+    with pytest.raises(ValueError, match=message):
+        train(standard_table(linear_data(0)), Mlp(activation="sine"))
+
+
+def test_settings_of_the_edges_are_checked():
+    with pytest.raises(ValueError, match="pruning must be a number of at least 0, got -1"):
+        train(standard_table(linear_data(0)), Linear(pruning=-1))
+
+
+def test_a_diverging_run_says_what_to_lower():
+    edges = Linear(optimizer="sgd", learning_rate=1e6)
+    with pytest.raises(ValueError, match=r"is (nan|inf) after \d+ steps: lower the learning_rate of the edges"):
+        train(standard_table(linear_data(0)), edges)
+
+
+def test_plain_gradient_descent_lowers_the_objective():
+    table = standard_table(linear_data(0))
+    steps = train(table, Linear(optimizer="sgd", learning_rate=0.01), max_iter=100).steps
+    assert steps[-1].objective < steps[0].objective - 0.1
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gpu_gives_the_same_bits_each_time_and_starts_where_the_cpu_does(kind):
+    table = standard_table(linear_data(0, 100, 5))
+    runs = [train(table, KINDS[kind](device="cuda")) for _ in range(2)]
+    assert runs[0].steps == runs[1].steps
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+    cpu = train(table, KINDS[kind](device="cpu"), max_iter=1)
+    # Networks start from random weights, which every device draws for itself.
+    tolerance = 1e-4 if kind == "linear" else 0.05
+    assert runs[0].steps[0].objective == pytest.approx(cpu.steps[0].objective, rel=tolerance)

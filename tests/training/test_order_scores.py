@@ -1,0 +1,190 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
+from daguerreotype.operators import sparsemap, top_k_sparsemax
+from daguerreotype.training.objective import EntropyLoss, make_loss
+from daguerreotype.training.order_scores import LocalScores
+from support.fits import (
+    additive_data,
+    direct_edge_probabilities,
+    direct_fits,
+    direct_loss,
+    linear_data,
+    standard_table,
+)
+
+ESTIMATORS = {"lars": LarsEdges(), "lasso": LassoEdges(), "bic": BicEdges(), "gam": GamEdges()}
+LOSSES = {
+    "nll_ev": make_loss("nll_ev", 1.0),
+    "bic": make_loss("bic", 1.5),
+    "mse": make_loss("mse", 1.0),
+    "maxent": EntropyLoss("maxent"),
+    "spacings": EntropyLoss("spacings"),
+    "own": make_loss(lambda variance, dof, n: variance**2 + dof / n, 1.0),
+}
+N, D = 60, 5
+
+
+def table(seed=0):
+    return standard_table(linear_data(seed, N, D, "laplace"))
+
+
+def scores_of(estimator, loss="bic", seed=0, **settings):
+    models = ESTIMATORS[estimator].prepare(table(seed))
+    return LocalScores(models, LOSSES[loss], n_rows=N, d=D, **settings)
+
+
+def distributions(rng):
+    """Spread and narrow, tied and untied, with and without a tree of swaps."""
+    for theta in (np.zeros(D), 0.1 * rng.normal(size=D), 3 * rng.normal(size=D)):
+        yield top_k_sparsemax(theta, 40)
+        yield sparsemap(theta, 40)
+
+
+class Counting:
+    """Local models that count how often each node was fitted on each set."""
+
+    def __init__(self, models):
+        self.models, self.seen = models, []
+
+    def fit(self, node, predecessors):
+        self.seen.append((node, *predecessors))
+        return self.models.fit(node, predecessors)
+
+
+# ---------------------------------------------------------------------------- equal to fitting anew
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_losses_of_a_distribution_are_those_of_its_rankings_fitted_one_by_one(estimator, loss, rng):
+    scores, fresh = scores_of(estimator, loss), ESTIMATORS[estimator].prepare(table())
+    for distribution in distributions(rng):
+        direct = [direct_loss(fresh, LOSSES[loss], order, N) for order in distribution.orders]
+        np.testing.assert_allclose(scores.losses(distribution), direct, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_loss_of_an_order_does_not_depend_on_which_orders_came_before(estimator, loss):
+    used, models = scores_of(estimator, loss), ESTIMATORS[estimator].prepare(table())
+    for order in list(permutations(range(D)))[::3]:
+        assert used.loss_of(np.array(order)) == pytest.approx(
+            direct_loss(models, LOSSES[loss], order, N), abs=1e-10
+        )
+
+
+@pytest.mark.parametrize("loss", ["nll_ev", "bic", "spacings"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_losses_of_moves_are_those_of_each_moved_order(estimator, loss, rng):
+    scores, fresh = scores_of(estimator, loss), scores_of(estimator, loss)
+    for _ in range(4):
+        order = rng.permutation(D)
+        for at, node in enumerate(order):
+            others = np.delete(order, at)
+            moved = [fresh.loss_of(np.insert(others, place, node)) for place in range(D)]
+            np.testing.assert_allclose(scores.move_losses(int(node), others), moved, rtol=1e-9, atol=1e-12)
+
+
+def test_losses_of_moves_hold_for_splines_of_curved_data(rng):
+    curved = standard_table(additive_data(1, 150, 7))
+    scores = LocalScores(GamEdges().prepare(curved), LOSSES["bic"], n_rows=150, d=7)
+    fresh = GamEdges().prepare(curved)
+    order = rng.permutation(7)
+    for at, node in enumerate(order):
+        others = np.delete(order, at)
+        moved = [direct_loss(fresh, LOSSES["bic"], np.insert(others, place, node), 150) for place in range(7)]
+        np.testing.assert_allclose(scores.move_losses(int(node), others), moved, rtol=1e-8)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_edge_probabilities_are_sums_over_rankings_fitted_one_by_one(estimator, rng):
+    scores, fresh = scores_of(estimator), ESTIMATORS[estimator].prepare(table())
+    for distribution in distributions(rng):
+        found = scores.edge_probabilities(distribution)
+        np.testing.assert_allclose(found, direct_edge_probabilities(fresh, distribution), atol=1e-12)
+        assert found.max() <= 1.0
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_fits_of_an_order_are_those_of_each_node_on_all_before_it(estimator, rng):
+    order = rng.permutation(D)
+    direct = direct_fits(ESTIMATORS[estimator].prepare(table()), order)
+    for fit, other in zip(scores_of(estimator).fits_of(order), direct, strict=True):
+        np.testing.assert_array_equal(fit.parents, other.parents)
+        np.testing.assert_allclose(fit.weights, other.weights)
+
+
+# ---------------------------------------------------------------------------- the cache
+
+
+def all_calls(scores, rng):
+    """Use everything there is, and tell the results and the bytes held after each call."""
+    results, held = [], []
+    for distribution in distributions(rng):
+        for call in (scores.losses, scores.edge_probabilities):
+            results.append(call(distribution))
+            held.append(scores.fits.n_bytes)
+        order = distribution.mode
+        results += [scores.loss_of(order), scores.move_losses(int(order[0]), order[1:])]
+        held.append(scores.fits.n_bytes)
+        results.append(np.array([fit.variance for fit in scores.fits_of(order)]))
+        held.append(scores.fits.n_bytes)
+    return results, held
+
+
+def test_no_node_is_fitted_twice_on_one_set_and_every_look_up_is_a_hit_or_a_miss(rng):
+    models = Counting(LarsEdges().prepare(table()))
+    scores = LocalScores(models, LOSSES["nll_ev"], n_rows=N, d=D)
+    all_calls(scores, rng)
+    assert len(models.seen) == len(set(models.seen)) == scores.fits.misses
+    assert scores.fits.misses <= D * 2 ** (D - 1)
+    assert scores.fits.hits > scores.fits.misses
+
+
+def test_a_ranking_costs_d_look_ups_at_the_root_of_the_tree_and_two_at_every_other(rng):
+    scores = scores_of("lars")
+    distribution = top_k_sparsemax(0.1 * rng.normal(size=D), 40)
+    scores.losses(distribution)
+    assert scores.fits.hits + scores.fits.misses == D + 2 * (len(distribution) - 1)
+    hits, misses = scores.fits.hits, scores.fits.misses
+    scores.losses(distribution)
+    assert (scores.fits.hits - hits, scores.fits.misses) == (D + 2 * (len(distribution) - 1), misses)
+
+
+@pytest.mark.parametrize("bound", [0, 1_000, 5_000, 20_000])
+@pytest.mark.parametrize("loss", ["bic", "spacings"])
+@pytest.mark.parametrize("estimator", ["lars", "gam"])
+def test_the_cache_never_holds_more_than_its_bound_and_results_are_the_same(estimator, loss, bound):
+    free, _ = all_calls(scores_of(estimator, loss), np.random.default_rng(0))
+    scores = scores_of(estimator, loss, max_bytes=bound)
+    bounded, held = all_calls(scores, np.random.default_rng(0))
+    assert max(held) <= bound
+    for result, expected in zip(bounded, free, strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_a_smaller_bound_costs_more_fits_and_a_large_one_none(rng):
+    misses = []
+    for bound in (0, 20_000, np.inf):
+        scores = scores_of("lars", max_bytes=bound)
+        all_calls(scores, np.random.default_rng(0))
+        misses.append(scores.fits.misses)
+    assert misses[0] > misses[1] > misses[2]
+
+
+def test_many_columns_are_told_apart_by_their_hashes(rng):
+    wide = standard_table(rng.normal(size=(30, 40)))
+    scores = LocalScores(BicEdges().prepare(wide), LOSSES["bic"], n_rows=30, d=40)
+    distribution = top_k_sparsemax(0.01 * rng.normal(size=40), 50)
+    fresh = BicEdges().prepare(wide)
+    direct = [direct_loss(fresh, LOSSES["bic"], order, 30) for order in distribution.orders[::10]]
+    np.testing.assert_allclose(scores.losses(distribution)[::10], direct, rtol=1e-10)
+
+
+def test_a_loss_of_residuals_is_refused_where_the_estimator_has_none():
+    with pytest.raises(ValueError, match=r"this loss looks at residuals.*give it a method residuals\(node, fit\)"):
+        LocalScores(Counting(LarsEdges().prepare(table())), LOSSES["maxent"], n_rows=N, d=D)

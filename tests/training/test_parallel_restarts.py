@@ -1,0 +1,226 @@
+"""Are restarts that run ahead of their turn as good as restarts one after the other?"""
+
+import logging
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
+from daguerreotype.training.constraints import Constraints
+from daguerreotype.training.objective import make_loss
+from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.parallel_restarts import descend_ahead
+from daguerreotype.training.refine import refine_order
+from support.fits import additive_data, linear_data, standard_table
+
+WAIT = 20  # seconds that other threads may take to come to a place
+ESTIMATORS = {"bic": BicEdges(), "gam": GamEdges(), "lars": LarsEdges()}
+
+
+def scores_of(values, estimator="bic", loss="bic", **settings):
+    n, d = values.shape
+    models = ESTIMATORS[estimator].prepare(standard_table(values))
+    return LocalScores(models, make_loss(loss, 1.0), n_rows=n, d=d, **settings)
+
+
+def refined(order, scores, **settings):
+    """Order, loss, and all that progress heard."""
+    heard = []
+    found, loss, interrupted = refine_order(np.asarray(order), scores, progress=heard.append, **settings)
+    assert not interrupted
+    return found.tolist(), loss, heard
+
+
+# ---------------------------------------------------------------------------- the same result
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(0, 9), st.sampled_from(["bic", "nll_ev"]))
+def test_any_number_of_threads_finds_the_same_order_by_the_same_sweeps(seed, d, n_restarts, loss):
+    values, start = linear_data(seed, 80, d), np.random.default_rng(seed).permutation(d)
+    known = {"n_restarts": n_restarts, "random_state": seed}
+    alone = refined(start, scores_of(values, loss=loss), **known)
+    for n_jobs in (2, 3):
+        assert refined(start, scores_of(values, loss=loss), n_jobs=n_jobs, **known) == alone
+
+
+@pytest.mark.parametrize("estimator", ["bic", "gam"])
+def test_the_same_holds_for_larger_problems_in_which_restarts_improve(estimator):
+    improved = 0
+    for seed in range(5):
+        values = (additive_data if estimator == "gam" else linear_data)(seed, 150, 20, density=0.3)
+        start = np.random.default_rng(seed).permutation(20)
+        alone = refined(start, scores_of(values, estimator), n_restarts=6)
+        improved += alone[1] < refined(start, scores_of(values, estimator))[1]
+        for n_jobs in (2, 3):
+            assert refined(start, scores_of(values, estimator), n_restarts=6, n_jobs=n_jobs) == alone
+    assert improved
+
+
+def test_restarts_in_threads_obey_constraints():
+    values = linear_data(2, 100, 12)
+    tiers = np.repeat([1, 0, 2], 4)
+    nothing = np.zeros((12, 12), dtype=bool)
+    constraints = Constraints.of(tiers[:, None] <= tiers, nothing, tiers)
+    start = np.argsort(tiers, kind="stable")
+    found = [
+        refined(start, scores_of(values, constraints=constraints), n_restarts=6, n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    ]
+    assert found[0] == found[1]
+    assert (np.diff(tiers[found[0][0]]) >= 0).all()
+
+
+def test_a_restart_draws_the_same_whatever_came_before_it():
+    """A stream of its own: the first restarts of many are those of few."""
+    values, start = linear_data(7, 100, 9), np.arange(9)[::-1]
+    few = refined(start, scores_of(values), n_restarts=3)[2]
+    assert refined(start, scores_of(values), n_restarts=8)[2][: len(few)] == few
+
+
+def test_forks_search_apart_and_find_the_same():
+    values = linear_data(3, 100, 15)
+    for estimator in ("bic", "gam"):
+        scores = scores_of(values, estimator)
+        first, second = scores.twins(2)
+        assert first.models is scores.models
+        assert second.models is not scores.models
+        before = scores.models._trees._pools.size[0]
+        order = np.random.default_rng(0).permutation(15)
+        swept = second.sweep(order)
+        assert second.models._trees._pools.size[0] > before == scores.models._trees._pools.size[0]
+        np.testing.assert_array_equal(swept[0], scores.sweep(order)[0])
+        assert swept[1] == scores.sweep(order)[1]
+        assert second.models._trees.problem is scores.models._trees.problem  # moments are shared
+
+
+def test_scores_by_single_fits_are_not_forked():
+    values = linear_data(3, 100, 5)
+    assert scores_of(values, "lars").twins(2) == []
+    assert scores_of(values, "bic", "entropy").twins(2) == []
+    assert scores_of(values, "bic").twins(1) == []
+
+
+# ---------------------------------------------------------------------------- running ahead
+
+
+class Search:
+    """Restarts on numbers: one that starts at ``better`` in its turn finds the next number, all others nothing."""
+
+    def __init__(self, better=()):
+        self.best, self.better, self.started, self.told = 0, set(better), [], []
+
+    def start(self, restart):
+        self.started.append((restart, self.best))
+        return restart, self.best
+
+    def descend(self, start, twin):
+        restart, best = start
+        if restart in self.better:
+            yield best + 1, restart
+
+    def improves(self, sweep):
+        self.best = sweep[0]
+        self.told.append(sweep[1])
+        return True
+
+    def run(self, n_restarts, n_threads):
+        twins = list(range(n_threads))
+        descend_ahead(self.start, n_restarts, twins, self.descend, self.improves, lambda: None)
+
+
+def test_without_improvement_every_restart_starts_once_from_the_best():
+    search = Search()
+    search.run(7, 3)
+    assert search.started == [(restart, 0) for restart in range(7)]
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 5])
+def test_restarts_that_ran_ahead_of_a_better_order_are_dropped_and_start_again_from_it(n_threads):
+    search = Search(better={1, 4})
+    search.run(8, n_threads)
+    last = dict(search.started)  # where each restart started last
+    assert [last[restart] for restart in range(8)] == [0, 0, 1, 1, 1, 2, 2, 2]
+    assert search.told == [1, 4]
+    assert len(search.started) > 8  # some had run ahead in vain
+    # Dropped ones start again right after the one that improved, and in turn.
+    numbers = [restart for restart, _ in search.started]
+    assert all(after == before + 1 or after in (2, 5) for before, after in pairwise(numbers))
+
+
+def test_a_dropped_restart_stops_after_its_sweep():
+    search, running, swept = Search(better={0}), threading.Event(), []
+
+    def descend(start, twin):
+        restart, best = start
+        if restart == 0:
+            assert running.wait(WAIT)
+            yield best + 1, restart
+        while restart == 1 and best == 0:  # it would go on for ever
+            running.set()
+            swept.append(restart)
+            yield best, restart
+
+    search.descend = descend
+    search.improves = lambda sweep: setattr(search, "best", sweep[0]) is None
+    search.run(2, 2)
+    assert swept
+    assert search.started == [(0, 0), (1, 0), (1, 1)]
+
+
+def test_an_error_in_a_restart_is_raised_in_its_turn():
+    search = Search(better={0})
+    descend = search.descend
+
+    def fails(start, twin):
+        if start[0] == 2:
+            raise ValueError("cannot be fitted")
+        yield from descend(start, twin)
+
+    search.descend = fails
+    with pytest.raises(ValueError, match="cannot be fitted"):
+        search.run(4, 2)
+    assert search.told == [0]
+
+
+# ---------------------------------------------------------------------------- Ctrl-C
+
+
+@pytest.mark.parametrize("heard_before", [1, 4, 9])
+def test_ctrl_c_keeps_the_best_order_so_far_and_leaves_no_thread_behind(heard_before, caplog):
+    values, start = linear_data(11, 100, 25, density=0.3), np.random.default_rng(1).permutation(25)
+    scores, heard, before = scores_of(values), [], set(threading.enumerate())
+
+    def hear(loss):
+        heard.append(loss)
+        if len(heard) == heard_before:
+            raise KeyboardInterrupt
+
+    with caplog.at_level(logging.WARNING, "daguerreotype"):
+        order, loss, interrupted = refine_order(start, scores, n_restarts=50, n_jobs=3, progress=hear)
+    assert interrupted
+    assert "interrupted while refining: the best order so far is kept" in caplog.text
+    assert loss == heard[-1] == pytest.approx(scores.loss_of(order))
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_search_in_a_thread_that_waits_for_others_can_be_ended():
+    scores, results = scores_of(linear_data(11, 100, 25, density=0.3)), []
+    started = threading.Event()
+
+    def search():
+        results.append(
+            refine_order(np.arange(25), scores, n_restarts=10**6, n_jobs=2, progress=lambda _: started.set())
+        )
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    assert started.wait(WAIT)
+    scores.interruption.ring()
+    thread.join(WAIT)
+    assert not thread.is_alive()
+    assert results[0][2]
