@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from daguerreotype.cli import progress as waiting as module
+from daguerreotype.cli import progress as module
 from daguerreotype.cli.progress import FIRST_RUN, waiting
 
 
