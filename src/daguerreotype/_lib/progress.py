@@ -1,11 +1,21 @@
 """How does a person see that a long fit is moving? One bar, drawn by rich, or nothing at all."""
 
 from types import TracebackType
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
-from daguerreotype.training.learn import Progress
 
 NARROW = 100  # columns of a terminal, below which some of what a bar shows must go
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a display is told of one training step."""
+
+    phase: Literal["train", "refine", "resume"]
+    objective: float
+    support: int
+    hit_rate: float
 
 
 class ProgressBar:

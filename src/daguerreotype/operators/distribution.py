@@ -41,6 +41,11 @@ class OrderDistribution:
     pullback: Callable[[FloatArray], FloatArray] = field(repr=False)
     tree: RankingTree | None = field(default=None, repr=False)
 
+    @classmethod
+    def of_order(cls, order: IntArray) -> "OrderDistribution":
+        """All mass on one order, which keeps it whatever theta: its derivative is zero."""
+        return cls(np.ones(1), np.argsort(order)[None, :], _Constant(order.size))
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes d."""
@@ -124,3 +129,13 @@ class _Relabelled:
 
     def __call__(self, grad_probs: FloatArray) -> FloatArray:
         return self.pullback(grad_probs)[self.place]
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """The derivative of probabilities that do not depend on theta."""
+
+    n_nodes: int
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        return np.zeros(self.n_nodes)
