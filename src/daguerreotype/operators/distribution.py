@@ -1,4 +1,4 @@
-"""What is a sparse distribution over orderings, and what can one ask of it?"""
+"""Sparse distribution over rankings, the result of every operator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.checks import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.rankings import ranks_to_order
 
