@@ -71,8 +71,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
         variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
     noise : {"auto", "gaussian", "free-shape"} or NoiseModel
-        Distribution of what parents leave of a column. "auto" is what ``loss`` implies: Gaussian, but free-shape for
-        "entropy", and for "auto" where residuals are clearly not Gaussian.
+        Distribution of what parents leave of a column. "auto" is what ``loss`` implies: Gaussian, but free-shape
+        for "entropy", and for "auto" where residuals are clearly not Gaussian.
     penalty : float or None
         Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
@@ -252,8 +252,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             Ignored; there for pipelines.
         interventions : sequence of n entries, or boolean table of shape (n, d), optional
             Which columns were intervened on in each row, by an experiment: None, a column, or several, row by row;
-            or True where a column was intervened on. What such a row says about a column's causes is left out, what it
-            says about its effects counts: this tells directions apart that observations alone cannot.
+            or True where a column was intervened on. What such a row says about a column's causes is left out,
+            what it says about its effects counts: this tells directions apart that observations alone cannot.
         resume : path, optional
             File that training is saved to now and then. If it exists, training goes on from it: a fit that was
             killed ends as if it had not been.
@@ -442,8 +442,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
 
         Residuals are judged by the noise that was learned: Gaussian, or of free shape where ``criterion_`` is
-        "entropy". The change of scale is accounted for, so that scores of different transforms compare. A column that
-        was intervened on in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood there.
+        "entropy". The change of scale is accounted for, so that scores of different transforms compare. A column
+        that was intervened on in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood
+        there.
         """
         check_is_fitted(self)
         check_frame(X)

@@ -107,19 +107,18 @@ class FitResult:
     @property
     def weights(self) -> FloatArray:
         """Matrix (d, d) of the strength of every edge, zero where there is none."""
-        return self._edges([fit.weights for fit in self.best.training.fits], np.zeros((len(self.names),) * 2))
+        weights: FloatArray = np.zeros((len(self.names), len(self.names)))
+        for node, fit in enumerate(self.best.training.fits):
+            weights[self.columns[fit.parents], self.columns[node]] = fit.weights
+        return weights
 
     @property
     def adjacency(self) -> IntArray:
         """Matrix (d, d): one where i is a parent of j."""
-        empty = np.zeros((len(self.names),) * 2, dtype=np.int64)
-        return self._edges([1] * len(self.names), empty)
-
-    def _edges(self, values: Sequence[Any], matrix: Any) -> Any:
-        """``matrix`` with a value for every edge, parent by parent of each node."""
-        for node, (fit, value) in enumerate(zip(self.best.training.fits, values, strict=True)):
-            matrix[self.columns[fit.parents], self.columns[node]] = value
-        return matrix
+        adjacency: IntArray = np.zeros((len(self.names), len(self.names)), dtype=np.int64)
+        for node, fit in enumerate(self.best.training.fits):
+            adjacency[self.columns[fit.parents], self.columns[node]] = 1
+        return adjacency
 
     @property
     def edge_probabilities(self) -> FloatArray:

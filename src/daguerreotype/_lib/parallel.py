@@ -135,9 +135,7 @@ class CancelToken:
             raise KeyboardInterrupt
 
 
-def run_together(
-    function: Callable[[int], Result], tokens: Sequence[CancelToken], n_threads: int
-) -> list[Result]:
+def run_together(function: Callable[[int], Result], tokens: Sequence[CancelToken], n_threads: int) -> list[Result]:
     """``function`` of every place, several at a time; on Ctrl-C those that have begun, as far as they got.
 
     ``tokens`` are what ends the calls early, one for each place.

@@ -1,9 +1,8 @@
 """How does a person see that a long fit is moving? One bar, drawn by rich, or nothing at all."""
 
-from types import TracebackType
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Literal, Self
-
 
 NARROW = 100  # columns of a terminal, below which some of what a bar shows must go
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.base import Baseline, Learned
-from daguerreotype.edges.base import Table
+from daguerreotype.data.table import Table
 from daguerreotype.edges.lars import LarsEdges
 
 

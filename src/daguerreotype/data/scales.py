@@ -108,7 +108,9 @@ class YeoJohnson:
         """Choose each column's power so that it looks most Gaussian, but for values intervened on (n, d)."""
         centre, scale = centre_and_spread(values, intervened)
         standard = (values - centre) / scale
-        columns = standard.T if intervened is None else [c[~e] for c, e in zip(standard.T, intervened.T, strict=True)]
+        columns = list(standard.T)
+        if intervened is not None:
+            columns = [column[~out] for column, out in zip(columns, intervened.T, strict=True)]
         # The rows of long columns say the same over and over: those that are looked at fix the power to 0.01.
         some = [column[:: 1 + column.size // ENOUGH] for column in columns]
         power = np.array([np.clip(stats.yeojohnson_normmax(column), -3.0, 5.0) for column in some])

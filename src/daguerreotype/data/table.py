@@ -395,9 +395,7 @@ def _compose(
     return second(first(values))
 
 
-def _take_scaled(
-    scaling: Callable[[FloatArray], FloatArray], columns: IntArray, values: FloatArray
-) -> FloatArray:
+def _take_scaled(scaling: Callable[[FloatArray], FloatArray], columns: IntArray, values: FloatArray) -> FloatArray:
     return scaling(values[:, columns])
 
 

@@ -190,7 +190,7 @@ class HasMoves(Protocol):
     """Local models with a fast way to score all positions of one node; refine uses it when there."""
 
     def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Negative log-likelihood and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
+        """Negative log-likelihoods and dof for every position of ``node`` among ``others`` (in order)."""
         ...
 
 

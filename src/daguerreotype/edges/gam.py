@@ -10,8 +10,8 @@ from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive, first_residuals
-from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.edges.splines import SplineBasis, bend, change_basis
+from daguerreotype.noise.free_shape import MAX_ROWS
 
 EXACT_SIZE = 1200  # B-splines of all columns, up to which ties do not hang on the sequence of rows
 KEPT_BYTES = 2**26  # of basis columns that are kept for residuals; longer tables compute them each time

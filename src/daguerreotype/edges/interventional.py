@@ -1,8 +1,8 @@
 r"""Local models under interventions: each column is fitted on the rows in which it was not intervened on.
 
-A row in which column j was intervened on says nothing about how j comes about, but it does say what j brings about:
-it is left out of the fit of j alone. Columns that were intervened on in the same rows share those that are left, so
-that an estimator meets one table per *group* of columns, each centred on its own rows.
+A row in which column j was intervened on says nothing about how j comes about, but it does say what j brings
+about: it is left out of the fit of j alone. Columns that were intervened on in the same rows share those that are
+left, so that an estimator meets one table per *group* of columns, each centred on its own rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
 
 
 def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "GroupedModels":
-    """Local models that fit every column on the rows in which it was not intervened on, by one preparation per group."""
+    """Local models that fit every column on the rows that count for it, by one preparation per group."""
     group, centres, tables = group_tables(table)
     return GroupedModels([prepare(each) for each in tables], group, centres)
 
@@ -43,8 +43,8 @@ def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "
 class GroupedModels:
     """Local models of one table, each column by those of its group.
 
-    A composite: it offers what the models of all groups do (:func:`daguerreotype.edges.base.offered`). Rows that it is
-    asked to predict are on the scale of the whole table; ``residuals`` are those of the rows that count for the column.
+    A composite: it offers what the models of all groups do. Rows that it is asked to predict are on the scale of
+    the whole table; ``residuals`` are those of the rows that count for the column.
 
     Parameters
     ----------

@@ -176,7 +176,8 @@ class MlpModels(NetworkPredictor):
         spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
         floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
         dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
-        return MlpFit.gaussian(parents, norms, max(variance, float(np.finfo(np.float64).tiny)), dof, inputs, outputs)
+        variance = max(variance, float(np.finfo(np.float64).tiny))
+        return MlpFit.gaussian(parents, norms, variance, dof, inputs, outputs)
 
     def _without_effect(self, node: int) -> MlpFit:
         """The mean, which is zero: no parents, or required ones that have no weight."""
@@ -184,7 +185,8 @@ class MlpModels(NetworkPredictor):
         variance = float(self.table.moments[node, node])
         parents = np.flatnonzero(self.required[:, node])
         p = parents.size
-        return MlpFit.gaussian(parents, np.zeros(p), variance, float(p), np.zeros((p + 1, hidden)), np.zeros(hidden + 1))
+        network = np.zeros((p + 1, hidden)), np.zeros(hidden + 1)
+        return MlpFit.gaussian(parents, np.zeros(p), variance, float(p), *network)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""

@@ -22,8 +22,8 @@ class EdgesEntry:
     help : str
         What it is for, in one line.
     shared : dict
-        Settings of its own that the learner passes on, by name, with the learner's word for each: "penalty", "gamma"
-        or "random_state".
+        Settings of its own that the learner passes on, by name, with the learner's word for each: "penalty",
+        "gamma" or "random_state".
     space : dict
         Settings that tuning searches, with their ranges: of the learner, or of the estimator as ``edges.name``.
     by_gradient : bool
@@ -55,15 +55,11 @@ SEED = {"random_state": "random_state"}
 EDGES: Registry[EdgesEntry] = Registry(
     "edges",
     {
-        "gam": EdgesEntry(
-            "daguerreotype.edges.gam:GamEdges", "smooth effects of any shape", BIC_PRICE, BIC_SPACE
-        ),
+        "gam": EdgesEntry("daguerreotype.edges.gam:GamEdges", "smooth effects of any shape", BIC_PRICE, BIC_SPACE),
         "bic": EdgesEntry(
             "daguerreotype.edges.bic:BicEdges", "linear, the fastest for many columns", BIC_PRICE, BIC_SPACE
         ),
-        "lars": EdgesEntry(
-            "daguerreotype.edges.lars:LarsEdges", "as in the paper", space={"learning_rate": RATE}
-        ),
+        "lars": EdgesEntry("daguerreotype.edges.lars:LarsEdges", "as in the paper", space={"learning_rate": RATE}),
         "lasso": EdgesEntry(
             "daguerreotype.edges.lasso:LassoEdges",
             "linear, by an l1 penalty",
@@ -104,8 +100,8 @@ def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed
     if callable(getattr(edges, "fit", None)) and callable(getattr(edges, "predict", None)):
         return RegressorEdges(edges, random_state=seed)
     raise TypeError(
-        f"edges is a {type(edges).__name__}: expected one of {EDGES.listed()}, a regressor with fit and predict, or "
-        "an object with prepare(table)."
+        f"edges is a {type(edges).__name__}: expected one of {EDGES.listed()}, a regressor with fit and predict, "
+        "or an object with prepare(table)."
     )
 
 

@@ -10,20 +10,19 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY, GaussianDensity
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 # Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
 # how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
 MAX_ROWS = 2**16
 LEAST_SPACING = 1e-12  # of standardized residuals
-BACKGROUND = 3.0  # standard deviations of the normal distribution that covers what was never seen
 
 
 def entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spacings") -> float:
     """Differential entropy (nats) of a sample (n,).
 
-    "spacings" is Vasicek's estimate with windows of sqrt(n): any shape. "maxent" corrects the Gaussian entropy by two
-    nonpolynomial moments (Hyvärinen 1998): smooth, for noise not too far from Gaussian.
+    "spacings" is Vasicek's estimate with windows of sqrt(n): any shape. "maxent" corrects the Gaussian entropy by
+    two nonpolynomial moments (Hyvärinen 1998): smooth, for noise not too far from Gaussian.
     """
     scale = float(residuals.std())
     u = (residuals - residuals.mean()) / scale
@@ -48,36 +47,36 @@ def negentropy(residuals: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class SpacingsDensity:
-    r"""A histogram whose bins hold equally many residuals, over a wide normal distribution.
+class RelativeDensity:
+    r"""A logistic density g times a histogram of the residuals' ranks under it: :math:`f(x) = g(x) \, h(G(x))`.
 
-    With m = sqrt(n) residuals to a bin its heights are the m-spacings that :func:`entropy` takes logarithms of. A
-    share :math:`1 / m` of the mass lies under the normal distribution, so that no value has density zero.
+    The histogram has mean one, so that f is a density; sqrt(n) bins of equal logistic mass follow any shape, and
+    the tails, where there are few residuals, are those of the logistic distribution.
 
     Attributes
     ----------
-    edges : array of shape (b + 1,)
-        Where bins begin and end, ascending: quantiles of the residuals.
+    scale : float
+        Of the logistic distribution, which has the variance of the residuals.
     heights : array of shape (b,)
-        Densities of the bins.
-    background : GaussianDensity
-        The wide normal distribution.
-    share : float
-        Its mass.
+        Of the histogram.
     """
 
-    edges: FloatArray
+    scale: float
     heights: FloatArray
-    background: GaussianDensity
-    share: float
 
     def log_density(self, residuals: FloatArray) -> FloatArray:
         """Logarithm of the density (m,) at residuals (m,)."""
-        wide = self.share * np.exp(self.background.log_density(residuals))
-        bins = np.clip(np.searchsorted(self.edges, residuals, side="right") - 1, 0, self.heights.size - 1)
-        inside = (residuals >= self.edges[0]) & (residuals <= self.edges[-1])
-        density: FloatArray = np.log(wide + (1.0 - self.share) * np.where(inside, self.heights[bins], 0.0))
+        steep = np.abs(residuals / self.scale)
+        logistic = -steep - 2.0 * np.log1p(np.exp(-steep)) - np.log(self.scale)
+        bins = (_logistic(residuals / self.scale) * self.heights.size).astype(np.int64)
+        density: FloatArray = logistic + np.log(self.heights[np.minimum(bins, self.heights.size - 1)])
         return density
+
+
+def _logistic(values: FloatArray) -> FloatArray:
+    """The logistic distribution function, without overflow."""
+    shares: FloatArray = 0.5 + 0.5 * np.tanh(0.5 * values)
+    return shares
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,11 @@ class FreeShape:
         """Entropy of the residuals: minus the mean log-likelihood under their own shape."""
         return entropy(residuals[:MAX_ROWS], self.method)
 
-    def fit(self, residuals: FloatArray) -> SpacingsDensity:
-        """The histogram of the residuals' spacings."""
+    def fit(self, residuals: FloatArray) -> RelativeDensity:
+        """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance."""
         some = residuals[:MAX_ROWS]
-        m = max(1, round(np.sqrt(some.size)))
-        ranks = np.linspace(0.0, 1.0, max(some.size // m, 1) + 1)
-        edges = np.unique(np.quantile(some, ranks))
-        background = GaussianDensity(float(BACKGROUND**2 * some.var()))
-        if edges.size < 2:  # all residuals are one value
-            return SpacingsDensity(np.array([0.0, 1.0]), np.zeros(1), background, 1.0)
-        counts, _ = np.histogram(some, edges)
-        return SpacingsDensity(edges, counts / (some.size * np.diff(edges)), background, 1.0 / m)
+        scale = float(np.sqrt(3.0) / np.pi * some.std())
+        size = max(1, round(np.sqrt(some.size)))
+        counts, _ = np.histogram(_logistic(some / scale), size, (0.0, 1.0))
+        # Half a residual more in every bin: none has density zero.
+        return RelativeDensity(scale, (counts + 0.5) / (some.size + 0.5 * size) * size)

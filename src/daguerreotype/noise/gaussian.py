@@ -54,7 +54,7 @@ class Gaussian:
 
     def nll(self, residuals: FloatArray) -> float:
         """Of the variance of these residuals."""
-        return float(nll_of_variance(np.mean(residuals**2)))
+        return float(nll_of_variance(float(np.mean(residuals**2))))
 
     def fit(self, residuals: FloatArray) -> GaussianDensity:
         """The normal distribution of the same variance."""

@@ -34,6 +34,6 @@ def make_noise(noise: Any) -> NoiseModel:
     if isinstance(noise, NoiseModel) and not isinstance(noise, type):
         return noise
     raise ValueError(
-        f"noise must be 'auto', one of {NOISE.listed()}, or an object with needs_residuals, max_rows, nll and fit, "
-        f"got {noise!r}."
+        f"noise must be 'auto', one of {NOISE.listed()}, or an object with needs_residuals, max_rows, nll and "
+        f"fit, got {noise!r}."
     )

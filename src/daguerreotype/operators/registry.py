@@ -116,7 +116,8 @@ def make_operator(
     if callable(operator) and not isinstance(operator, type):
         return operator if precedence is None else Watched(operator, precedence, names)
     raise ValueError(
-        f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got {operator!r}."
+        f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got "
+        f"{operator!r}."
     )
 
 

@@ -1,6 +1,6 @@
 """Records of a fit as arrays and JSON values, and back; only classes that are listed here come to life."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offere
 from daguerreotype.edges.interventional import GroupedModels
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
 from daguerreotype.edges.splines import DEGREE
-from daguerreotype.noise.free_shape import SpacingsDensity
+from daguerreotype.noise.free_shape import RelativeDensity
 from daguerreotype.noise.gaussian import GaussianDensity
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.active_set import SupportPullback
@@ -29,13 +29,15 @@ from daguerreotype.training.train import TrainingResult
 
 FITS = (LocalFit, GamFit, MlpFit)
 SCALES = (Identity, ShiftedLog, YeoJohnson)
-DENSITIES = (GaussianDensity, SpacingsDensity)
+DENSITIES = (GaussianDensity, RelativeDensity)
 PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
 # The only classes that a file can bring to life; all of them are plain records.
 RECORDS: dict[str, Any] = {
     cls.__name__: cls
-    for cls in (FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree)
-    + (*SCALES, *DENSITIES, *PULLBACKS)
+    for cls in (
+        *(FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree),
+        *(*SCALES, *DENSITIES, *PULLBACKS),
+    )
 }
 
 
@@ -64,8 +66,8 @@ class UnsavedPart:
     def apply(self, values: FloatArray) -> FloatArray:
         """Say why there is none."""
         raise ValueError(
-            f"{self.what} was not saved: it is not a class of this package, so a loaded learner cannot score rows. Fit "
-            "it again."
+            f"{self.what} was not saved: it is not a class of this package, so a loaded learner cannot score "
+            "rows. Fit it again."
         )
 
     log_slopes = log_density = apply
@@ -109,7 +111,7 @@ class RecordWriter:
             return {"no derivative": value.n_nodes}
         if isinstance(value, UnsavedPart):
             return {"unsaved": value.what}
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple) and not isinstance(value, RankingTree):
             return {"list": [self.put(f"{name}.{place}", each) for place, each in enumerate(value)]}
         if isinstance(value, OrderDistribution) and not isinstance(value.pullback, PULLBACKS):
             value = replace(value, pullback=UnsavedPullback(value.n_nodes))
@@ -117,8 +119,10 @@ class RecordWriter:
         if RECORDS.get(kind) is not type(value):
             return {"unsaved": kind}
         parts = RankingTree._fields if isinstance(value, RankingTree) else [each.name for each in fields(value)]
-        put = {"fits": self._put_fits, "models": self._put_models} if isinstance(value, TrainingResult) else {}
-        if isinstance(value, FitResult):
+        put: dict[str, Callable[[str, Any], Any]] = {}
+        if isinstance(value, TrainingResult):
+            put = {"fits": self._put_fits, "models": self._put_models}
+        elif isinstance(value, FitResult):
             put = {"criterion": lambda _, criterion: {"setting": encode_setting(criterion)}}
         values = {part: put.get(part, self.put)(f"{name}.{part}", getattr(value, part)) for part in parts}
         return {"record": kind, "fields": values}

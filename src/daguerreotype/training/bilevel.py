@@ -1,7 +1,6 @@
 """Bilevel training: gradient steps on theta alone, with edges from a black box (eq. 10)."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,13 +9,14 @@ from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.registry import Operator
 from daguerreotype.training.checkpoint import Checkpoint
-from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.history import Step
-from daguerreotype.training.run import Phase, Run
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.run import Phase
 from daguerreotype.training.schedule import Adam, ApproximateConvergence, Schedule, restore_steps, save_steps
 
 ROUNDING = 1e-12  # of losses per row that are sums of the same terms
 logger = logging.getLogger("daguerreotype")
+
 
 @dataclass
 class Training:

@@ -77,8 +77,8 @@ class Checkpoint:
         found = differences(saved, self.settings)
         if found:
             raise ValueError(
-                f"{self.path} is a checkpoint of another training run: {found}. Give the data and settings that it "
-                "began with, or another path."
+                f"{self.path} is a checkpoint of another training run: {found}. Give the data and settings that "
+                "it began with, or another path."
             )
 
 

@@ -16,8 +16,8 @@ from daguerreotype.noise import Gaussian, NoiseModel
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.fit_workers import FitWorkers
 from daguerreotype.training.objective import Objective
-from daguerreotype.training.run import Run
 from daguerreotype.training.predecessor_hash import HashArray, allowed_keys, predecessor_keys, short_lists
+from daguerreotype.training.run import Run
 
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
 BARE = 200  # bytes of cached terms without a fit
@@ -204,7 +204,9 @@ class LocalFits:
         ]
         of_key = dict(zip(keys, zip(nodes, fits, strict=True), strict=True))
         missing = [key for key in of_key if key not in self._by_weights]
-        method = partial(_terms_by_residuals, self.models, self._pricing)
+        models = offered(self.models, HasResiduals)
+        assert models is not None
+        method = partial(_terms_by_residuals, models, self._pricing)
         terms = self._workers.each(method, [of_key[key] for key in missing])
         self._by_weights.update(zip(missing, terms, strict=True))
         self.n_bytes += OVERHEAD * len(missing)

@@ -79,8 +79,8 @@ class EqualVariance:
 class PenalizedLikelihood:
     r"""Negative log-likelihood of all nodes plus a penalty per degree of freedom.
 
-    :math:`\sum_j nll_j + penalty \frac{\log n}{2 n} dof_j`. Without the penalty more edges never hurt; with penalty
-    one, this is BIC, the score that permutation searches minimise.
+    :math:`\sum_j nll_j + penalty \frac{\log n}{2 n} dof_j`. Without the penalty more edges never hurt; with
+    penalty one, this is BIC, the score that permutation searches minimise.
     """
 
     penalty: float = 0.0

@@ -14,8 +14,8 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.local_fits import LocalFits
 from daguerreotype.training.objective import Objective, PenalizedLikelihood
-from daguerreotype.training.run import Run
 from daguerreotype.training.predecessor_hash import HashArray
+from daguerreotype.training.run import Run
 
 
 class OrderScores:

@@ -97,9 +97,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
     extended = settings["penalty"] is None
     penalty = 1.0 if extended else check_positive(settings["penalty"], "penalty")
-    estimator = make_estimator(
-        settings["edges"], penalty=penalty, gamma=1.0 if extended else 0.0, seed=seed or 0
-    )
+    estimator = make_estimator(settings["edges"], penalty=penalty, gamma=1.0 if extended else 0.0, seed=seed or 0)
     constraints.check_estimator(estimator)
     joint, objective = _make_objective(settings, estimator, penalty)
     noise, other = _make_noise(settings, joint)
@@ -147,8 +145,8 @@ def _make_objective(settings: Mapping[str, Any], estimator: Any, penalty: float)
     if not isinstance(estimator, GradientEdges):
         names = " or ".join(f"edges={name!r}" for name, entry in EDGES.items() if entry.by_gradient)
         raise ValueError(
-            f"training='joint' needs edges that are trained by gradient: {names}, got {settings['edges']!r}. Other "
-            "edges are trained with training='bilevel'."
+            f"training='joint' needs edges that are trained by gradient: {names}, got {settings['edges']!r}. "
+            "Other edges are trained with training='bilevel'."
         )
     loss = joint_loss(settings) if isinstance(settings["loss"], str) else settings["loss"]
     if loss in ("bic", "entropy") or not isinstance(make_objective(loss, 0.0), Smooth):
@@ -203,5 +201,3 @@ def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool
             "iterator each time, or a path."
         )
     return by_passes
-
-

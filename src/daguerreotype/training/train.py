@@ -156,14 +156,13 @@ def _train_order(
     )
 
 
-def _checkpoint(
-    scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray
-) -> Checkpoint | None:
+def _checkpoint(scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray) -> Checkpoint | None:
     """The file of the first phase; what follows is made from its end alone, and made again after a resume."""
     if run.checkpoint is None or plan.operator is None:
         return None
     schedule = plan.schedule
-    settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(plan.objective), "noise": repr(scores.noise)}
+    settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(plan.objective)}
+    settings["noise"] = repr(scores.noise)
     start = plan.operator(theta, schedule.tau(0))
     known = describe_run(
         table, plan.estimator, start, theta, schedule.tau, **settings, **plan.constraints.settings()

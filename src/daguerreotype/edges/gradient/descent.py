@@ -10,9 +10,9 @@ gates, the model that would be reported; the best one seen is the result. Noise 
 step and the parent, so that a request comes out the same whatever else is in its batch.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from hashlib import blake2b
-from abc import ABC, abstractmethod
 
 import numpy as np
 

@@ -5,8 +5,8 @@ plain tensors of any shape, one entry per gate.
 """
 
 import math
-from dataclasses import dataclass
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from daguerreotype._lib.optional import torch
 

@@ -25,7 +25,6 @@ from daguerreotype.edges.grow_shrink.tree import (
 )
 
 
-
 class Standing(NamedTuple):
     """An order, and what its variables lose.
 

@@ -121,8 +121,8 @@ class LinearModel:
     r"""Linear edges :math:`x_j = \sum_i z_{ij} W_{ij} x_i + e_j`, from the second moments C = X'X / n alone.
 
     With a the gated and masked weights of one problem, the residual variance is
-    :math:`C_{jj} - 2 a^\top C_j + a^\top C a` and its gradient :math:`2 (C a - C_j)`. Where rows were intervened on,
-    C is that of the rows that count for the node.
+    :math:`C_{jj} - 2 a^\top C_j + a^\top C a` and its gradient :math:`2 (C a - C_j)`. Where rows were
+    intervened on, C is that of the rows that count for the node.
     """
 
     biases: dict[str, tuple[int, ...]] = {}
@@ -228,7 +228,8 @@ class MlpModel:
         """Ones (b, d) where the values of the rows of one step count for their column; None if all do."""
         if self.intervened is None:
             return None
-        return self._to_device(~(self.intervened if self._all is not None else self.intervened[self._chosen(step)]))
+        rows = slice(None) if self._all is not None else self._chosen(step)
+        return self._to_device(~self.intervened[rows])
 
     def _chosen(self, step: int) -> IntArray:
         """Which rows (b,) they are, ascending."""

@@ -9,10 +9,10 @@ from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.gradient.gates import BernoulliGates, Gates
 from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.objective import Smooth
 from daguerreotype.noise.gaussian import nll_of_variance
+from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.joint.models import JointModel, LocalProblems, Parameters, Permitted, Tensor
+from daguerreotype.training.objective import Smooth
 
 
 class OpenGates(BernoulliGates):
@@ -27,7 +27,7 @@ class OpenGates(BernoulliGates):
         return torch.ones_like(parameters), torch.zeros_like(parameters)
 
 
-class RequiredGates:
+class RequiredGates(Gates):
     """Gates of which some never close, and cost nothing: those of required edges (d, d)."""
 
     def __init__(self, gates: Gates, required: Tensor) -> None:

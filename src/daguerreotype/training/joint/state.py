@@ -11,9 +11,9 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.gradient.descent import Optimizer
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.history import Step
 from daguerreotype.training.joint.models import Tensor
 from daguerreotype.training.joint.objective import JointObjective
-from daguerreotype.training.history import Step
 from daguerreotype.training.schedule import Adam, ApproximateConvergence, restore_steps, save_steps
 
 MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps

@@ -16,10 +16,10 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.registry import Operator
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.history import Step
 from daguerreotype.training.joint.models import Permitted, Tensor, make_model
 from daguerreotype.training.joint.objective import JointObjective, OpenGates, RequiredGates
 from daguerreotype.training.joint.state import Best, JointState, start_state
-from daguerreotype.training.history import Step
 from daguerreotype.training.objective import Smooth
 from daguerreotype.training.run import Run
 from daguerreotype.training.schedule import ApproximateConvergence, Schedule
