@@ -1,4 +1,4 @@
-"""How well do curves of some columns explain another? Additive spline regressions from second moments alone."""
+"""Additive spline regressions and their F-tests, from second moments alone."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
