@@ -790,7 +790,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         -------
         Axes, or an array of Axes for "curves"
         """
-        from daguerreotype.plotting.draw_fit import plot_fit
+        from daguerreotype.plotting.fit import plot_fit
 
         check_is_fitted(self)
         return plot_fit(self, kind, truth=truth, X=X, effect=effect, ax=ax)

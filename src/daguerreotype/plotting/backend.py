@@ -1,19 +1,21 @@
-"""Is matplotlib there? If not, what must be installed? The one place from which pictures take it."""
+"""Names of matplotlib that pictures are drawn with, or an error that says how to install it."""
 
-try:
-    from matplotlib import pyplot as plt
-    from matplotlib.axes import Axes
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
-    from matplotlib.path import Path
-    from matplotlib.text import Text
-    from matplotlib.textpath import text_to_path
-except ImportError as error:
-    raise ImportError(
-        "pictures are drawn with matplotlib, which is not installed. "
-        'Run: pip install "daguerreotype[plot]"; the HTML report needs no matplotlib.'
-    ) from error
+from daguerreotype._lib.optional import require
+
+require(
+    "matplotlib.pyplot",
+    "pictures are drawn with matplotlib, which is not installed; the HTML report needs none.",
+    extra="plot",
+)
+
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.font_manager import FontProperties  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon  # noqa: E402
+from matplotlib.path import Path  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
+from matplotlib.textpath import text_to_path  # noqa: E402
 
 __all__ = [
     "Axes",
