@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.labels import label
+from daguerreotype._lib.parallel import one_thread
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.libraries import load
 from daguerreotype.baselines.limit import learn_in_child
@@ -122,7 +122,7 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
     def timed(self, X: FloatArray, rng: np.random.Generator) -> tuple[Learned, float, float]:
         """What `learn` finds on one thread, and its seconds: wall clock, processor."""
         # As in the learner: threads of small products only wait for each other.
-        with threadpool_limits(1):
+        with one_thread:
             wall, cpu = time.perf_counter(), time.process_time()
             learned = self.learn(X, rng)
             return learned, time.perf_counter() - wall, time.process_time() - cpu
