@@ -1,4 +1,4 @@
-"""Is the result the same wherever the resamples run?"""
+"""The result is the same wherever the resamples run."""
 
 import threading
 

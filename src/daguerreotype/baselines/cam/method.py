@@ -110,7 +110,7 @@ class _Node:
         self.index = index
         self.candidates = candidates
         self._stride = curves.stride
-        owners = np.append(candidates, index)  # the response and its bends come last
+        owners = np.append(candidates, index)  # the response and its nonlinear basis come last
         columns = (owners[:, None] * curves.stride + np.arange(curves.stride)).ravel()
         self._left = curves.moments[np.ix_(columns, columns)]
 
