@@ -12,11 +12,10 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.labels import label
-from daguerreotype._lib.parallel import count_jobs
+from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import ProgressBar
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
@@ -372,7 +371,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         run = Run(count_jobs(self.n_jobs), cache_bytes, bar.update, checkpoint=resume)
         plan = make_plan(settings, table)
         # Threads of a numerical library within threads of ours would only get in each other's way.
-        with threadpool_limits(1):
+        with one_thread:
             self._keep(fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss))
         return self
 
@@ -631,7 +630,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         -------
         Axes, or an array of Axes for "curves"
         """
-        from daguerreotype.plotting.draw_fit import plot_fit
+        from daguerreotype.plotting.fit import plot_fit
 
         check_is_fitted(self)
         return plot_fit(self, kind, truth=truth, X=X, effect=effect, ax=ax)

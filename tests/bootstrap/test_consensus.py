@@ -1,4 +1,4 @@
-"""Is the consensus the best there is, a DAG at every threshold, and is it found without all orders?"""
+"""The consensus is the best there is, a DAG at every threshold, and found without trying all orders."""
 
 from itertools import permutations, product
 

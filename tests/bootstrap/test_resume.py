@@ -1,4 +1,4 @@
-"""Does a run that was killed, interrupted or cut short end as if nothing had happened?"""
+"""A run that was killed, interrupted or cut short ends as if nothing had happened."""
 
 import json
 import os

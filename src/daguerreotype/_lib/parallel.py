@@ -1,4 +1,4 @@
-"""Threads that share out calls, cooperative cancellation, and how many threads n_jobs stands for."""
+"""Threads that share out calls, cooperative cancellation, and limits on threads of numerical libraries."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -112,6 +112,33 @@ class _Turn:
         """Keep back what nobody has taken."""
         with self._lock:
             self._size = self._next
+
+
+class _OneThread:
+    """Limits numerical libraries to one thread while any thread of this process is inside.
+
+    The limit is one of the process: with limits of their own, the first fit to end would lift it for all.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limits = threadpool_limits(1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limits.restore_original_limits()
+
+
+one_thread = _OneThread()
 
 
 class CancelToken:

@@ -17,7 +17,7 @@ from daguerreotype.edges.registry import EDGES
 from daguerreotype.experiments.problems import Data, list_edges
 from daguerreotype.graphs import topological_order
 from daguerreotype.learner import Daguerreotype
-from daguerreotype.metrics.evaluate import GRAPH_METRICS, ORDER_METRICS, evaluate
+from daguerreotype.metrics.summary import GRAPH_METRICS, ORDER_METRICS, evaluate
 
 TRUE_ORDER = "true order"
 SOURCES = ("paper", "learner", "baseline", "estimator")

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.graphs.dag import listing
 
 Targets: TypeAlias = Mapping[Hashable, float | None]
 Interventions: TypeAlias = Targets | Sequence[Hashable | Collection[Hashable] | Targets | None]
@@ -83,8 +83,8 @@ def _is_name(entry: object, index: Mapping[Hashable, int]) -> bool:
 def _node(name: object, index: Mapping[Hashable, int], where: str) -> int:
     """Position of the column called ``name``."""
     if not _is_name(name, index):
-        known = dict.fromkeys(map(str, index))
-        raise ValueError(f"{where} names {name!r}, which is not a column: the columns are {listing(known)}.")
+        known = listed(dict.fromkeys(map(str, index)), quote=False)
+        raise ValueError(f"{where} names {name!r}, which is not a column: the columns are {known}.")
     return index[name]
 
 
