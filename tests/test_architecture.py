@@ -76,9 +76,7 @@ def test_a_file_opens_with_a_noun_phrase_not_with_a_question(path):
 def test_protocols_of_estimators_are_all_in_one_file():
     for path in FILES:
         if part_of(path) == "edges" and path != SOURCE / "edges" / "base.py":
-            assert "(Protocol)" not in path.read_text(), (
-                f"{path.name} defines a protocol"
-            )
+            assert "(Protocol)" not in path.read_text(), f"{path.name} defines a protocol"
 
 
 def test_no_methods_are_set_on_objects_and_nothing_hangs_on_the_end_of_a_name():

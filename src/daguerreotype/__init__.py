@@ -7,30 +7,38 @@ neither numba, torch, scikit-learn, pandas nor matplotlib.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from daguerreotype._lib.lazy import lazy_names
+
 if TYPE_CHECKING:
+    from daguerreotype.data.table import Table as Table
+    from daguerreotype.edges.base import LocalFit as LocalFit
     from daguerreotype.knowledge import Knowledge as Knowledge
     from daguerreotype.knowledge import KnowledgeError as KnowledgeError
     from daguerreotype.learner import Daguerreotype as Daguerreotype
     from daguerreotype.operators import OrderDistribution as OrderDistribution
+    from daguerreotype.result import FitHistory as FitHistory
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Daguerreotype": "daguerreotype.learner",
-    "Knowledge": "daguerreotype.knowledge",
-    "KnowledgeError": "daguerreotype.knowledge",
-    "OrderDistribution": "daguerreotype.operators",
+_HOMES = {
+    "Daguerreotype": "learner",
+    "FitHistory": "result",
+    "Knowledge": "knowledge",
+    "KnowledgeError": "knowledge",
+    "LocalFit": "edges.base",
+    "OrderDistribution": "operators",
+    "Table": "data.table",
 }
-_SUBPACKAGES = (
+_PACKAGES = (
     "baselines",
     "bootstrap",
+    "data",
     "datasets",
     "edges",
     "experiments",
     "graphs",
-    "knowledge",
     "metrics",
-    "moments",
+    "noise",
     "operators",
     "plotting",
     "report",
@@ -39,16 +47,23 @@ _SUBPACKAGES = (
     "tune",
 )
 
-__all__ = ["Daguerreotype", "Knowledge", "KnowledgeError", "OrderDistribution", "__version__"]
+__all__ = [
+    "Daguerreotype",
+    "FitHistory",
+    "Knowledge",
+    "KnowledgeError",
+    "LocalFit",
+    "OrderDistribution",
+    "Table",
+    "__version__",
+]
+
+_load = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in _SUBPACKAGES:
-        return import_module(f"daguerreotype.{name}")
-    raise AttributeError(f"module 'daguerreotype' has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}") if name in _PACKAGES else _load(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_SUBPACKAGES])
+    return sorted([*__all__, *_PACKAGES])

@@ -3,6 +3,6 @@
 from daguerreotype.noise.base import Density, NoiseModel
 from daguerreotype.noise.free_shape import FreeShape
 from daguerreotype.noise.gaussian import Gaussian
-from daguerreotype.noise.registry import NOISE, make_noise
+from daguerreotype.noise.registry import NOISE, NoiseEntry, make_noise
 
-__all__ = ["NOISE", "Density", "FreeShape", "Gaussian", "NoiseModel", "make_noise"]
+__all__ = ["NOISE", "Density", "FreeShape", "Gaussian", "NoiseEntry", "NoiseModel", "make_noise"]

@@ -1,1 +1,15 @@
-"""Training of the ordering: losses, stopping, bilevel and refine."""
+"""Training: objectives of orderings, bilevel and joint descent, refinement. What users plug in is exported here."""
+
+from daguerreotype._lib.lazy import lazy_names
+
+__all__ = [
+    "LOSSES",
+    "EqualVariance",
+    "LossEntry",
+    "Objective",
+    "PenalizedLikelihood",
+    "SquaredError",
+    "make_objective",
+]
+
+__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "objective"))
