@@ -1,4 +1,4 @@
-"""Training: objectives of orderings, bilevel and joint descent, refinement. What users plug in is exported here."""
+"""Training: objectives of orderings, bilevel and joint descent, refinement; what users plug in is exported."""
 
 from daguerreotype._lib.lazy import lazy_names
 
