@@ -73,7 +73,7 @@ def scan(path: str) -> int:
 
 def take_in(path: str) -> int:
     """Second moments of the file."""
-    from daguerreotype.data.moments import Moments
+    from daguerreotype.data import Moments
 
     seen = Moments.from_chunks(path)
     assert np.isfinite(seen.covariance).all()
@@ -99,8 +99,8 @@ def measure(what: str, path: str) -> None:
     import pyarrow as pa
 
     import daguerreotype.learner  # noqa: F401
+    from daguerreotype.data import Moments
     from daguerreotype.data import streams as sources  # noqa: F401
-    from daguerreotype.data.moments import Moments
 
     pa.set_cpu_count(1)
     work: Callable[[str], int] = {"scan": scan, "moments": take_in}.get(what) or learn(what)

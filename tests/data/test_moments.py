@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from daguerreotype.data.exact_products import BLOCK, PANEL
-from daguerreotype.data.moments import Moments
+from daguerreotype.data import Moments
+from daguerreotype.data.double_double import BLOCK, PANEL
 
 
 def exact_covariance(X):

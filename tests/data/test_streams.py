@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pytest
 
-from daguerreotype.data.moments import Moments
+from daguerreotype.data import Moments
 from daguerreotype.data.streams import ROWS, read_source
 
 

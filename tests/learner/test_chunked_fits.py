@@ -10,8 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from daguerreotype import Daguerreotype, Knowledge
 from daguerreotype._lib.progress import ProgressBar
-from daguerreotype.data import quantiles
-from daguerreotype.data.moments import Moments
+from daguerreotype.data import Moments, quantiles
 from daguerreotype.edges.splines import SplineBasis
 
 

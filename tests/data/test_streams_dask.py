@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from daguerreotype import Daguerreotype
-from daguerreotype.data.moments import Moments
+from daguerreotype.data import Moments
 
 N_PARTS = 12
 

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype
-from daguerreotype.data import quantiles
+from daguerreotype.data import Moments, quantiles
 from daguerreotype.data import streams as sources
-from daguerreotype.data.moments import Moments
 
 PAGE = Path(__file__).parents[2] / "docs" / "many-rows.md"
 PASSES = [
