@@ -21,8 +21,8 @@ LAYERS = [
 ]
 RANK = {part: rank for rank, part in enumerate(part for layer in LAYERS for part in layer)}
 HEAVY = ("torch", "matplotlib", "dask", "distributed", "optuna", "castle", "dagma", "causallearn", "lingam")
-# The only modules that import an extra as they load; they are themselves imported where they are used.
-MAY_NEED = {SOURCE / "operators" / "torch.py", SOURCE / "plotting" / "needs_matplotlib.py"}
+# The only module that imports an extra as it loads; it is itself imported where it is used.
+MAY_NEED = {SOURCE / "plotting" / "backend.py"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -3,8 +3,6 @@
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -14,30 +12,24 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
-from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
-from daguerreotype._lib.parallel import count_jobs
+from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.labels import label
+from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import ProgressBar
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
-from daguerreotype.data.interventions import check_counted, count_set, read_interventions
-from daguerreotype.data.moments import Moments
-from daguerreotype.data.streamable import check_given, check_moments, check_streamable
-from daguerreotype.data.streams import read_source
-from daguerreotype.data.validation import check_columns, check_finite, check_frame, column_names, validate_table
-from daguerreotype.edges import GamEdges, make_estimator
-from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.knowledge import Knowledge
+from daguerreotype.data.interventions import read_interventions
+from daguerreotype.data.streams import Source, read_source
+from daguerreotype.data.table import Table, table_of_chunks, table_of_moments, table_of_rows
+from daguerreotype.data.validation import check_finite, check_frame, column_names
 from daguerreotype.paper import paper_settings
-from daguerreotype.persistence.learner_file import Saved, load_learner, save_learner
+from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
 from daguerreotype.persistence.settings import check_saved
-from daguerreotype.pipeline import Fitted, Parts, canonical_columns, canonical_rows, learn_scales
-from daguerreotype.streamed import Summary, summarise
-from daguerreotype.training.constraints import Constraints
-from daguerreotype.training.learn import Schedule
-from daguerreotype.training.objective import make_loss
-from daguerreotype.training.ordering import make_obeying, make_operator, make_start, make_temperature
+from daguerreotype.pipeline import fit_table
+from daguerreotype.result import FitResult
+from daguerreotype.training.plan import check_streamable, joint_loss, make_plan
+from daguerreotype.training.run import Run
 
 logger = logging.getLogger("daguerreotype")
 
@@ -77,6 +69,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
         residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
         variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
+    noise : {"auto", "gaussian", "free-shape"} or NoiseModel
+        Distribution of what parents leave of a column. "auto" is what ``loss`` implies: Gaussian, but free-shape
+        for "entropy", and for "auto" where residuals are clearly not Gaussian.
     penalty : float or None
         Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
@@ -141,11 +136,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     criterion_ : str or callable
         The loss that was used.
     interventions_ : dict
-        In how many rows each column was set from outside; only columns that were.
+        In how many rows each column was intervened on; only columns that were.
     history_ : FitHistory
         What training saw.
     n_iter_ : int
         Number of training steps.
+    n_parameters_ : float
+        Free parameters that were spent on edges.
     interrupted_ : bool
         Whether Ctrl-C ended training; the best order until then was kept.
     n_features_in_, feature_names_in_
@@ -163,8 +160,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
            [1, 0]])
     """
 
-    _fitted: Fitted  # columns in the order of the table that was learned on
-    _columns: IntArray  # the user's column that each of the table is
+    _result: FitResult
     n_features_in_: int
 
     def __init__(
@@ -177,6 +173,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         k: int = 100,
         tau: Any = 1.0,
         loss: Any = "auto",
+        noise: Any = "auto",
         penalty: float | None = None,
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
@@ -200,6 +197,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.tau = tau
         self.loss = loss
+        self.noise = noise
         self.penalty = penalty
         self.standardize = standardize
         self.transform = transform
@@ -252,9 +250,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         y : None
             Ignored; there for pipelines.
         interventions : sequence of n entries, or boolean table of shape (n, d), optional
-            Which columns were set from outside in each row, by an experiment: None, a column, or several, row by
-            row; or True where a column was set. What such a row says about a column's causes is left out, what it
-            says about its effects counts: this tells directions apart that observations alone cannot.
+            Which columns were intervened on in each row, by an experiment: None, a column, or several, row by row;
+            or True where a column was intervened on. What such a row says about a column's causes is left out,
+            what it says about its effects counts: this tells directions apart that observations alone cannot.
         resume : path, optional
             File that training is saved to now and then. If it exists, training goes on from it: a fit that was
             killed ends as if it had not been.
@@ -266,7 +264,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> rng = np.random.default_rng(0)
         >>> cause = rng.normal(size=300)
         >>> X = np.column_stack([cause + rng.normal(size=300), cause])
-        >>> X[:100, 0] = 2 * rng.normal(size=100)  # in a third of the rows the effect was set from outside
+        >>> X[:100, 0] = 2 * rng.normal(size=100)  # in a third of the rows the effect was intervened on
         >>> m = Daguerreotype(transform="none").fit(X, interventions=[0] * 100 + [None] * 200)
         >>> m.adjacency_matrix_
         array([[0, 0],
@@ -275,22 +273,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         {0: 100}
         """
         check_saved(self.get_params(deep=False))
-        values, names = validate_table(self, X)
-        seen = check_moments(Moments().update(values), names)
-        excluded = self._excluded(interventions, X, values, names)
-
-        def learn(columns: IntArray, start: FloatArray, parts: Parts, bar: ProgressBar) -> list[Fitted]:
-            # Rows take part in an order of their own as well.
-            ordered = np.ascontiguousarray(values[:, columns])
-            out = None if excluded is None else excluded[:, columns]
-            rows = canonical_rows(ordered, out)
-            ordered = ordered[rows]
-            out = None if out is None else np.ascontiguousarray(out[rows])
-            inside = [names[j] for j in columns]
-            return learn_scales(ordered, inside, start, self.transform, parts, bar, out)
-
-        named = isinstance(X, pd.DataFrame)
-        return self._learn(seen.covariance, seen.skewness, names, named, resume, learn)
+        table = table_of_rows(self, X, interventions)
+        with ProgressBar(self.verbose, self.max_iter) as bar:
+            return self._fit(table, bar, None if resume is None else Path(resume))
 
     def fit_chunks(self, source: Any) -> Self:
         """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
@@ -322,10 +307,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                [1, 0]])
         """
         rows = read_source(source)
-        estimator = self._check_streamable(rows)
+        quantiles = self._check_streamable(rows)
         with ProgressBar(self.verbose, self.max_iter) as bar:
-            summary = summarise(rows, self.transform, isinstance(estimator, GamEdges), bar)
-        return self._learn_summary(summary)
+            return self._fit_streamed(table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows), bar)
 
     def fit_moments(
         self, covariance: Any, n_rows: int | None = None, *, names: Any = None, means: Any = None
@@ -358,180 +342,57 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         [('rain', 'wet'), ('tap', 'wet')]
         """
         self._check_streamable(None)
-        if isinstance(covariance, Moments):
-            check_moments(covariance, covariance.names)
-            return self._learn_summary(Summary.of(covariance))
-        return self._learn_summary(Summary.of_covariance(*check_given(covariance, n_rows, names, means)))
+        table = table_of_moments(covariance, n_rows, names, means)
+        with ProgressBar(self.verbose, self.max_iter) as bar:
+            return self._fit_streamed(table, bar)
 
-    def _check_streamable(self, source: Any) -> Any:
-        """The estimator, after settings that need all rows were refused."""
-        check_saved(self.get_params(deep=False))
-        estimator = make_estimator(self.edges, seed=self.random_state or 0)
-        check_streamable(estimator, make_loss(self.loss, 1.0), self.transform, source)
+    def _check_streamable(self, source: Source | None) -> bool:
+        """Refuse settings that need all rows; whether quantiles of the columns are needed."""
+        settings = self.get_params(deep=False)
+        check_saved(settings)
+        quantiles = check_streamable(settings, source)
         if self.transform == "auto":
             logger.info("transform='auto' needs all rows at once: columns stay on their scale.")
-        return estimator
+        return quantiles
 
-    def _learn_summary(self, summary: Summary) -> Self:
-        """Learn from what was read, and take the columns for those of training."""
-        self.n_features_in_ = len(summary.names)
-        if summary.named:
-            self.feature_names_in_ = np.array(summary.names, dtype=object)
+    def _fit_streamed(self, table: Table, bar: ProgressBar) -> Self:
+        """Take the columns of a table that was not checked by scikit-learn for those of training, and fit."""
+        self.n_features_in_ = table.n_columns
+        if table.named:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        learn = partial(summary.learn, bool(self.standardize))
-        return self._learn(summary.covariance, summary.skewness, summary.names, summary.named, None, learn)
+        return self._fit(table, bar)
 
-    def _learn(
-        self,
-        covariance: FloatArray,
-        skewness: FloatArray,
-        names: tuple[str, ...],
-        named: bool,
-        resume: str | os.PathLike[str] | None,
-        learn: Callable[[IntArray, FloatArray, Parts, ProgressBar], list[Fitted]],
-    ) -> Self:
-        """Assemble the parts, let ``learn`` fit columns in the order it is told, store the best of its fits."""
-        known = Knowledge.of(self.knowledge).resolve(names, numbered=not named)
-        rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
-        tau = make_temperature(self.tau, check_positive_int(self.max_iter, "max_iter"))
-        # Columns take part in an order of their own, made from the data: what breaks ties must not depend on how
-        # the user happened to number them.
-        columns = canonical_columns(covariance, skewness)
-        if self.random_state is not None:
-            columns = rng.permutation(columns)
-        self._columns = columns
-        start = make_start(
-            self.init,
-            names=names,
-            variances=np.diag(covariance),
-            tau=tau(0),
-            rng=rng,
-            operator=self.operator,
-            columns=columns,
-        )
-        if isinstance(self.operator, str) and self.operator == "fixed":
-            known.check_order(np.argsort(start))
-        known = known.take(columns)
-        constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
-        parts = self._parts(tau, resume, constraints)
+    def _fit(self, table: Table, bar: ProgressBar, resume: Path | None = None) -> Self:
+        """Plan, learn, and keep what was found."""
+        settings = self.get_params(deep=False)
+        cache_bytes = 1e6 * check_positive(self.cache_size, "cache_size")
+        run = Run(count_jobs(self.n_jobs), cache_bytes, bar.update, checkpoint=resume)
+        plan = make_plan(settings, table)
         # Threads of a numerical library within threads of ours would only get in each other's way.
-        with ProgressBar(self.verbose, self.max_iter) as bar, threadpool_limits(1):
-            obeying = make_obeying(start[columns], constraints, self.operator, tau(0))
-            candidates = learn(columns, obeying, parts, bar)
-            self._fitted = max(candidates, key=lambda candidate: candidate.log_likelihood)
-            self.transform_ = self._fitted.transform.name
-            self.criterion_ = parts.joint_loss or self.loss
-            if self.criterion_ == "auto":
-                self.criterion_ = "bic" if self._fitted.gaussian else "entropy"
-        if len(candidates) > 1:
-            compared = ", ".join(f"{each.transform.name} {each.log_likelihood:.3f}" for each in candidates)
-            logger.info("chose transform %r by likelihood per row: %s", self.transform_, compared)
-        if self.loss == "auto":
-            logger.info("compared orders by %s", self.criterion_)
-        self._store(names, named=named)
+        with one_thread:
+            self._keep(fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss))
         return self
 
-    def _parts(
-        self,
-        tau: Callable[[int], float],
-        resume: str | os.PathLike[str] | None,
-        constraints: Constraints,
-    ) -> Parts:
-        """What the settings stand for, after all checks."""
-        extended = self.penalty is None
-        penalty = 1.0 if extended else check_positive(self.penalty, "penalty")
-        estimator = make_estimator(
-            self.edges, penalty=penalty, gamma=1.0 if extended else 0.0, seed=self.random_state or 0
-        )
-        constraints.check_estimator(estimator)
-        joint_loss = self._joint_loss(estimator)
-        schedule = Schedule(
-            tau=tau,
-            rate=check_positive(self.learning_rate, "learning_rate"),
-            l2=check_positive(self.l2_theta, "l2_theta", zero=True),
-            max_iter=check_positive_int(self.max_iter, "max_iter"),
-            tolerance=check_positive(self.tol, "tol", zero=True),
-            patience=check_positive_int(self.patience, "patience"),
-            refine=bool(self.refine),
-            n_restarts=check_count(self.n_restarts, "n_restarts"),
-            seed=self.random_state or 0,
-            cache_bytes=1e6 * check_positive(self.cache_size, "cache_size"),
-            n_jobs=count_jobs(self.n_jobs),
-        )
-        return Parts(
-            estimator=estimator,
-            loss=make_loss(joint_loss or self.loss, penalty),
-            non_gaussian_loss=make_loss("entropy", penalty)
-            if self.loss == "auto" and joint_loss is None
-            else None,
-            operator=make_operator(self.operator, self.k, constraints),
-            schedule=schedule,
-            standardize=bool(self.standardize),
-            joint_loss=joint_loss,
-            constraints=constraints,
-            resume=None if resume is None else Path(resume),
-        )
-
-    def _joint_loss(self, estimator: Any) -> str | None:
-        """The loss of joint training; None for bilevel training. Refuses parts that cannot be trained so."""
-        if self.training == "bilevel":
-            return None
-        if self.training != "joint":
-            raise ValueError(f"training must be 'bilevel' or 'joint', got {self.training!r}.")
-        if not isinstance(estimator, GradientEdges):
-            raise ValueError(
-                "training='joint' needs edges that are trained by gradient: edges='linear' or edges='mlp', got "
-                f"{self.edges!r}. Other edges are trained with training='bilevel'."
-            )
-        loss = "nll_ev" if self.loss == "auto" else self.loss
-        if loss not in ("nll_ev", "nll_nv", "mse"):
-            raise ValueError(
-                f"training='joint' takes loss 'auto', 'nll_ev', 'nll_nv' or 'mse', got {self.loss!r}."
-            )
-        return str(loss)
-
-    def _excluded(
-        self, interventions: Any, X: Any, values: FloatArray, names: tuple[str, ...]
-    ) -> BoolArray | None:
-        """Values (n, d) that were set from outside, after all checks; None if none were."""
-        numbered = not isinstance(X, pd.DataFrame)
-        excluded = read_interventions(interventions, len(values), names, numbered=numbered)
-        if excluded is not None:
-            check_counted(values, excluded, names)
-        return excluded
-
-    def _store(self, names: tuple[str, ...], named: bool) -> None:
-        """Fitted attributes, back in the user's order of columns."""
-        learned, columns = self._fitted.learned, self._columns
-        d = len(names)
-        place = np.empty(d, dtype=np.int64)  # of each of the user's columns in the table
-        place[columns] = np.arange(d)
-        weights = np.zeros((d, d))
-        adjacency = np.zeros((d, d), dtype=np.int64)
-        for node, fit in enumerate(learned.fits):
-            adjacency[columns[fit.parents], columns[node]] = 1
-            weights[columns[fit.parents], columns[node]] = fit.weights
-        probabilities = learned.edge_probabilities[np.ix_(place, place)]
-        order = columns[learned.order]
-
-        def frame(matrix: Any) -> Any:
-            return pd.DataFrame(matrix, index=list(names), columns=list(names)) if named else matrix
-
-        self.adjacency_matrix_ = frame(adjacency)
-        self.weights_ = frame(weights)
-        self.edge_probabilities_ = frame(probabilities)
-        self.causal_order_ = [names[j] for j in order] if named else order
-        self.theta_ = learned.theta[place]
-        self.order_distribution_ = learned.distribution.relabelled(place)
-        set_rows = np.zeros(d, dtype=np.int64)
-        if learned.counted is not None:
-            set_rows[columns] = learned.n_rows - learned.counted
-        self.interventions_ = count_set(set_rows, names if named else range(d))
-        self.loss_ = learned.loss
-        self.interrupted_ = learned.interrupted
-        self.history_ = replace(learned.history, theta=learned.history.theta[:, place])
-        self.n_iter_ = len(learned.history)
+    def _keep(self, result: FitResult) -> None:
+        """Fitted attributes, from the result of a fit."""
+        self._result = result
+        names = result.names if result.named else None
+        self.adjacency_matrix_ = label(result.adjacency, names)
+        self.weights_ = label(result.weights, names)
+        self.edge_probabilities_ = label(result.edge_probabilities, names)
+        self.causal_order_ = [result.names[j] for j in result.order] if result.named else result.order
+        self.theta_ = result.theta
+        self.order_distribution_ = result.distribution
+        self.interventions_ = result.interventions
+        self.loss_ = result.best.training.loss
+        self.transform_ = result.best.scaled.transform.name
+        self.criterion_ = result.criterion
+        self.interrupted_ = result.best.training.interrupted
+        self.history_ = result.history
+        self.n_iter_ = len(result.history)
+        self.n_parameters_ = result.n_parameters
 
     @property
     def causal_graph_(self) -> nx.DiGraph:
@@ -574,21 +435,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array([ 2.2, -1.1,  2.2])
         """
         check_is_fitted(self)
-        names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
-        for column in (cause, effect):
-            if column not in names:
-                raise ValueError(f"{column!r} is no column of the fitted table; its columns are {names}.")
-        place = np.argsort(self._columns)
-        return self._fitted.curve(
-            int(place[names.index(cause)]), int(place[names.index(effect)]), np.asarray(values, dtype=np.float64)
-        )
+        return self._result.curve(cause, effect, np.asarray(values, dtype=np.float64))
 
     def score(self, X: Any, y: None = None, *, interventions: Any = None) -> float:
         r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
 
-        Residuals are taken as Gaussian with the variances of training, on the scale of ``transform_``; the change
-        of scale is accounted for, so that scores of different transforms compare. A column that was set from
-        outside in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood there.
+        Residuals are judged by the noise that was learned: Gaussian, or of free shape where ``criterion_`` is
+        "entropy". The change of scale is accounted for, so that scores of different transforms compare. A column
+        that was intervened on in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood
+        there.
         """
         check_is_fitted(self)
         check_frame(X)
@@ -596,10 +451,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         names = column_names(X, values.shape[1])
         check_finite(values, names)
         numbered = not isinstance(X, pd.DataFrame)
-        excluded = read_interventions(interventions, len(values), names, numbered=numbered)
-        if excluded is not None:
-            excluded = excluded[:, self._columns]
-        return self._fitted.score(values[:, self._columns], excluded)
+        intervened = read_interventions(interventions, len(values), names, numbered=numbered)
+        return self._result.score(values, intervened)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted learner to one file, from which :meth:`load` makes it again.
@@ -629,15 +482,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                [0, 0]])
         """
         check_is_fitted(self)
-        saved = Saved(
-            settings=self.get_params(deep=False),
-            attributes={name: getattr(self, name) for name in ("transform_", "criterion_")},
-            columns=self._columns,
-            named=isinstance(self.adjacency_matrix_, pd.DataFrame),
-            texts=hasattr(self, "feature_names_in_"),
-            fitted=self._fitted,
-        )
-        save_learner(path, saved)
+        texts = hasattr(self, "feature_names_in_")
+        save_learner(path, SavedLearner(self.get_params(deep=False), texts, self._result))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -666,14 +512,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                 "pip install --upgrade daguerreotype."
             )
         learner = cls(**saved.settings)
-        learner._fitted, learner._columns = saved.fitted, saved.columns
-        for name, value in saved.attributes.items():
-            setattr(learner, name, value)
-        names = tuple(saved.fitted.table.names[j] for j in np.argsort(saved.columns))
-        learner.n_features_in_ = len(names)
+        learner.n_features_in_ = len(saved.result.names)
         if saved.texts:
-            learner.feature_names_in_ = np.array(names, dtype=object)
-        learner._store(names, saved.named)
+            learner.feature_names_in_ = np.array(saved.result.names, dtype=object)
+        learner._keep(saved.result)
         return learner
 
     def bootstrap(
@@ -744,9 +586,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                [1., 0.]])
         """
         # The table itself must be fit for learning, whatever its resamples are.
-        values, names = validate_table(clone(self), X)
-        check_columns(values, names)
-        self._excluded((fit_params or {}).get("interventions"), X, values, names)
+        table_of_rows(clone(self), X, (fit_params or {}).get("interventions"))
         return bootstrap(
             self,
             X,
@@ -790,7 +630,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         -------
         Axes, or an array of Axes for "curves"
         """
-        from daguerreotype.plotting.draw_fit import plot_fit
+        from daguerreotype.plotting.fit import plot_fit
 
         check_is_fitted(self)
         return plot_fit(self, kind, truth=truth, X=X, effect=effect, ax=ax)

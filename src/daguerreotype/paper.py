@@ -1,8 +1,8 @@
-"""With which settings was the paper's table made? Its ten configurations (appendix D)."""
+"""Settings of the paper's ten configurations (appendix D)."""
 
 from typing import Any
 
-from daguerreotype.edges.registry import gradient_edges
+from daguerreotype.edges.registry import EDGES
 
 # Lambda of the paper's configurations, by edges and training, for each operator.
 PAPER_EDGES: dict[tuple[str, str], dict[str, float]] = {
@@ -39,5 +39,5 @@ def paper_settings(operator: str, edges: str, training: str) -> dict[str, Any]:
         "patience": 50,
     }
     if edges != "lars":
-        settings["edges"] = gradient_edges(edges, pruning=PAPER_EDGES[edges, training][operator])
+        settings["edges"] = EDGES[edges].make(pruning=PAPER_EDGES[edges, training][operator])
     return settings

@@ -1,90 +1,179 @@
-"""What does a fit leave behind? Frozen records, without behaviour beyond reading them."""
+"""The result of a fit: frozen records of what was learned, in the user's numbering of the columns."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
-from daguerreotype._lib.typing import FloatArray, IntArray
+import numpy as np
+
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.table import OnScale, mean_sum
+from daguerreotype.edges.base import HasCurves, HasPredictions, offered
+from daguerreotype.edges.predictors import GamFit, LinearPredictor
+from daguerreotype.noise import Density
 from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.history import FitHistory
+from daguerreotype.training.train import TrainingResult
 
-__all__ = ["FitHistory", "LocalFit", "Moves", "OrderDistribution"]
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFit:
-    """One node regressed on the parents that were chosen among its predecessors.
-
-    Attributes
-    ----------
-    parents : array of shape (p,)
-        The chosen parents, ascending.
-    weights : array of shape (p,)
-        Strength of each parent: the coefficient of a linear fit, the norm of a component otherwise.
-    variance : float
-        Mean squared residual on the training rows.
-    dof : float
-        Effective number of free parameters spent on the parents.
-    """
-
-    parents: IntArray
-    weights: FloatArray
-    variance: float
-    dof: float
-
-
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """Local fits of every way to move one node through an order of the others.
-
-    With ``others`` the m = d - 1 remaining nodes in order, position q of the moved node is before
-    ``others[q]``; q = m is the end.
-
-    Attributes
-    ----------
-    own : array of shape (m + 1, 2)
-        Variance and dof of the moved node when it stands at position q.
-    before : array of shape (m, 2)
-        Variance and dof of ``others[i]`` when the moved node is not among its predecessors.
-    after : array of shape (m, 2)
-        The same when it is.
-    """
-
-    own: FloatArray
-    before: FloatArray
-    after: FloatArray
+__all__ = ["FitHistory", "FitResult", "ScaleFit"]
 
 
 @dataclass(frozen=True)
-class FitHistory:
-    """What training saw, step by step.
+class ScaleFit:
+    """What training on one scale led to, columns in the order that they took part in.
 
     Attributes
     ----------
-    objective : array of shape (t,)
-        Expected loss over the distribution plus the regularization of theta.
-    mode_loss : array of shape (t,)
-        Loss of the most probable order.
-    support : array of shape (t,)
-        How many rankings carried mass.
-    tau : array of shape (t,)
-        Temperature.
-    theta : array of shape (t, d)
-        Scores of the columns.
-    hits, misses : array of shape (t,)
-        Local fits found in the cache and made, so far.
-    refined_at : int or None
-        The step before which best-position moves replaced the order; None without them.
-    refine_losses : array
-        Loss after each sweep of best-position moves.
+    scaled : OnScale
+        The table that was learned on, and how columns get onto its scale.
+    typical : array of shape (d,)
+        A row in the middle of all, as it came.
+    training : TrainingResult
+        What was learned.
+    densities : sequence of Density
+        The noise of every node.
+    gaussian : bool
+        Whether orders were compared under Gaussian noise.
+    log_likelihood : float
+        Of the training rows as they came, per row and less the BIC penalty: what scales are chosen by.
     """
 
-    objective: FloatArray
-    mode_loss: FloatArray
-    support: IntArray
-    tau: FloatArray
-    theta: FloatArray
-    hits: IntArray
-    misses: IntArray
-    refined_at: int | None
-    refine_losses: FloatArray
+    scaled: OnScale
+    typical: FloatArray
+    training: TrainingResult
+    densities: Sequence[Density]
+    gaussian: bool
+    log_likelihood: float
 
-    def __len__(self) -> int:
-        return int(self.objective.size)
+    def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
+        """Contribution (m,) of one parent at values (m,) of it, on the scale of the table."""
+        models = offered(self.training.models, HasCurves)
+        if models is None:
+            raise TypeError(f"{type(self.training.models).__name__} has no curves to show: fit with edges='gam'.")
+        rows = np.repeat(self.typical[None, :], values.size, axis=0)
+        rows[:, cause] = values
+        return models.curve(effect, self.training.fits[effect], cause, self.scaled.apply(rows)[:, cause])
+
+    def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
+        """Mean log-likelihood per row of any values (m, d), but for those that were intervened on."""
+        models = offered(self.training.models, HasPredictions)
+        if models is None:
+            raise TypeError(
+                f"{type(self.training.models).__name__} cannot predict unseen rows: give it a method "
+                "predict(node, fit, values)."
+            )
+        scaled = self.scaled.apply(values)
+        density = self.scaled.log_slopes(values)  # (m, d)
+        for node, (fit, noise) in enumerate(zip(self.training.fits, self.densities, strict=True)):
+            density[:, node] += noise.log_density(scaled[:, node] - models.predict(node, fit, scaled))
+        return mean_sum(density, intervened)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit found, mapped back to the columns as the user numbers them.
+
+    Attributes
+    ----------
+    best : ScaleFit
+        The fit on the likeliest scale.
+    columns : array of shape (d,)
+        The user's column that each of the fitted table is.
+    names : tuple of str
+        The user's columns.
+    named : bool
+        Whether the names are the user's.
+    criterion : str or callable
+        What orders were compared by.
+    """
+
+    best: ScaleFit
+    columns: IntArray
+    names: tuple[str, ...]
+    named: bool
+    criterion: Any
+
+    @cached_property
+    def place(self) -> IntArray:
+        """Where each of the user's columns is in the fitted table."""
+        return np.argsort(self.columns)
+
+    @property
+    def labels(self) -> list[Any]:
+        """What the user calls the columns: names, or numbers without any."""
+        return list(self.names) if self.named else list(range(len(self.names)))
+
+    @property
+    def weights(self) -> FloatArray:
+        """Matrix (d, d) of the strength of every edge, zero where there is none."""
+        weights: FloatArray = np.zeros((len(self.names), len(self.names)))
+        for node, fit in enumerate(self.best.training.fits):
+            weights[self.columns[fit.parents], self.columns[node]] = fit.weights
+        return weights
+
+    @property
+    def adjacency(self) -> IntArray:
+        """Matrix (d, d): one where i is a parent of j."""
+        adjacency: IntArray = np.zeros((len(self.names), len(self.names)), dtype=np.int64)
+        for node, fit in enumerate(self.best.training.fits):
+            adjacency[self.columns[fit.parents], self.columns[node]] = 1
+        return adjacency
+
+    @property
+    def edge_probabilities(self) -> FloatArray:
+        """Matrix (d, d) of the probability of every edge under the distribution over orders."""
+        return self.best.training.edge_probabilities[np.ix_(self.place, self.place)]
+
+    @property
+    def order(self) -> IntArray:
+        """The most probable order (d,)."""
+        return self.columns[self.best.training.order]
+
+    @property
+    def theta(self) -> FloatArray:
+        """Scores (d,)."""
+        return self.best.training.theta[self.place]
+
+    @property
+    def distribution(self) -> OrderDistribution:
+        """The distribution over orders."""
+        return self.best.training.distribution.relabelled(self.place)
+
+    @property
+    def history(self) -> FitHistory:
+        """What training saw."""
+        history = self.best.training.history
+        return replace(history, theta=history.theta[:, self.place])
+
+    @property
+    def interventions(self) -> dict[Any, int]:
+        """In how many rows each column was intervened on, by its label; only columns that were."""
+        training = self.best.training
+        if training.rows_per_node is None:
+            return {}
+        counts = (training.n_rows - training.rows_per_node)[self.place]
+        return {label: int(count) for label, count in zip(self.labels, counts, strict=True) if count}
+
+    @property
+    def n_parameters(self) -> float:
+        """Parameters spent on edges: coefficients of linear and spline edges, degrees of freedom of others."""
+        training = self.best.training
+        if isinstance(training.models, LinearPredictor):
+            return float(self.adjacency.sum())
+        # The dof of splines may hold a price per parent beside their columns.
+        return float(sum(fit.columns.size if isinstance(fit, GamFit) else fit.dof for fit in training.fits))
+
+    def curve(self, cause: Any, effect: Any, values: FloatArray) -> FloatArray:
+        """What ``cause`` contributes to ``effect`` at values (m,) of it."""
+        for column in (cause, effect):
+            if column not in self.labels:
+                raise ValueError(f"{column!r} is no column of the fitted table; its columns are {self.labels}.")
+        first, second = (int(self.place[self.labels.index(column)]) for column in (cause, effect))
+        return self.best.curve(first, second, values)
+
+    def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
+        """Mean log-likelihood per row of values (m, d), but for those that were intervened on."""
+        return self.best.score(
+            values[:, self.columns], None if intervened is None else intervened[:, self.columns]
+        )

@@ -23,7 +23,8 @@ def installed(tmp_path):
     """A copy of the package as an installation of its own, with an empty user cache."""
     source = Path(daguerreotype.__file__).parent
     target = tmp_path / "install" / "daguerreotype"
-    shutil.copytree(source / "operators", target / "operators", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("operators", "_lib"):
+        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(source / "__init__.py", target)
     return target
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
-from daguerreotype._lib.parallel import Interruption, Threads, count_jobs
+from daguerreotype._lib.parallel import Interruption, Threads, count_jobs, one_thread
 
 WAIT = 20  # seconds that other threads may take to come to a place
 
@@ -144,3 +145,23 @@ def test_within_a_worker_of_joblib_there_is_one_job(backend):
 def test_what_is_no_number_of_jobs_is_refused(n_jobs):
     with pytest.raises(ValueError, match=r"n_jobs must be a whole number other than 0, or None, got .*-1 one for"):
         count_jobs(n_jobs)
+
+
+def test_numerical_libraries_haveone_thread_as_long_as_any_fit_runs():
+    np.ones((2, 2)) @ np.ones((2, 2))
+
+    def threads():
+        return {each["num_threads"] for each in threadpool_info()}
+
+    before, first_out = threads(), threading.Event()
+
+    def short_fit():
+        with one_thread:
+            pass
+        first_out.set()
+
+    with one_thread:
+        threading.Thread(target=short_fit).start()
+        assert first_out.wait(10)
+        assert threads() == {1}
+    assert threads() == before

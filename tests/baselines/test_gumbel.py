@@ -13,7 +13,7 @@ from scipy.stats import halfcauchy, norm
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.baselines.assignment import best_matching, bethe_marginals, centre_prices  # noqa: E402
+from daguerreotype.baselines.assignment import best_matching, bethe_marginals, centre_duals  # noqa: E402
 from daguerreotype.baselines.bcd_nets.adabelief import AdaBelief  # noqa: E402
 from daguerreotype.baselines.bcd_nets.horseshoe import log_horseshoe  # noqa: E402
 from daguerreotype.baselines.gumbel import (  # noqa: E402
@@ -42,7 +42,7 @@ def test_the_matching_is_the_best_one_and_its_prices_prove_it(seed, d, scale, ti
     scores = np.round(scores / scale) * scale if ties else scores
     matched, rows, cols = best_matching(scores)
     if centred:
-        centre_prices(scores, matched, rows, cols)
+        centre_duals(scores, matched, rows, cols)
     assert sorted(matched) == list(range(d))
     assert scores[np.arange(d), matched].sum() == pytest.approx(scores[linear_sum_assignment(-scores)].sum())
     assert (scores <= rows[:, None] + cols + 1e-9 * scale).all()
@@ -53,7 +53,7 @@ def test_centred_prices_leave_a_slack_everywhere_off_the_matching(rng):
     scores = rng.normal(size=(8, 8))
     matched, rows, cols = best_matching(scores)
     assert np.sum(rows[:, None] + cols - scores < 1e-12) > 8  # the method itself leaves other pairs tight
-    centre_prices(scores, matched, rows, cols)
+    centre_duals(scores, matched, rows, cols)
     slack = rows[:, None] + cols - scores
     slack[np.arange(8), matched] = np.inf
     assert slack.min() > 1e-4

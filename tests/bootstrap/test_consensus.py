@@ -1,4 +1,4 @@
-"""Is the consensus the best there is, a DAG at every threshold, and is it found without all orders?"""
+"""The consensus is the best there is, a DAG at every threshold, and found without trying all orders."""
 
 from itertools import permutations, product
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from daguerreotype.bootstrap import consensus as module
 from daguerreotype.bootstrap.consensus import best_order, consensus_order
 from daguerreotype.bootstrap.resample import Resample
-from daguerreotype.bootstrap.run import count
+from daguerreotype.bootstrap.summary import summarise
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -31,7 +31,7 @@ def random_resamples(seed, d, n, kinds=3):
 
 
 def counted(resamples, threshold=0.5):
-    return count(resamples, None, threshold, 0, {})
+    return summarise(resamples, None, threshold, 0, {})
 
 
 def along(weights, order):

@@ -1,16 +1,13 @@
-"""Is the result the same wherever the resamples run?"""
+"""The result is the same wherever the resamples run."""
 
 import threading
 
 import joblib
-import numpy as np
 import pandas as pd
 import pytest
-from threadpoolctl import threadpool_info
 
 from daguerreotype import Daguerreotype
 from daguerreotype.bootstrap import bootstrap
-from daguerreotype.bootstrap.resample import _one_thread
 from support.fits import linear_data
 from support.resampling import QUICK, ByMean, assert_same
 
@@ -55,26 +52,6 @@ def test_a_dask_cluster_of_two_workers_gives_the_same(table, alone, tmp_path):
 def test_an_error_in_a_worker_comes_back_in_its_own_words(table):
     with pytest.raises(ValueError, match=r"the first resample could not be fitted .* tau"):
         Daguerreotype(**QUICK, tau=-1.0).bootstrap(table, 4, n_jobs=2)
-
-
-def test_numerical_libraries_have_one_thread_as_long_as_any_fit_runs():
-    np.ones((2, 2)) @ np.ones((2, 2))
-
-    def threads():
-        return {each["num_threads"] for each in threadpool_info()}
-
-    before, first_out = threads(), threading.Event()
-
-    def short_fit():
-        with _one_thread:
-            pass
-        first_out.set()
-
-    with _one_thread:
-        threading.Thread(target=short_fit).start()
-        assert first_out.wait(10)
-        assert threads() == {1}
-    assert threads() == before
 
 
 def test_a_fit_outside_the_main_thread_needs_no_signals(table):

@@ -1,4 +1,4 @@
-"""Are the resamples what they should be, and counted rightly?"""
+"""Resamples are drawn and counted as they should be."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""Does a run that was killed, interrupted or cut short end as if nothing had happened?"""
+"""A run that was killed, interrupted or cut short ends as if nothing had happened."""
 
 import json
 import os
@@ -14,12 +14,11 @@ import pytest
 from sklearn.linear_model import LassoLarsIC
 
 from daguerreotype import Daguerreotype
-from daguerreotype._lib.fingerprint import describe_run
 from daguerreotype._lib.journal import encode_line
 from daguerreotype.bootstrap import bootstrap
-from daguerreotype.bootstrap import journal as module
-from daguerreotype.bootstrap.journal import Journal
+from daguerreotype.bootstrap import run as module
 from daguerreotype.bootstrap.resample import Draws, Resample
+from daguerreotype.bootstrap.run import Journal, describe_run
 from daguerreotype.operators import top_k_sparsemax
 from support.fits import linear_data
 from support.resampling import QUICK, ByMean, Interrupted, assert_same

@@ -5,6 +5,7 @@ import logging
 import random
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from daguerreotype import Daguerreotype, baselines
+from daguerreotype.baselines.registry import REGISTRY
 from daguerreotype.graphs import find_cycle, to_cpdag
 from support.fits import linear_data
 
@@ -30,6 +32,7 @@ QUICK = {
     "vi-dp-dag-softsort": {"max_epochs": 2},
     "vi-dp-dag-sinkhorn": {"max_epochs": 2},
 }
+PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 NAMES = ["age", "dose", "diet", "outcome"]
 
 
@@ -195,6 +198,25 @@ def test_every_setting_is_documented(name):
     own = set(inspect.signature(method).parameters)
     if own != set(inspect.signature(method.__mro__[1]).parameters):  # else documented in the parent
         assert all(parameter in text for parameter in own)
+
+
+def test_the_registry_knows_the_extra_of_each_and_the_page_lists_it(name):
+    entry, libraries = REGISTRY[name], type(baselines.get(name)).libraries
+    needed = None if not libraries else "torch" if libraries[0] == "torch" else "baselines"
+    assert entry.extra == needed
+    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    shown = name.replace("vi-dp-dag-sinkhorn", "-sinkhorn")
+    assert sum(f"`{shown}`" in line for line in rows) == 1, f"{name} has no row in {PAGE.name}"
+
+
+def test_the_registry_lists_methods_of_the_paper_peers_and_trivial_ones():
+    kinds = {"paper": [], "peer": [], "trivial": []}
+    for name, entry in REGISTRY.items():
+        kinds[entry.kind].append(name)
+    assert len({entry.help for entry in REGISTRY.values()}) == len(REGISTRY)
+    assert kinds["trivial"] == ["empty", "random"]
+    assert {"notears", "cam", "npvar", "bcd-nets"} <= set(kinds["paper"])
+    assert {"boss", "pc", "dagma"} <= set(kinds["peer"])
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -9,7 +9,7 @@ from support.fits import linear_data, standard_table
 torch = pytest.importorskip("torch")
 from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
-from daguerreotype.edges.linear import LinearEdges, LinearProblem, ridge  # noqa: E402
+from daguerreotype.edges.linear import LinearEdges, LinearRegressions, ridge  # noqa: E402
 from daguerreotype.operators import top_k_sparsemax  # noqa: E402
 from daguerreotype.training.objective import make_loss  # noqa: E402
 from daguerreotype.training.order_scores import LocalScores  # noqa: E402
@@ -109,7 +109,7 @@ def test_the_gradient_is_that_of_the_residuals_of_the_rows(rng):
     loss = 0.5 * residuals.square().mean(dim=0)
     (loss.sum() + 0.3 * weights.square().sum()).backward()
 
-    problem = LinearProblem(moments, moments[nodes], moments[nodes, nodes], 0.3)
+    problem = LinearRegressions(moments, moments[nodes], moments[nodes, nodes], 0.3)
     by_weights, by_gates = problem.gradient(weights.detach(), gates.detach(), 0)
     torch.testing.assert_close(by_weights, weights.grad)
     torch.testing.assert_close(by_gates, gates.grad)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from daguerreotype import Daguerreotype
-from daguerreotype.graphs import WeightedDag, as_dag, as_weighted, convert
+from daguerreotype import Daguerreotype, graphs
+from daguerreotype.graphs import WeightedDag, as_dag, as_weighted
 from daguerreotype.metrics import shd
 
 AWKWARD = (
@@ -26,13 +26,13 @@ AWKWARD = (
 )
 # Formats that carry weights and probabilities; those that carry weights; those that carry edges only.
 BOTH = {
-    "networkx": (convert.to_networkx, convert.from_networkx),
-    "dot": (convert.to_dot, convert.from_dot),
-    "gml": (convert.to_gml, convert.from_gml),
-    "dowhy": (convert.to_dowhy, convert.from_dowhy),
-    "pgmpy": (convert.to_pgmpy, convert.from_pgmpy),
+    "networkx": (graphs.to_networkx, graphs.from_networkx),
+    "dot": (graphs.to_dot, graphs.from_dot),
+    "gml": (graphs.to_gml, graphs.from_gml),
+    "dowhy": (graphs.to_dowhy, graphs.from_dowhy),
+    "pgmpy": (graphs.to_pgmpy, graphs.from_pgmpy),
 }
-EDGES_ONLY = {"causal-learn": (convert.to_causal_learn, convert.from_causal_learn)}
+EDGES_ONLY = {"causal-learn": (graphs.to_causal_learn, graphs.from_causal_learn)}
 NEEDS = {"pgmpy": "pgmpy", "causal-learn": "causallearn"}
 
 
@@ -116,21 +116,21 @@ def test_any_names_survive_text_formats(names, seed):
 
 
 def test_a_fitted_learner_gives_its_names_weights_and_probabilities(learner):
-    found = convert.from_dot(convert.to_dot(learner))
+    found = graphs.from_dot(graphs.to_dot(learner))
     assert found.names == ("the effect", "dose", "alone")
     np.testing.assert_array_equal(found.adjacency, learner.adjacency_matrix_)
     assert found.adjacency.sum() == 1
     np.testing.assert_array_equal(found.weights, learner.weights_)
     np.testing.assert_array_equal(found.probabilities, learner.edge_probabilities_ * learner.adjacency_matrix_)
-    assert nx.utils.graphs_equal(convert.to_networkx(learner), learner.causal_graph_)
+    assert nx.utils.graphs_equal(graphs.to_networkx(learner), learner.causal_graph_)
 
 
 def test_what_comes_in_is_taken_by_the_metrics_and_by_every_way_out(rng):
     graph = draw_dag(rng)
-    found = convert.from_gml(convert.to_gml(graph))
+    found = graphs.from_gml(graphs.to_gml(graph))
     assert as_dag(found) is found
     assert shd(graph, found) == 0
-    assert_same(convert.from_networkx(convert.to_networkx(found)), graph)
+    assert_same(graphs.from_networkx(graphs.to_networkx(found)), graph)
     pd.testing.assert_frame_equal(found.frame, pd.DataFrame(graph.adjacency.astype(int), AWKWARD, AWKWARD))
 
 
@@ -138,7 +138,7 @@ def test_what_comes_in_is_taken_by_the_metrics_and_by_every_way_out(rng):
 def test_every_kind_of_graph_of_the_package_can_be_written(make, rng, random_dag):
     adjacency = random_dag(rng, 6, 0.5).astype(int)
     expected = as_dag(adjacency)
-    np.testing.assert_array_equal(convert.from_dot(convert.to_dot(make(adjacency))).adjacency, expected.adjacency)
+    np.testing.assert_array_equal(graphs.from_dot(graphs.to_dot(make(adjacency))).adjacency, expected.adjacency)
 
 
 def test_weights_known_of_some_edges_only_stay_so():
@@ -154,14 +154,14 @@ def test_weights_known_of_some_edges_only_stay_so():
 
 def test_an_edge_list_survives_a_csv_file(rng, tmp_path):
     graph = draw_dag(rng)
-    convert.to_edge_list(graph).to_csv(tmp_path / "edges.csv", index=False)
+    graphs.to_edge_list(graph).to_csv(tmp_path / "edges.csv", index=False)
     read = pd.read_csv(tmp_path / "edges.csv", keep_default_na=False, na_values={"weight": "", "probability": ""})
     assert list(read.columns) == ["source", "target", "weight", "probability"]
-    assert_same(convert.from_edge_list(read, nodes=AWKWARD), graph)
+    assert_same(graphs.from_edge_list(read, nodes=AWKWARD), graph)
 
 
 def test_an_edge_list_alone_gives_the_nodes_as_they_come():
-    found = convert.from_edge_list(pd.DataFrame({"source": ["b", "a"], "target": ["c", "c"]}))
+    found = graphs.from_edge_list(pd.DataFrame({"source": ["b", "a"], "target": ["c", "c"]}))
     assert found.names == ("b", "c", "a")
     assert found.weights is None
     np.testing.assert_array_equal(np.argwhere(found.adjacency), [[0, 1], [2, 1]])
@@ -179,13 +179,13 @@ def test_an_edge_list_alone_gives_the_nodes_as_they_come():
 )
 def test_an_edge_list_that_is_no_dag_is_refused(edges, message):
     with pytest.raises(ValueError, match=message):
-        convert.from_edge_list(pd.DataFrame(edges))
+        graphs.from_edge_list(pd.DataFrame(edges))
 
 
 def test_an_edge_list_with_nodes_beyond_those_given_is_refused():
     edges = pd.DataFrame({"source": ["a"], "target": ["b"]})
     with pytest.raises(ValueError, match=r"nodes that are not among nodes: b. Add them there."):
-        convert.from_edge_list(edges, nodes=["a", "c"])
+        graphs.from_edge_list(edges, nodes=["a", "c"])
 
 
 # ---------------------------------------------------------------------- text
@@ -194,9 +194,9 @@ def test_an_edge_list_with_nodes_beyond_those_given_is_refused():
 def test_dot_is_read_alike_by_pydot(rng):
     pydot = pytest.importorskip("pydot")
     graph = draw_dag(rng, ("plain", "two words", "a -> b", "é ü 漢字"))
-    (read,) = pydot.graph_from_dot_data(convert.to_dot(graph))
+    (read,) = pydot.graph_from_dot_data(graphs.to_dot(graph))
     edges = {(e.get_source().strip('"'), e.get_destination().strip('"')): e for e in read.get_edges()}
-    assert set(edges) == set(convert.to_networkx(graph).edges)
+    assert set(edges) == set(graphs.to_networkx(graph).edges)
     for cause, effect in edges:
         place = graph.names.index(cause), graph.names.index(effect)
         assert float(edges[cause, effect].get("strength")) == graph.weights[place]
@@ -217,7 +217,7 @@ STRICT Digraph "my graph" {
 
 
 def test_the_dot_of_others_is_read():
-    found = convert.from_dot(DOT.replace("<b> <i>", "<<b> <i>"))
+    found = graphs.from_dot(DOT.replace("<b> <i>", "<<b> <i>"))
     edges = {(found.names[i], found.names[j]) for i, j in np.argwhere(found.adjacency)}
     chain = {("a", x) for x in ("b", "c d", "e")} | {("c d", "e")} | {(x, "f") for x in ("b", "c d", "e")}
     assert edges == chain | {("g", "h"), ("long name", "C:\\temp"), ("1.5", "-2")}
@@ -247,7 +247,7 @@ def test_the_dot_of_others_is_read():
 )
 def test_dot_that_is_no_dag_is_refused_with_the_line(text, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        convert.from_dot(text)
+        graphs.from_dot(text)
 
 
 def test_files_are_read_where_a_path_is_given(rng, tmp_path):
@@ -259,13 +259,13 @@ def test_files_are_read_where_a_path_is_given(rng, tmp_path):
 
 def test_gml_that_cannot_be_read_is_refused():
     with pytest.raises(ValueError, match=r"the GML text cannot be read: .* Check that it is whole"):
-        convert.from_gml("graph [ directed 1 node [ id 0")
+        graphs.from_gml("graph [ directed 1 node [ id 0")
 
 
 def test_two_names_that_are_one_text_are_refused():
     graph = nx.DiGraph([(1, "1")])
     with pytest.raises(ValueError, match=r"two nodes are called 1 when written as text. Rename one of them"):
-        convert.to_dot(graph)
+        graphs.to_dot(graph)
 
 
 # ---------------------------------------------------------------------- libraries
@@ -278,31 +278,31 @@ def test_dowhy_identifies_an_effect_on_the_graph(rng):
     X["dose given"] += X["age"]
     X["outcome"] += 2 * X["dose given"] - X["age"]
     adjacency = pd.DataFrame([[0, 1, 1], [0, 0, 1], [0, 0, 0]], names, names)
-    model = dowhy.CausalModel(X, "dose given", "outcome", graph=convert.to_dowhy(adjacency))
+    model = dowhy.CausalModel(X, "dose given", "outcome", graph=graphs.to_dowhy(adjacency))
     estimand = model.identify_effect(proceed_when_unidentifiable=True)
     assert estimand.get_backdoor_variables() == ["age"]
     estimate = model.estimate_effect(estimand, method_name="backdoor.linear_regression")
     assert estimate.value == pytest.approx(2, abs=0.3)
-    assert_same(convert.from_dowhy(model), as_weighted(adjacency), weights=False, probabilities=False)
+    assert_same(graphs.from_dowhy(model), as_weighted(adjacency), weights=False, probabilities=False)
 
 
 def test_dowhy_gcm_takes_the_graph(rng):
     gcm = pytest.importorskip("dowhy.gcm")
     names = ["a", "b"]
     adjacency = pd.DataFrame([[0, 1], [0, 0]], names, names)
-    model = gcm.StructuralCausalModel(convert.to_dowhy(adjacency))
+    model = gcm.StructuralCausalModel(graphs.to_dowhy(adjacency))
     X = pd.DataFrame(rng.normal(size=(60, 2)), columns=names)
     model.set_causal_mechanism("a", gcm.EmpiricalDistribution())
     model.set_causal_mechanism("b", gcm.AdditiveNoiseModel(gcm.ml.create_linear_regressor()))
     gcm.fit(model, X)
     assert list(gcm.draw_samples(model, 5).columns) == names
-    np.testing.assert_array_equal(convert.from_dowhy(model).adjacency, adjacency)
+    np.testing.assert_array_equal(graphs.from_dowhy(model).adjacency, adjacency)
 
 
 def test_pgmpy_sees_the_same_independences(rng):
     pytest.importorskip("pgmpy")
     adjacency = pd.DataFrame([[0, 1, 0], [0, 0, 1], [0, 0, 0]], list("abc"), list("abc"))
-    dag = convert.to_pgmpy(adjacency)
+    dag = graphs.to_pgmpy(adjacency)
     assert dag.is_dconnected("a", "c")
     assert not dag.is_dconnected("a", "c", observed=["b"])
 
@@ -311,7 +311,7 @@ def test_the_structure_of_a_fitted_network_of_pgmpy_is_read(rng):
     models = pytest.importorskip("pgmpy.models")
     network = models.DiscreteBayesianNetwork([("a", "b"), ("c", "b")])
     network.fit(pd.DataFrame(rng.integers(0, 2, size=(30, 3)), columns=list("abc")))
-    found = convert.from_pgmpy(network)
+    found = graphs.from_pgmpy(network)
     assert found.names == ("a", "b", "c")
     np.testing.assert_array_equal(np.argwhere(found.adjacency), [[0, 1], [2, 1]])
 
@@ -319,7 +319,7 @@ def test_the_structure_of_a_fitted_network_of_pgmpy_is_read(rng):
 def test_causal_learn_sees_the_same_parents(rng):
     pytest.importorskip("causallearn")
     graph = draw_dag(rng)
-    theirs = convert.to_causal_learn(graph)
+    theirs = graphs.to_causal_learn(graph)
     for node, name in enumerate(AWKWARD):
         parents = {each.get_name() for each in theirs.get_parents(theirs.get_node(name))}
         assert parents == {AWKWARD[i] for i in np.flatnonzero(graph.adjacency[:, node])}
@@ -329,11 +329,11 @@ def test_a_graph_of_causal_learn_with_undirected_edges_is_refused():
     pytest.importorskip("causallearn")
     from causallearn.graph.Edges import Edges
 
-    theirs = convert.to_causal_learn(pd.DataFrame([[0, 1], [0, 0]], list("ab"), list("ab")))
+    theirs = graphs.to_causal_learn(pd.DataFrame([[0, 1], [0, 0]], list("ab"), list("ab")))
     theirs.remove_edge(theirs.get_edge(*theirs.nodes))
     theirs.add_edge(Edges().undirected_edge(*theirs.nodes))
     with pytest.raises(ValueError, match=r"the edge between a and b has no direction.*consistent_extension"):
-        convert.from_causal_learn(theirs)
+        graphs.from_causal_learn(theirs)
 
 
 def test_the_result_of_a_search_of_causal_learn_is_read(rng):
@@ -342,32 +342,32 @@ def test_the_result_of_a_search_of_causal_learn_is_read(rng):
 
     X = rng.normal(size=(500, 3))
     X[:, 1] += X[:, 0] + X[:, 2]  # a collider, whose direction can be known
-    found = convert.from_causal_learn(pc(X, show_progress=False))
+    found = graphs.from_causal_learn(pc(X, show_progress=False))
     assert found.names == ("X1", "X2", "X3")
     np.testing.assert_array_equal(np.argwhere(found.adjacency), [[0, 1], [2, 1]])
 
 
 def test_the_matrix_of_lingam_is_the_transpose(rng):
     graph = draw_dag(rng)
-    matrix = convert.to_lingam(graph)
+    matrix = graphs.to_lingam(graph)
     np.testing.assert_array_equal(matrix, graph.weights.T)
-    assert_same(convert.from_lingam(matrix, names=AWKWARD), graph, probabilities=False)
-    assert_same(convert.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, probabilities=False)
+    assert_same(graphs.from_lingam(matrix, names=AWKWARD), graph, probabilities=False)
+    assert_same(graphs.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, probabilities=False)
 
 
 def test_a_model_of_lingam_agrees_with_ours_on_the_direction(rng):
     lingam = pytest.importorskip("lingam")
     cause = rng.uniform(-1, 1, 1000)
     X = np.column_stack([2 * cause + rng.uniform(-1, 1, 1000), cause])
-    found = convert.from_lingam(lingam.DirectLiNGAM().fit(X))
+    found = graphs.from_lingam(lingam.DirectLiNGAM().fit(X))
     ours = Daguerreotype(edges="bic", transform="none", standardize=False).fit(X)
     np.testing.assert_array_equal(found.adjacency, ours.adjacency_matrix_)
-    np.testing.assert_allclose(convert.to_lingam(ours), found.weights.T, atol=0.05)
+    np.testing.assert_allclose(graphs.to_lingam(ours), found.weights.T, atol=0.05)
     assert found.weights[1, 0] == pytest.approx(2, abs=0.1)
 
 
 def test_without_weights_lingam_gets_ones():
-    np.testing.assert_array_equal(convert.to_lingam([[0, 1], [0, 0]]), [[0, 0], [1, 0]])
+    np.testing.assert_array_equal(graphs.to_lingam([[0, 1], [0, 0]]), [[0, 0], [1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -380,16 +380,16 @@ def test_without_weights_lingam_gets_ones():
 )
 def test_a_matrix_of_lingam_that_is_no_dag_is_refused(matrix, arguments, message):
     with pytest.raises(ValueError, match=message):
-        convert.from_lingam(np.array(matrix), **arguments)
+        graphs.from_lingam(np.array(matrix), **arguments)
 
 
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (convert.from_networkx, "expected a networkx.DiGraph, got list"),
-        (convert.from_pgmpy, "expected a DAG or a Bayesian network of pgmpy, got list"),
-        (convert.from_dowhy, "expected a causal model of dowhy, got list"),
-        (convert.from_causal_learn, "expected a graph of causal-learn, or the result of a search, got list"),
+        (graphs.from_networkx, "expected a networkx.DiGraph, got list"),
+        (graphs.from_pgmpy, "expected a DAG or a Bayesian network of pgmpy, got list"),
+        (graphs.from_dowhy, "expected a causal model of dowhy, got list"),
+        (graphs.from_causal_learn, "expected a graph of causal-learn, or the result of a search, got list"),
     ],
 )
 def test_an_object_of_another_kind_is_refused(read, message):
@@ -400,11 +400,11 @@ def test_an_object_of_another_kind_is_refused(read, message):
 @pytest.mark.parametrize(
     ("module", "write", "command"),
     [
-        ("pgmpy.base", convert.to_pgmpy, "pgmpy is not installed. Install it: pip install pgmpy"),
+        ("pgmpy.base", graphs.to_pgmpy, "pgmpy is not installed. Run: pip install pgmpy"),
         (
             "causallearn.graph.GeneralGraph",
-            convert.to_causal_learn,
-            "causal-learn is not installed. Install it: pip install causal-learn",
+            graphs.to_causal_learn,
+            "causal-learn is not installed. Run: pip install causal-learn",
         ),
     ],
 )
@@ -423,4 +423,4 @@ def test_weights_of_another_shape_are_refused():
 def test_a_learner_that_is_not_fitted_or_not_ours_is_refused(model):
     message = r"the graph is a \w+ that is not fitted, or of another library.*Fit it first; from_lingam"
     with pytest.raises(TypeError, match=message):
-        convert.to_networkx(model)
+        graphs.to_networkx(model)

@@ -183,7 +183,7 @@ def test_names_that_differ_are_an_error_that_lists_them():
 
 def test_long_lists_of_names_are_cut():
     true = nx.DiGraph([(f"t{i}", f"t{i + 1}") for i in range(11)])
-    with pytest.raises(ValueError, match="t0, t1, t2, t3, t4, t5, t6, t7 and 4 more"):
+    with pytest.raises(ValueError, match="t0, t1, t2, t3, t4 and 7 more"):
         align(true, nx.DiGraph([("x", "y")]))
 
 

@@ -18,8 +18,7 @@ from daguerreotype.graphs.dag import Dag, topological_order
 from daguerreotype.metrics import shd
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.plotting import plot_curves, plot_graph, plot_order, plot_scores, plot_training
-from daguerreotype.plotting.lanes import _count_crossings, add_lanes, reduce_crossings
-from daguerreotype.plotting.layout import HEIGHT, lay_out
+from daguerreotype.plotting.layout import HEIGHT, _count_crossings, add_lanes, lay_out, reduce_crossings
 from daguerreotype.plotting.view import shorten
 
 
@@ -384,5 +383,5 @@ def test_without_matplotlib_pictures_name_the_extra_and_the_report_works(tmp_pat
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "report.html"
-    assert 'pip install "daguerreotype[plot]"' in done.stderr
+    assert "pip install 'daguerreotype[plot]'" in done.stderr
     assert "ImportError" in done.stderr

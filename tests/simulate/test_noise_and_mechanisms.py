@@ -1,4 +1,4 @@
-"""Are the draws those that the docstrings promise? Distributions, coefficients, functions."""
+"""Draws are those that the docstrings promise: distributions, coefficients, functions."""
 
 import numpy as np
 import pytest

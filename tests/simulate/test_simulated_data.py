@@ -134,8 +134,8 @@ def test_a_constant_column_is_standardized_to_zero_and_large_values_do_not_overf
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": 0}, "n=0 is not a number of rows: give an integer of at least 1."),
-        ({"n": 2.0}, "n=2.0 is not a number of rows: give an integer of at least 1."),
+        ({"n": 0}, "n must be at least 1, got 0."),
+        ({"n": 2.0}, "n must be a whole number of at least 1, got 2.0."),
         (
             {"mechanism": "cubic"},
             "unknown mechanism 'cubic': choose one of 'linear', 'logistic', 'poisson', 'mlp', 'mim', 'gp', "

@@ -122,8 +122,8 @@ def test_the_same_seed_gives_the_same_graph_and_another_seed_another_one(kind):
     ("arguments", "message"),
     [
         ({"kind": "WS"}, "unknown kind of graph 'WS': choose one of 'SF', 'ER', 'BP'."),
-        ({"d": 0}, "d=0 is not a number of nodes: give an integer of at least 1."),
-        ({"d": 2.5}, "d=2.5 is not a number of nodes: give an integer of at least 1."),
+        ({"d": 0}, "d must be at least 1, got 0."),
+        ({"d": 2.5}, "d must be a whole number of at least 1, got 2.5."),
         ({"n_edges": -1}, "n_edges=-1 is not an expected number of edges: give a number from 0 up."),
         ({"n_edges": np.nan}, "n_edges=nan is not an expected number of edges: give a number from 0 up."),
         (

@@ -2,20 +2,18 @@
 
 import os
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
 from daguerreotype.baselines import Baseline, Learned
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Ending(Baseline):
     """One edge from the first column to the second, unless something comes in between."""
 
-    def __init__(self, *, end="well", standardize=True, random_state=0, time_limit=None):
-        self.end = end
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    end: str = "well"
 
     def learn(self, X, rng):
         print("a library that talks")  # noqa: T201

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from daguerreotype.edges import Table
+from daguerreotype.training.schedule import Schedule
 
 
 def linear_data(seed, n=100, d=5, noise="normal", density=0.6):
@@ -42,13 +43,13 @@ def direct_fits(models, order):
     return fits
 
 
-def direct_loss(models, loss, order, n_rows):
-    """Loss of one order, every node fitted anew."""
+def direct_loss(models, objective, order, n_rows, noise=None):
+    """Loss of one order, every node fitted anew; under a noise model that looks at residuals if one is given."""
     terms = np.zeros(2)
     for node, fit in enumerate(direct_fits(models, order)):
-        residuals = models.residuals(node, fit) if loss.needs_residuals else None
-        terms += loss.terms(np.array(fit.variance), np.array(fit.dof), n_rows, residuals)
-    return float(loss.total(terms, len(order)))
+        nll = fit.nll if noise is None else noise.nll(models.residuals(node, fit))
+        terms += objective.terms(np.array(nll), np.array(fit.dof), n_rows)
+    return float(objective.total(terms, len(order)))
 
 
 def direct_edge_probabilities(models, distribution):
@@ -61,18 +62,34 @@ def direct_edge_probabilities(models, distribution):
     return probabilities
 
 
-def least_loss(models, loss, d, n_rows):
+def least_loss(models, objective, d, n_rows):
     """Least loss over all d! orders, for a loss that is a sum over nodes: dynamic programming over subsets."""
     best = {frozenset(): 0.0}
     for size in range(1, d + 1):
         for members in map(frozenset, combinations(range(d), size)):
             best[members] = min(
-                best[members - {last}] + _local_loss(models, loss, last, members - {last}, n_rows)
+                best[members - {last}] + _local_loss(models, objective, last, members - {last}, n_rows)
                 for last in members
             )
     return best[frozenset(range(d))]
 
 
-def _local_loss(models, loss, node, predecessors, n_rows):
+def _local_loss(models, objective, node, predecessors, n_rows):
     fit = models.fit(node, np.array(sorted(predecessors), dtype=np.int64))
-    return float(np.sum(loss.terms(np.array(fit.variance), np.array(fit.dof), n_rows)))
+    return float(np.sum(objective.terms(np.array(fit.nll), np.array(fit.dof), n_rows)))
+
+
+def schedule(**changes):
+    """A short training run: constant temperature one, no refining."""
+    settings = {
+        "tau": lambda step: 1.0,
+        "rate": 0.1,
+        "l2": 0.0005,
+        "max_iter": 40,
+        "tolerance": 0.0,
+        "patience": 1000,
+        "refine": False,
+        "n_restarts": 0,
+        "seed": 0,
+    }
+    return Schedule(**(settings | changes))

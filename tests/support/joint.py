@@ -6,10 +6,13 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.edges.base import Table
-from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.edges import GradientEdges, Table
+from daguerreotype.operators.registry import Sparsemax
 from daguerreotype.training.joint.train import train_joint
-from daguerreotype.training.ordering import Sparsemax
+from daguerreotype.training.objective import make_objective
+from daguerreotype.training.run import Run
+from daguerreotype.training.schedule import Schedule
+from support.fits import schedule
 from support.rankings import all_rankings
 
 
@@ -32,19 +35,17 @@ def centred_table(values):
     return Table(values - values.mean(axis=0), tuple(f"x{j}" for j in range(values.shape[1])))
 
 
-def train(table, edges, operator=None, theta=None, **changes):
-    settings = {
-        "tau": lambda step: 1.0,
-        "rate": 0.1,
-        "l2": 0.0005,
-        "max_iter": 40,
-        "tolerance": 0.0,
-        "patience": 1000,
-        "gates_held": 10,
-    }
+def train(table, edges, operator=None, theta=None, *, loss="nll_ev", checkpoint=None, progress=None, **changes):
+    """Joint training for 40 steps, of which gates move in 30; ``changes`` of the schedule and of ``train_joint``."""
     start = np.zeros(table.n_columns) if theta is None else theta
+    numbers = {name: changes.pop(name) for name in list(changes) if name in Schedule.__dataclass_fields__}
+    run = Run(checkpoint=checkpoint, show=lambda _, seen: None if progress is None else progress(seen))
+    settings = {"gates_held": 10, "run": run} | changes
+    objective = make_objective(loss, 0.0)
     with threadpool_limits(1):  # as in the learner: threads only wait for each other on problems of this size
-        return train_joint(table, edges, operator or Sparsemax(10), start, **(settings | changes))
+        return train_joint(
+            table, edges, operator or Sparsemax(10), start, objective, schedule(**numbers), **settings
+        )
 
 
 def dense_probs(theta, tau):

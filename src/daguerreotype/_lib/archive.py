@@ -1,12 +1,14 @@
-"""How are arrays kept in a file that is always complete and can never run code? A zip of arrays with a header."""
+"""Archives of plain arrays with a JSON header: files that are always complete and can never run code."""
 
 import json
 import os
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +40,24 @@ class UnreadableError(ValueError):
 
 
 def write_archive(path: Path, arrays: Arrays, header: Header, *, compress: bool = False) -> None:
-    """Replace the file by one of plain ``arrays`` (npz) with a JSON ``header``.
-
-    The new file takes the place of the old one in one step: whenever the process dies, the path holds one of the
-    two. An error leaves the old one.
-    """
+    """Replace the file by one of plain ``arrays`` (npz) with a JSON ``header``."""
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with replaced(path) as file:
+        write = np.savez_compressed if compress else np.savez
+        write(file, allow_pickle=False, **{HEADER: text}, **arrays)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` in one step at the end.
+
+    Whenever the process dies, the path holds the old file or the new one. An error leaves the old one.
+    """
     # In the same folder, so that the replacement is one step of the file system.
     partial = path.with_name(path.name + ".partial")
     try:
         with open(partial, "wb") as file:
-            write = np.savez_compressed if compress else np.savez
-            write(file, allow_pickle=False, **{HEADER: text}, **arrays)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)

@@ -1,37 +1,46 @@
-"""By what is a run known again, in another process and on another day?"""
+"""Fingerprints of settings and data: the same in every process and on every day."""
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict
-from importlib.metadata import version
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype.bootstrap.resample import Draws, Learner
-
-WITHOUT_EFFECT = {"n_jobs", "verbose", "random_state"}  # of a learner: each resample seeds its own
 DEPTH = 12  # levels of objects within objects that are looked at
+DIGEST = "digest of "  # begins the name of an entry whose value means nothing to a reader
 
 
-def describe_run(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
-    """What a resample depends on, by name: settings as they are, data as digests."""
-    settings = {
-        name: plain_setting(value)
-        for name, value in learner.get_params(deep=False).items()
-        if name not in WITHOUT_EFFECT
-    }
-    return {
-        "version": version("daguerreotype"),
-        "learner": type(learner).__name__,
-        **{f"learner.{name}": value for name, value in settings.items()},
-        **{f"fit parameter {name}": plain_setting(value) for name, value in fit_params.items()},
-        **asdict(draws),
-        "columns": [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else X.shape[1],
-        "digest of the data": digest_table(pd.DataFrame(X)),
-    }
+def digest(*arrays: npt.NDArray[Any]) -> str:
+    """SHA-256 of shapes, types and bytes."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(f"{array.shape}{array.dtype}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def digest_table(frame: pd.DataFrame) -> str:
+    """SHA-256 of the shape and of all values, whatever they are and however they lie in memory."""
+    rows = pd.util.hash_pandas_object(frame, index=False).to_numpy()
+    return hashlib.sha256(str(frame.shape).encode() + rows.tobytes()).hexdigest()
+
+
+def differences(saved: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """How two runs differ, in words, from what they depend on by name; "" if they do not.
+
+    >>> differences({"k": 10, "digest of data": "a1"}, {"k": 20, "digest of data": "b2"})
+    'k was 10 and is now 20; data differ'
+    """
+    names = [name for name in {**saved, **given} if saved.get(name) != given.get(name)]
+    return "; ".join(
+        f"{name.removeprefix(DIGEST)} differ"
+        if name.startswith(DIGEST)
+        else f"{name} was {saved.get(name)!r} and is now {given.get(name)!r}"
+        for name in names
+    )
 
 
 def plain_setting(value: Any, depth: int = DEPTH) -> Any:
@@ -72,9 +81,3 @@ def _code(function: FunctionType) -> str:
 def _bound(function: FunctionType) -> tuple[Any, Any]:
     """Defaults and closure of a function."""
     return function.__defaults__, [cell.cell_contents for cell in function.__closure__ or ()]
-
-
-def digest_table(frame: pd.DataFrame) -> str:
-    """SHA-256 of the shape and of all values, whatever they are and however they lie in memory."""
-    rows = pd.util.hash_pandas_object(frame, index=False).to_numpy()
-    return hashlib.sha256(str(frame.shape).encode() + rows.tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""How is a record written so that a torn or damaged one is noticed? As a line of a checksum and JSON."""
+"""Lines of a journal: a checksum and JSON, so that a torn or damaged one is noticed."""
 
 import json
 import zlib

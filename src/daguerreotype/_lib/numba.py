@@ -1,4 +1,4 @@
-"""How do numba kernels compile once, stay cached on disk, and keep their types for mypy?"""
+"""Decorators of numba kernels, which compile once, stay cached on disk and keep their types for mypy."""
 
 from collections.abc import Callable
 from typing import TypeVar, cast

@@ -18,9 +18,10 @@ def __getattr__(name: str) -> Any:
     return require(name, NEEDED[name], extra=name)
 
 
-def require(module: str, why: str, *, extra: str) -> Any:
-    """The module, or an ImportError that says why it is needed and how to get it."""
+def require(module: str, why: str, *, extra: str = "", package: str = "") -> Any:
+    """The module, or an ImportError that says why it is needed and which extra or other package brings it."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{why} Run: pip install 'daguerreotype[{extra}]'", name=module) from error
+        what = package or f"'daguerreotype[{extra}]'"
+        raise ImportError(f"{why} Run: pip install {what}", name=module) from error

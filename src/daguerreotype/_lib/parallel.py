@@ -1,7 +1,7 @@
-"""Threads that share out calls, cooperative cancellation, and how many threads n_jobs stands for."""
+"""Threads that share out calls, cooperative cancellation, and limits on threads of numerical libraries."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -114,22 +114,77 @@ class _Turn:
             self._size = self._next
 
 
-class Interruption:
-    """Ctrl-C for a thread that does not hear it: only the main one does.
+class _OneThread:
+    """Limits numerical libraries to one thread while any thread of this process is inside.
 
-    After :meth:`ring`, the next :meth:`check` raises KeyboardInterrupt, and those after it do not, so that what
+    The limit is one of the process: with limits of their own, the first fit to end would lift it for all.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limits = threadpool_limits(1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limits.restore_original_limits()
+
+
+one_thread = _OneThread()
+
+
+class CancelToken:
+    """Cooperative cancellation: Ctrl-C for a thread that does not hear it, as only the main one does.
+
+    After :meth:`cancel`, the next :meth:`check` raises KeyboardInterrupt, and those after it do not, so that what
     has been found so far can be put together.
     """
 
     def __init__(self) -> None:
-        self._rung = False
+        self._cancelled = False
 
-    def ring(self) -> None:
+    def cancel(self) -> None:
         """Ask for an end."""
-        self._rung = True
+        self._cancelled = True
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if somebody has asked for it."""
-        if self._rung:
-            self._rung = False
+        if self._cancelled:
+            self._cancelled = False
             raise KeyboardInterrupt
+
+
+def run_together(function: Callable[[int], Result], tokens: Sequence[CancelToken], n_threads: int) -> list[Result]:
+    """``function`` of every place, several at a time; on Ctrl-C those that have begun, as far as they got.
+
+    ``tokens`` are what ends the calls early, one for each place.
+    """
+    found: dict[int, Result] = {}
+
+    def keep(place: int) -> None:
+        found[place] = function(place)
+
+    calls = []
+    with quiet_pool(n_threads) as pool:
+        try:
+            for place in range(len(tokens)):
+                calls.append(pool.submit(keep, place))  # one by one: Ctrl-C may come in between
+            wait(calls, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            for token in tokens:
+                token.cancel()
+        pool.shutdown(cancel_futures=True)
+    for call in calls:
+        if not (call.cancelled() or isinstance(call.exception(), KeyboardInterrupt)):
+            call.result()  # its error, if it had one
+    if not found:
+        raise KeyboardInterrupt
+    return [found[place] for place in sorted(found)]

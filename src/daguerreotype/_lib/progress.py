@@ -1,11 +1,20 @@
 """How does a person see that a long fit is moving? One bar, drawn by rich, or nothing at all."""
 
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
-
-from daguerreotype.training.learn import Progress
+from typing import Any, Literal, Self
 
 NARROW = 100  # columns of a terminal, below which some of what a bar shows must go
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a display is told of one training step."""
+
+    phase: Literal["train", "refine", "resume"]
+    objective: float
+    support: int
+    hit_rate: float
 
 
 class ProgressBar:

@@ -1,4 +1,4 @@
-"""What are the array types of the package called?"""
+"""Type aliases of arrays and seeds."""
 
 from typing import TypeAlias
 
@@ -8,3 +8,4 @@ import numpy.typing as npt
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+RandomState: TypeAlias = int | np.random.Generator | None

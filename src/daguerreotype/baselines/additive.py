@@ -1,4 +1,4 @@
-"""How well do curves of some columns explain another? Additive spline regressions from second moments alone."""
+"""Additive spline regressions and their F-tests, from second moments alone."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,8 +20,8 @@ CUBIC = 3  # columns of a cubic polynomial, beside the constant
 class Curves:
     """Second moments of spline columns: all that additive regressions need of the data.
 
-    Variable i owns the columns from ``i * stride``: itself, scaled to variance 1, then its bends from smooth to
-    rough. The columns of one variable are centred and orthonormal.
+    Variable i owns the columns from ``i * stride``: itself, scaled to variance 1, then its nonlinear basis
+    from smooth to rough. The columns of one variable are centred and orthonormal.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ def spline_curves(X: FloatArray, n_basis: int, n_parents: int) -> Curves:
 
 
 def _roughness(spline: BSpline) -> FloatArray:
-    """Integrals of products of second derivatives, (bends, bends); exact, since these are linear between knots."""
+    """Integrals of products of second derivatives, (basis, basis); exact, since these are linear between knots."""
     knots = np.unique(spline.t)
-    ends = spline(knots, 2)  # (knots, bends)
+    ends = spline(knots, 2)  # (knots, basis)
     thirds = np.diff(knots)[:, None] / 3
     left, right = ends[:-1], ends[1:]
     mixed = left.T @ (thirds / 2 * right)

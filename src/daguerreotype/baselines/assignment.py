@@ -1,4 +1,4 @@
-"""Which permutation suits a score matrix best, and how are permutations spread around it? Kernels over batches.
+"""Assignment problems over batches of matrices: Hungarian method, Sinkhorn balancing, Bethe marginals.
 
 Batches of matrices of 10 to 100 nodes take microseconds here; as tensor operations they are a hundred launches.
 """
@@ -14,10 +14,10 @@ SETTLED = 1e-6  # relative change of messages below which they are taken as fina
 
 @kernel
 def best_matching(scores: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Columns (d,) that maximise  sum_i scores[i, columns[i]],  and prices of rows and columns that prove it.
+    """Columns (d,) that maximise  sum_i scores[i, columns[i]],  and the dual variables of rows and columns.
 
-    scores[i, j] <= rows[i] + cols[j], with equality on the matching. Rows enter one by one, each along a
-    shortest augmenting path (the Hungarian method), O(d^3).
+    The duals prove it optimal: scores[i, j] <= rows[i] + cols[j], with equality on the matching. Rows enter one by
+    one, each along a shortest augmenting path (the Hungarian method), O(d^3).
     """
     d = scores.shape[0]
     rows, cols = np.zeros(d), np.zeros(d + 1)
@@ -59,11 +59,11 @@ def best_matching(scores: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]
 
 
 @kernel
-def centre_prices(scores: FloatArray, matched: IntArray, rows: FloatArray, cols: FloatArray) -> None:
-    """Move the prices of a best matching to the middle: a slack stays on every other pair, unless it ties.
+def centre_duals(scores: FloatArray, matched: IntArray, rows: FloatArray, cols: FloatArray) -> None:
+    """Move the duals of a best matching to the middle: a slack stays on every other pair, unless it ties.
 
-    Raising the price of row i and lowering that of its partner by t_i keeps the matching tight; row i and the
-    partner of row k allow  t_k <= t_i + slack.  Shortest paths from any row solve this; prices move by the mean
+    Raising the dual of row i and lowering that of its partner by t_i keeps the matching tight; row i and the
+    partner of row k allow  t_k <= t_i + slack.  Shortest paths from any row solve this; duals move by the mean
     over all rows, O(d^3).
     """
     d = scores.shape[0]
@@ -88,7 +88,7 @@ def centre_prices(scores: FloatArray, matched: IntArray, rows: FloatArray, cols:
 def balance(logits: FloatArray, tolerance: float, max_iter: int) -> tuple[FloatArray, IntArray]:
     """Sinkhorn's doubly stochastic matrices (B, d, d) of exp(logits), and the best matchings (B, d).
 
-    Iterates until no row sum is off by more than ``tolerance``; column sums are exact. Taking the prices of the
+    Iterates until no row sum is off by more than ``tolerance``; column sums are exact. Taking the duals of the
     best matching off first leaves ones on it and less elsewhere: nothing overflows, and cold matrices, which
     would take thousands of rounds, are nearly balanced from the start.
     """
@@ -97,7 +97,7 @@ def balance(logits: FloatArray, tolerance: float, max_iter: int) -> tuple[FloatA
     left, right, row_sums, col_sums = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     for b in range(size):
         matched[b], rows, cols = best_matching(logits[b])
-        centre_prices(logits[b], matched[b], rows, cols)
+        centre_duals(logits[b], matched[b], rows, cols)
         for i in range(d):
             total = 0.0
             for j in range(d):

@@ -1,4 +1,4 @@
-"""What must a baseline offer? One contract: a table in, a DAG with the learner's fitted attributes out."""
+"""Contract of all baselines: a table in, a DAG with the learner's fitted attributes out."""
 
 import time
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.labels import label
+from daguerreotype._lib.parallel import one_thread
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.libraries import load
 from daguerreotype.baselines.limit import learn_in_child
@@ -40,13 +41,19 @@ class Learned:
     cpdag: IntArray | None = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Baseline(BaseEstimator):  # type: ignore[misc]
-    """A method that learns a DAG from a table; subclasses write `learn` and a constructor that only stores.
+    """A method that learns a DAG from a table. A subclass is a dataclass of its settings with a method `learn`.
 
-    Every constructor has, keyword-only, ``standardize`` (True unless the method lives from raw scales),
-    ``random_state`` (an int, or None for fresh randomness) and ``time_limit``: seconds of wall clock that `learn`
-    may take, None for no limit. With a limit, `learn` runs in a process of its own, the only way to end code
-    of a library; the seconds that this process takes to start do not count.
+    Parameters
+    ----------
+    standardize : bool
+        Scale the columns to variance 1. True unless the method lives from raw scales.
+    random_state : int or None
+        Seed; None for fresh randomness.
+    time_limit : float or None
+        Seconds of wall clock that `learn` may take, None for no limit. With a limit, `learn` runs in a process of
+        its own, the only way to end code of a library; the seconds that this process takes to start do not count.
 
     Attributes
     ----------
@@ -68,9 +75,9 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
     libraries: ClassVar[tuple[str, ...]] = ()
     """Modules that `learn` needs of an extra; imported, or missed with advice, before the clock starts."""
 
-    standardize: bool
-    random_state: int | None
-    time_limit: float | None
+    standardize: bool = True
+    random_state: int | None = 0
+    time_limit: float | None = None
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Find the graph of checked, centred (and standardized, if asked) columns X (n, d); X may be changed."""
@@ -115,7 +122,7 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
     def timed(self, X: FloatArray, rng: np.random.Generator) -> tuple[Learned, float, float]:
         """What `learn` finds on one thread, and its seconds: wall clock, processor."""
         # As in the learner: threads of small products only wait for each other.
-        with threadpool_limits(1):
+        with one_thread:
             wall, cpu = time.perf_counter(), time.process_time()
             learned = self.learn(X, rng)
             return learned, time.perf_counter() - wall, time.process_time() - cpu
@@ -137,10 +144,7 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         """Fitted attributes, with names if there are any."""
 
         def frame(matrix: Any, dtype: type) -> Any:
-            if matrix is None:
-                return None
-            matrix = np.asarray(matrix, dtype=dtype)
-            return pd.DataFrame(matrix, index=list(names), columns=list(names)) if named else matrix
+            return None if matrix is None else label(np.asarray(matrix, dtype=dtype), names if named else None)
 
         self.adjacency_matrix_ = frame(learned.adjacency, np.int64)
         self.weights_ = frame(learned.weights, np.float64)

@@ -1,14 +1,131 @@
-"""Which DAG stands for a graph of causal-learn? The class it marks, and one member of it."""
+"""BOSS, GRaSP, GES and PC by causal-learn: methods that find a Markov equivalence class."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray, IntArray
-from daguerreotype.baselines.base import Learned
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.baselines.base import Baseline, Learned
+from daguerreotype.baselines.libraries import load, quiet, seeded
 from daguerreotype.graphs import consistent_extension, find_cycle, topological_order
 
 TAIL = -1  # causal-learn's mark at i of an edge i -> j or i - j; the mark of an arrow head is 1
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Boss(Baseline):
+    r"""BOSS (Andrews, Ramsey, Sanchez-Romero, Camchong and Kummerfeld 2023), by causal-learn.
+
+    Moves one column at a time to its best position in an order, where an order scores the sum over columns of
+    n log(variance of its residual on its chosen parents) + penalty log(n) (number of parents + 1), until nothing
+    improves. Reports the CPDAG and one DAG of its class.
+
+    Parameters
+    ----------
+    penalty : float
+        Multiplies BIC's penalty per parent. 1 is BIC; the default is the library's.
+    standardize, random_state, time_limit
+        As in `Baseline`. Columns are tried in random turns.
+    """
+
+    libraries = ("causallearn.search.PermutationBased.BOSS",)
+
+    penalty: float = 4.0
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """The class that causal-learn finds, and one member."""
+        search = load(self.libraries[0]).boss
+        with quiet(), seeded(rng):
+            graph = search(X, parameters={"lambda_value": self.penalty / 2}, verbose=False)
+        return read_class(graph)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Grasp(Baseline):
+    r"""GRaSP (Lam, Andrews and Ramsey 2022), by causal-learn.
+
+    From a random order, tucks columns before their parents, several in a row up to ``depth``, where the sum over
+    columns of  n log(variance of its residual on its chosen parents) + penalty log(n) (number of parents + 1)
+    falls. Reports the CPDAG and one DAG of its class.
+
+    Parameters
+    ----------
+    penalty : float
+        Multiplies BIC's penalty per parent. 1 is BIC; the default is the library's.
+    depth : int
+        Most tucks that are tried in a row.
+    standardize, random_state, time_limit
+        As in `Baseline`.
+    """
+
+    libraries = ("causallearn.search.PermutationBased.GRaSP",)
+
+    penalty: float = 4.0
+    depth: int = 3
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """The class that causal-learn finds, and one member."""
+        search = load(self.libraries[0]).grasp
+        with quiet(), seeded(rng):
+            graph = search(X, depth=self.depth, parameters={"lambda_value": self.penalty / 2}, verbose=False)
+        return read_class(graph)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Ges(Baseline):
+    r"""GES (Chickering 2002), by causal-learn.
+
+    Adds, then removes, single edges of equivalence classes while that lowers the sum over columns of
+    n log(variance of its residual on its parents) + penalty log(n) (number of parents + 1). Reports the CPDAG and
+    one DAG of its class.
+
+    Parameters
+    ----------
+    penalty : float
+        Multiplies BIC's penalty per parent. 1 is BIC; larger gives fewer edges.
+    standardize, random_state, time_limit
+        As in `Baseline`. Nothing is drawn at random.
+    """
+
+    libraries = ("causallearn.search.ScoreBased.GES",)
+
+    penalty: float = 1.0
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """The class that causal-learn finds, and one member."""
+        search = load(self.libraries[0]).ges
+        with quiet():
+            record = search(X, parameters={"lambda_value": self.penalty / 2})
+        return read_class(record["G"])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PC(Baseline):
+    r"""PC with Fisher's z (Spirtes and Glymour 1991, stable as by Colombo and Maathuis 2014), by causal-learn.
+
+    Removes the edge i - j when some set S of neighbours has  sqrt(n - |S| - 3) |atanh(r_ij|S)|  below the quantile
+    of ``alpha``, orients colliders, and closes under Meek's rules. Reports the partially directed graph and one
+    DAG: a consistent extension, or where its tests contradict each other one with the same adjacencies.
+
+    Parameters
+    ----------
+    alpha : float
+        Significance level. Smaller gives fewer edges.
+    standardize, random_state, time_limit
+        As in `Baseline`. Nothing is drawn at random.
+    """
+
+    libraries = ("causallearn.search.ConstraintBased.PC",)
+
+    alpha: float = 0.05
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """The class that causal-learn finds, and one member."""
+        search = load(self.libraries[0]).pc
+        with quiet():
+            found = search(X, alpha=self.alpha, indep_test="fisherz", show_progress=False)
+        return read_class(found.G)
 
 
 def read_class(graph: Any) -> Learned:

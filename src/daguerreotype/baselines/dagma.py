@@ -1,4 +1,6 @@
-"""What does DAGMA find? Least squares with acyclicity as a log-determinant barrier, by its authors' package."""
+"""DAGMA: least squares with a log-determinant barrier against cycles, by its authors' package."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from daguerreotype.baselines.libraries import load, quiet
 from daguerreotype.baselines.threshold import threshold_to_dag
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Dagma(Baseline):
     r"""DAGMA for linear equations (Bello, Aragam and Ravikumar 2022), by the package ``dagma``.
 
@@ -17,7 +20,7 @@ class Dagma(Baseline):
     Parameters
     ----------
     lambda1 : float
-        Price of a unit of weight. Larger gives fewer edges.
+        L1 penalty on weights. Larger gives fewer edges.
     threshold : float
         Smallest absolute weight of an edge.
     warm_iter, max_iter : int
@@ -28,24 +31,10 @@ class Dagma(Baseline):
 
     libraries = ("dagma.linear",)
 
-    def __init__(
-        self,
-        *,
-        lambda1: float = 0.03,
-        threshold: float = 0.3,
-        warm_iter: int = 30_000,
-        max_iter: int = 60_000,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.lambda1 = lambda1
-        self.threshold = threshold
-        self.warm_iter = warm_iter
-        self.max_iter = max_iter
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    lambda1: float = 0.03
+    threshold: float = 0.3
+    warm_iter: int = 30_000
+    max_iter: int = 60_000
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Weights by the package, thresholded to a DAG."""

@@ -1,4 +1,6 @@
-"""What does DirectLiNGAM find? An order by independence of residuals, for noise that is not Gaussian."""
+"""DirectLiNGAM: a causal order by independence of residuals, for non-Gaussian noise, by lingam."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,6 +9,7 @@ from daguerreotype.baselines.base import Baseline, Learned
 from daguerreotype.baselines.libraries import load, quiet, seeded
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DirectLiNGAM(Baseline):
     r"""DirectLiNGAM (Shimizu et al. 2011, pairwise likelihood ratios of Hyvärinen and Smith 2013), by ``lingam``.
 
@@ -24,18 +27,7 @@ class DirectLiNGAM(Baseline):
 
     libraries = ("lingam",)
 
-    def __init__(
-        self,
-        *,
-        measure: str = "pwling",
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.measure = measure
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    measure: str = "pwling"
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Order and weights by the package, whose matrices are transposed."""

@@ -1,4 +1,4 @@
-"""How are permutations sampled so that gradients pass? Gumbel-Sinkhorn, SoftSort, straight-through, on tensors.
+"""Differentiable samples of permutations: Gumbel-Sinkhorn, SoftSort and straight-through gradients.
 
 Throughout, P[p, i] = 1 says that node i stands at position p.
 """

@@ -1,4 +1,4 @@
-"""How is code of other libraries called, so that it stays silent and leaves no trace in global state?"""
+"""Calls of other libraries, kept silent and without trace in global state."""
 
 import contextlib
 import importlib

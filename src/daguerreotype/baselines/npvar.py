@@ -1,6 +1,7 @@
-"""Which column has the least variance left, given those before it? NPVAR: order by it, then significance tests."""
+"""NPVAR: layers of least residual variance, then significance tests (Gao, Ding and Aragam 2020)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from daguerreotype.baselines.base import Baseline, Learned
 TIED = 1e-9  # relative difference of variances that is rounding
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NPVAR(Baseline):
     r"""Layers of equal residual variance (Gao, Ding and Aragam, NeurIPS 2020).
 
@@ -58,22 +60,9 @@ class NPVAR(Baseline):
            [1, 0]])
     """
 
-    def __init__(
-        self,
-        *,
-        n_basis: int = 10,
-        eta: float | Literal["adaptive"] = 0.0,
-        alpha: float | None = 0.001,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.n_basis = n_basis
-        self.eta = eta
-        self.alpha = alpha
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    n_basis: int = 10
+    eta: float | Literal["adaptive"] = 0.0
+    alpha: float | None = 0.001
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Layers, pruning."""

@@ -1,10 +1,12 @@
-"""How far does an order take that nobody searched for? By variance, by R², or at random; then regression."""
+"""sortnregress and R²-sortnregress: columns in the order of a criterion, then regression."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.base import Baseline, Learned
-from daguerreotype.edges.base import Table
+from daguerreotype.data.table import Table
 from daguerreotype.edges.lars import LarsEdges
 
 
@@ -30,6 +32,7 @@ def r2_of_columns(X: FloatArray) -> FloatArray:
     return r2
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SortNRegress(Baseline):
     r"""sortnregress (Reisach, Seiler and Weichwald 2021): columns by rising variance, then regression.
 
@@ -45,12 +48,7 @@ class SortNRegress(Baseline):
         As in `Baseline`. With ``standardize`` the order is drawn at random.
     """
 
-    def __init__(
-        self, *, standardize: bool = False, random_state: int | None = 0, time_limit: float | None = None
-    ) -> None:
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    standardize: bool = False
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Sort by variance, regress; variances that standardizing made equal up to rounding count as tied."""
@@ -71,36 +69,6 @@ class R2SortNRegress(Baseline):
         As in `Baseline`. Nothing is drawn at random.
     """
 
-    def __init__(
-        self, *, standardize: bool = True, random_state: int | None = 0, time_limit: float | None = None
-    ) -> None:
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
-
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Sort by R², regress."""
         return regress_along(X, np.argsort(r2_of_columns(X), kind="stable"))
-
-
-class RandomOrder(Baseline):
-    r"""A random order, then regression: what an order is worth shows against it.
-
-    The regression is the paper's LARS, the adaptive lasso with BIC (`LarsEdges`), as in `SortNRegress`.
-
-    Parameters
-    ----------
-    standardize, random_state, time_limit
-        As in `Baseline`. ``random_state`` draws the order.
-    """
-
-    def __init__(
-        self, *, standardize: bool = True, random_state: int | None = 0, time_limit: float | None = None
-    ) -> None:
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
-
-    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
-        """Draw an order, regress."""
-        return regress_along(X, rng.permutation(X.shape[1]))

@@ -1,4 +1,4 @@
-"""Which of many weights are edges? Those that are large, less the smallest that close cycles."""
+"""Thresholding of weights to a DAG: small ones are dropped, then the smallest that close cycles."""
 
 import numpy as np
 

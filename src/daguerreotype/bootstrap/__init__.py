@@ -1,6 +1,6 @@
-"""How sure is each arrow? Refit on resampled rows, count, and find the DAG that the refits agree on."""
+"""Bootstrap confidence of edges: refits on resampled rows, and the DAG that they agree on."""
 
-from daguerreotype.bootstrap.record import Bootstrap
 from daguerreotype.bootstrap.run import bootstrap
+from daguerreotype.bootstrap.summary import Bootstrap
 
 __all__ = ["Bootstrap", "bootstrap"]

@@ -1,4 +1,4 @@
-"""Along which order do many DAGs agree most?"""
+"""Consensus order of many DAGs: a linear ordering problem, exact where few columns contradict each other."""
 
 import numpy as np
 from scipy.sparse import csr_array

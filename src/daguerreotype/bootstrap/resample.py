@@ -1,19 +1,16 @@
-"""What graph do resampled rows lead to? The work of one worker."""
+"""One resample: rows drawn with or without replacement, and the graph that a learner finds in them."""
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from threadpoolctl import threadpool_limits
 
+from daguerreotype._lib.interrupts import reraise_interrupts
+from daguerreotype._lib.parallel import one_thread
 from daguerreotype._lib.typing import BoolArray, IntArray
 
 DRAWS = 10  # tries before a resample counts as failed
@@ -119,7 +116,7 @@ def refit(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws,
             for name, value in fit_params.items()
         }
         try:
-            with _one_thread, _unswallowed_interrupts():
+            with one_thread, reraise_interrupts():
                 model.fit(_take(X, rows), **params)
         except ValueError as error:
             failure = str(error)
@@ -148,54 +145,3 @@ def _take(value: Any, rows: IntArray) -> Any:
     """The given rows of an array, frame, series or sequence, numbered anew."""
     taken = _safe_indexing(value, rows)
     return taken.reset_index(drop=True) if isinstance(taken, pd.DataFrame | pd.Series) else taken
-
-
-class _OneThread:
-    """Limits numerical libraries to one thread while any thread of this process is inside.
-
-    The limit is one of the process: with limits of their own, the first fit to end would lift it for all.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limits: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limits = threadpool_limits(1)
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limits.restore_original_limits()
-
-
-_one_thread = _OneThread()
-
-
-@contextmanager
-def _unswallowed_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end if one came: on Ctrl-C, a learner just ends its fit early."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield  # no interrupt is raised here
-        return
-    handle: Callable[[int, FrameType | None], Any] = before
-    interrupted = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        handle(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if interrupted:
-            raise KeyboardInterrupt

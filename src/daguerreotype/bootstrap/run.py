@@ -1,9 +1,12 @@
-"""How are all resamples run and counted? In any number of processes, to the same end."""
+"""Bootstrap run: refits on resampled rows, in any number of processes, with a journal to resume from."""
 
-import logging
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +14,15 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from daguerreotype._lib.archive import replaced
 from daguerreotype._lib.checks import check_count, check_positive_int
-from daguerreotype._lib.fingerprint import describe_run
-from daguerreotype._lib.typing import IntArray
-from daguerreotype.bootstrap.consensus import consensus_order
-from daguerreotype.bootstrap.journal import Journal
-from daguerreotype.bootstrap.record import Bootstrap, check_threshold
+from daguerreotype._lib.fingerprint import differences, digest_table, plain_setting
+from daguerreotype._lib.journal import decode_line, encode_line
 from daguerreotype.bootstrap.resample import DRAWS, Draws, Learner, Resample, refit
+from daguerreotype.bootstrap.summary import Bootstrap, check_threshold, summarise
 
-logger = logging.getLogger("daguerreotype")
+FORMAT = 1  # of a journal
+WITHOUT_EFFECT = {"n_jobs", "verbose", "random_state"}  # of a learner: each resample seeds its own
 
 
 def bootstrap(
@@ -74,65 +77,7 @@ def bootstrap(
                 advance()
     settings = {"learner": type(learner).__name__, **given, "fraction": fraction, "replace": replace}
     names = tuple(map(str, table.columns)) if isinstance(table, pd.DataFrame) else None
-    return count([done[index] for index in range(n_resamples)], names, threshold, draws.random_state, settings)
-
-
-def count(
-    resamples: list[Resample],
-    names: tuple[str, ...] | None,
-    threshold: float,
-    random_state: int,
-    settings: dict[str, Any],
-) -> Bootstrap:
-    """Frequencies, consensus order and stability of the graphs of all resamples."""
-    failures = {each.index: each.failure for each in resamples if each.failure is not None}
-    fitted = [each for each in resamples if each.failure is None]
-    if failures:
-        index, reason = next(iter(failures.items()))
-        logger.warning(
-            "%d of %d resamples could not be fitted and are left out; resample %d: %s",
-            len(failures),
-            len(resamples),
-            index,
-            reason,
-        )
-    d = len(fitted[0].order)
-    edges, ancestors, before = (np.zeros((d, d), dtype=np.int64) for _ in range(3))
-    for each in fitted:
-        edges += each.adjacency()
-        ancestors += each.ancestors()
-        before += each.precedence()
-    order = consensus_order(edges, before, len(fitted))
-    stability, of_columns = _stability(ancestors, order)
-
-    def named(matrix: Any) -> Any:
-        return matrix if names is None else pd.DataFrame(matrix, index=list(names), columns=list(names))
-
-    return Bootstrap(
-        edge_frequencies=named(edges / len(fitted)),
-        ancestor_frequencies=named(ancestors / len(fitted)),
-        order_frequencies=named(before / len(fitted)),
-        consensus_order=order if names is None else [names[j] for j in order],
-        order_stability=stability,
-        column_stability=of_columns if names is None else pd.Series(of_columns, index=list(names)),
-        threshold=threshold,
-        n_resamples=len(fitted),
-        failures=failures,
-        n_redraws=sum(each.redraws for each in resamples),
-        random_state=random_state,
-        settings=settings,
-    )
-
-
-def _stability(ancestors: IntArray, order: IntArray) -> tuple[float, Any]:
-    """Agreement with ``order`` of all pairs that had a path between them, and of those of each column."""
-    ranks = np.argsort(order)
-    along = np.where(ranks[:, None] < ranks, ancestors, 0)
-    with_order, related = along + along.T, ancestors + ancestors.T
-    with np.errstate(invalid="ignore"):  # a column without relations has no order to keep: NaN
-        of_columns = 2 * with_order.sum(axis=0) / related.sum(axis=0) - 1
-        total = 2 * np.divide(with_order.sum(), related.sum()) - 1
-    return float(total), of_columns
+    return summarise([done[index] for index in range(n_resamples)], names, threshold, draws.random_state, settings)
 
 
 def _n_drawn(n_rows: int, fraction: float, replace: bool) -> int:
@@ -159,3 +104,93 @@ def _bar(shown: bool, total: int, done: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("resamples", total=total, completed=done)
         yield lambda: progress.advance(task)
+
+
+class Journal:
+    """A file with the finished resamples of one run.
+
+    Each line is a checksum and JSON; the first says which run it is. A line counts when it is complete: whenever
+    the process dies, the file holds all resamples before, and at most a torn line at its end, which is cut off.
+
+    Parameters
+    ----------
+    path : path
+        The file. It is made if it does not exist.
+    settings : dict
+        What a resample depends on, as JSON values by name. A file with others is refused.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.settings = json.loads(json.dumps(settings))
+
+    def load(self) -> dict[int, Resample]:
+        """Finished resamples by index; makes the file if there is none, and cuts off a torn line."""
+        if not self.path.exists():
+            self._begin()
+            return {}
+        content = self.path.read_bytes()
+        lines = content.split(b"\n")[:-1]
+        records = [decode_line(line) for line in lines]
+        if records and records[-1] is None:
+            lines.pop(), records.pop()
+        if not records or records[0] is None or "bootstrap" not in records[0]:
+            raise ValueError(
+                f"{self.path} does not hold resamples of a bootstrap. Give another path; a file that does not "
+                "exist yet is made."
+            )
+        self._check(records[0])
+        done = {}
+        for number, record in enumerate(records[1:], start=2):
+            if record is None:
+                raise ValueError(
+                    f"line {number} of {self.path} is damaged. Delete that line to do its resample again."
+                )
+            done[record["index"]] = Resample(**record)
+        complete = sum(len(line) + 1 for line in lines)
+        if complete < len(content):
+            os.truncate(self.path, complete)
+        return done
+
+    def append(self, resample: Resample) -> None:
+        """Add one finished resample; it is on the disk when this returns."""
+        with open(self.path, "ab") as file:
+            file.write(encode_line(asdict(resample)))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _begin(self) -> None:
+        """Make the file with its first line in one step."""
+        with replaced(self.path) as file:
+            file.write(encode_line({"bootstrap": FORMAT, "settings": self.settings}))
+
+    def _check(self, header: dict[str, Any]) -> None:
+        """Refuse resamples that this run would not have made."""
+        if header["bootstrap"] != FORMAT:
+            raise ValueError(
+                f"{self.path} has format {header['bootstrap']!r}, but this version reads format {FORMAT}. Go on "
+                "with the version that wrote it, or give another path."
+            )
+        if changed := differences(header["settings"], self.settings):
+            raise ValueError(
+                f"{self.path} holds resamples of another bootstrap: {changed}. Give the table and settings "
+                "that it began with, or another path."
+            )
+
+
+def describe_run(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
+    """What a resample depends on, by name: settings as they are, data as digests."""
+    settings = {
+        name: plain_setting(value)
+        for name, value in learner.get_params(deep=False).items()
+        if name not in WITHOUT_EFFECT
+    }
+    return {
+        "version": version("daguerreotype"),
+        "learner": type(learner).__name__,
+        **{f"learner.{name}": value for name, value in settings.items()},
+        **{f"fit parameter {name}": plain_setting(value) for name, value in fit_params.items()},
+        **asdict(draws),
+        "columns": [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else X.shape[1],
+        "digest of the data": digest_table(pd.DataFrame(X)),
+    }

@@ -7,7 +7,7 @@ import pandas as pd
 
 from daguerreotype.cli.progress import Tell
 from daguerreotype.cli.show import Outcome
-from daguerreotype.graphs.convert import to_dot
+from daguerreotype.graphs import to_dot
 
 
 def save_outcome(outcome: Outcome, folder: Path, tell: Tell) -> list[str]:

@@ -1,4 +1,4 @@
-r"""On which scale are the columns measured? Transforms of single columns, with their Jacobians.
+r"""Scales of measurement: monotone transforms of single columns, with their Jacobians.
 
 A Gaussian additive-noise model assumes the right scale. For  y = t(x)  the density of x is that of y times
 :math:`|t'(x)|`, so likelihoods on different scales are compared after adding the mean of
@@ -7,17 +7,19 @@ A Gaussian additive-noise model assumes the right scale. For  y = t(x)  the dens
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy import stats
 
+from daguerreotype._lib.registry import Registry
 from daguerreotype._lib.typing import BoolArray, FloatArray
 
 ENOUGH = 100_000  # rows to choose a power by
 
 
-class Transform(Protocol):
+@runtime_checkable
+class Scale(Protocol):
     """A fitted change of scale of every column."""
 
     @property
@@ -46,6 +48,11 @@ class Identity:
     name: str = "none"
     n_parameters: int = 0
 
+    @classmethod
+    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "Identity":
+        """There is nothing to fit."""
+        return cls()
+
     def apply(self, values: FloatArray) -> FloatArray:
         """The same values."""
         return values
@@ -64,7 +71,7 @@ class ShiftedLog:
     n_parameters: int = 0
 
     @classmethod
-    def fit(cls, values: FloatArray) -> "ShiftedLog":
+    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "ShiftedLog":
         """Bring the smallest value of a column that has zeros or negative values to 1 % of its range."""
         low, spread = values.min(axis=0), np.ptp(values, axis=0)
         return cls(np.where(low > 0.0, 0.0, 0.01 * spread - low))
@@ -97,11 +104,13 @@ class YeoJohnson:
         return int(self.power.size)
 
     @classmethod
-    def fit(cls, values: FloatArray, excluded: BoolArray | None = None) -> "YeoJohnson":
-        """Choose each column's power so that it looks most Gaussian, but for excluded values (n, d)."""
-        centre, scale = centre_and_scale(values, excluded)
+    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "YeoJohnson":
+        """Choose each column's power so that it looks most Gaussian, but for values intervened on (n, d)."""
+        centre, scale = centre_and_spread(values, intervened)
         standard = (values - centre) / scale
-        columns = standard.T if excluded is None else [c[~e] for c, e in zip(standard.T, excluded.T, strict=True)]
+        columns = list(standard.T)
+        if intervened is not None:
+            columns = [column[~out] for column, out in zip(columns, intervened.T, strict=True)]
         # The rows of long columns say the same over and over: those that are looked at fix the power to 0.01.
         some = [column[:: 1 + column.size // ENOUGH] for column in columns]
         power = np.array([np.clip(stats.yeojohnson_normmax(column), -3.0, 5.0) for column in some])
@@ -121,21 +130,50 @@ class YeoJohnson:
         return slopes
 
 
-def centre_and_scale(values: FloatArray, excluded: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations (d,) of columns, but for excluded values (n, d)."""
-    if excluded is None:
+def centre_and_spread(values: FloatArray, intervened: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations (d,) of columns, but for values intervened on (n, d)."""
+    if intervened is None:
         return values.mean(axis=0), values.std(axis=0)
-    columns = [column[~out] for column, out in zip(values.T, excluded.T, strict=True)]
+    columns = [column[~out] for column, out in zip(values.T, intervened.T, strict=True)]
     return np.array([each.mean() for each in columns]), np.array([each.std() for each in columns])
 
 
-def fit_transforms(name: str, values: FloatArray, excluded: BoolArray | None = None) -> list[Transform]:
-    """The candidates behind a name: one, or all three for "auto"; excluded values (n, d) have no say."""
-    makers: dict[str, Callable[[FloatArray], Transform]] = {
-        "none": lambda _: Identity(),
-        "log": ShiftedLog.fit,
-        "yeo-johnson": lambda columns: YeoJohnson.fit(columns, excluded),
-    }
-    if name != "auto" and name not in makers:
-        raise ValueError(f"transform must be 'none', 'log', 'yeo-johnson' or 'auto', got {name!r}.")
-    return [makers[kind](values) for kind in (makers if name == "auto" else [name])]
+@dataclass(frozen=True)
+class ScaleEntry:
+    """A scale under its name.
+
+    Attributes
+    ----------
+    fit : callable
+        From columns (n, d), and where they were intervened on (n, d) or None, to the fitted scale.
+    help : str
+        What it is for, in one line.
+    from_ends : bool
+        Whether the least and largest values of every column are enough to fit it, so that rows may be streamed.
+    """
+
+    fit: Callable[[FloatArray, BoolArray | None], Scale]
+    help: str
+    from_ends: bool = False
+
+
+SCALES: Registry[ScaleEntry] = Registry(
+    "transform",
+    {
+        "none": ScaleEntry(Identity.fit, "columns as they are", from_ends=True),
+        "log": ScaleEntry(ShiftedLog.fit, "logarithms, shifted where a column is not positive", from_ends=True),
+        "yeo-johnson": ScaleEntry(YeoJohnson.fit, "powers, chosen so that each column looks most Gaussian"),
+    },
+)
+
+
+def check_scale(name: object) -> None:
+    """Refuse what is no name of a scale."""
+    if name != "auto" and name not in SCALES:
+        raise ValueError(f"transform must be {SCALES.listed()} or 'auto', got {name!r}.")
+
+
+def fit_scales(name: str, values: FloatArray, intervened: BoolArray | None = None) -> list[Scale]:
+    """The candidates behind a name: one, or all for "auto"; values intervened on (n, d) have no say."""
+    check_scale(name)
+    return [SCALES[each].fit(values, intervened) for each in (SCALES if name == "auto" else [name])]

@@ -1,7 +1,7 @@
 """Validation of tables: finite numbers in enough rows, and no column that is constant, a copy or collinear."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,11 @@ from sklearn.utils.validation import validate_data
 from daguerreotype._lib.labels import listed, plural
 from daguerreotype._lib.typing import FloatArray
 
+if TYPE_CHECKING:
+    from daguerreotype.data.moments import Moments
+
 CORRELATED = 1e-12  # 1 - |correlation| below which two columns are the same up to scale
+ASYMMETRY = 1e-8  # of a given covariance, relative to its variances
 SPANNED = 1e-10  # share of a column's variance left by the others, below which they determine it
 
 
@@ -133,3 +137,52 @@ def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
             f"column {names[target]!r} is an exact linear combination of {listed([names[j] for j in part])}: "
             "their places in a graph cannot be told apart. Drop one of these columns."
         )
+
+
+def check_moments(seen: "Moments", names: Sequence[str]) -> "Moments":
+    """Refuse tables that are too small, and columns that are constant, copies, or determined by others."""
+    check_size(np.broadcast_to(0.0, (seen.n_rows, len(names))))
+    check_spread(seen.low, seen.high, names)
+    check_covariance(seen.covariance, seen.n_rows, names)
+    return seen
+
+
+def check_given(
+    covariance: Any, n_rows: Any, names: Any, means: Any
+) -> tuple[FloatArray, int, tuple[str, ...] | None, FloatArray | None]:
+    """A covariance that the user gives, its number of rows, names and means, or a refusal."""
+    if names is None and isinstance(covariance, pd.DataFrame):
+        names = list(covariance.columns)
+    matrix = np.array(covariance, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+        raise ValueError(f"covariance has shape {matrix.shape}: expected (d, d) with at least 2 columns.")
+    d = len(matrix)
+    labels = tuple(f"x{i}" for i in range(d)) if names is None else tuple(map(str, names))
+    if len(labels) != d or len(set(labels)) != d:
+        raise ValueError(f"names are {labels}: expected {d} different ones, one for each column of covariance.")
+    if isinstance(n_rows, bool) or not isinstance(n_rows, int | np.integer) or n_rows < 3:
+        raise ValueError(f"n_rows is {n_rows!r}: expected the number of rows behind the covariance, at least 3.")
+    variances = np.diag(matrix)
+    wrong = np.flatnonzero(~(np.isfinite(matrix).all(axis=0) & (variances > 0)))
+    if wrong.size:
+        raise ValueError(
+            f"the covariance of {labels[wrong[0]]!r} is not finite, or its variance is not positive. Drop it if "
+            "it is constant."
+        )
+    scale = np.sqrt(variances)
+    skewed = np.abs(matrix - matrix.T) / (scale[:, None] * scale)
+    if skewed.max() > ASYMMETRY:
+        i, j = (labels[k] for k in divmod(int(np.argmax(skewed)), d))
+        raise ValueError(f"covariance is not symmetric: its entries for {i!r} and {j!r} differ.")
+    matrix = 0.5 * (matrix + matrix.T)
+    least = float(np.linalg.eigvalsh(matrix / (scale[:, None] * scale))[0])
+    if least < -ASYMMETRY:
+        raise ValueError(
+            f"covariance is no covariance of any rows: a combination of columns would have variance {least:.2g} "
+            "(of 1). Were its entries computed from different rows?"
+        )
+    check_covariance(matrix, int(n_rows), labels)
+    mean = None if means is None else np.array(means, dtype=np.float64)
+    if mean is not None and (mean.shape != (d,) or not np.isfinite(mean).all()):
+        raise ValueError(f"means have shape {mean.shape}, or are not finite: expected {d} numbers.")
+    return matrix, int(n_rows), None if names is None else labels, mean

@@ -1,4 +1,4 @@
-"""How do eleven proteins and lipids of a T cell signal to each other? The table of Sachs et al. (2005)."""
+"""Protein signalling in T cells (Sachs et al. 2005): eleven molecules, nine conditions."""
 
 import io
 from importlib import resources

@@ -1,4 +1,4 @@
-"""How do twenty genes regulate each other? Ten simulated networks of SynTReN, found on disk or fetched."""
+"""Simulated gene networks of SynTReN (Van den Bulcke et al. 2006), found on disk or fetched."""
 
 import io
 import logging

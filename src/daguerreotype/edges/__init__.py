@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from daguerreotype.edges.base import EdgeEstimator, LocalModels, Table
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeEstimator, EdgeRules, LocalFit, LocalModels
 from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.gam import GamEdges
 from daguerreotype.edges.gradient.settings import GradientEdges
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 __all__ = [
     "BicEdges",
     "EdgeEstimator",
+    "EdgeRules",
     "GamEdges",
     "GradientEdges",
     "LarsEdges",
     "LassoEdges",
     "LinearEdges",
+    "LocalFit",
     "LocalModels",
     "MlpEdges",
     "RegressorEdges",

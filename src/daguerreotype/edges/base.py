@@ -1,78 +1,80 @@
-"""What must an edge estimator offer? The plug-in contract between orderings and regressions."""
+"""The plug-in contract of edge estimators: every protocol, and the records that fits are exchanged in.
 
-from collections.abc import Callable, Sequence
+An estimator needs ``prepare``, and what it prepares needs ``fit``. All else is optional: a protocol here for each
+capability, known by its methods. Ask for one with :func:`offered`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.accumulators import Mapped
-from daguerreotype.data.moments import Moments
-from daguerreotype.data.quantiles import between, ranks_around
-from daguerreotype.result import LocalFit, Moves
+from daguerreotype.data.table import Table
+from daguerreotype.noise.gaussian import nll_of_variance, variance_of_nll
+
+Capability = TypeVar("Capability")
+
+IMPROVEMENT = 1e-10  # of the loss per row that a move must bring; less is rounding
 
 
-@dataclass(frozen=True)
-class Table:
-    """Clean numeric data: checked, transformed and centred (and scaled, if asked) by the learner.
+@dataclass(frozen=True, slots=True)
+class LocalFit:
+    """One node regressed on the parents that were chosen among its predecessors.
 
     Attributes
     ----------
-    values : array of shape (n, d)
-        Columns with mean zero.
-    names : tuple of str
-        Column names, for messages.
-    known_moments : array of shape (d, d), optional
-        X'X / n where it is known to more digits than the values would give it.
-    excluded : array of shape (n, d), optional
-        Rows that do not count for a column's own fit: those in which it was set from outside. Estimators never
-        see them: they are given tables of rows that count.
+    parents : array of shape (p,)
+        The chosen parents, ascending.
+    weights : array of shape (p,)
+        Strength of each parent: the coefficient of a linear fit, the norm of a component otherwise.
+    nll : float
+        Negative log-likelihood per training row of the node given its parents, in nats on the scale of the table.
+    dof : float
+        Effective number of free parameters spent on the parents.
     """
 
-    values: FloatArray
-    names: tuple[str, ...]
-    known_moments: FloatArray | None = None
-    excluded: BoolArray | None = None
+    parents: IntArray
+    weights: FloatArray
+    nll: float
+    dof: float
 
-    @property
-    def n_rows(self) -> int:
-        """Number of observations n."""
-        return int(self.values.shape[0])
+    @classmethod
+    def gaussian(cls, parents: IntArray, weights: FloatArray, variance: float, dof: float, *more: Any) -> Self:
+        """A fit by least squares, whose mean squared residual is ``variance``.
 
-    @property
-    def n_columns(self) -> int:
-        """Number of variables d."""
-        return int(self.values.shape[1])
-
-    @cached_property
-    def counted(self) -> IntArray | None:
-        """How many rows count for each column (d,); None where all do."""
-        return None if self.excluded is None else self.n_rows - self.excluded.sum(axis=0)
-
-    @cached_property
-    def moments(self) -> FloatArray:
-        """Second-moment matrix X'X / n of shape (d, d); all that a linear estimator needs of X."""
-        if self.known_moments is not None:
-            return self.known_moments
-        moments: FloatArray = self.values.T @ self.values / self.n_rows
-        return moments
-
-    def quantiles(self, probs: FloatArray) -> FloatArray:
-        """Values (q, d) that shares ``probs`` (q,) of each column do not exceed, interpolated between rows."""
-        ranks, share = ranks_around(probs, self.n_rows)
-        sorted_there = (np.partition(column, np.unique(ranks))[ranks] for column in self.values.T)
-        first, second = np.stack(list(sorted_there), axis=-1)  # (2, q, d)
-        return between(first, second, share)
-
-    def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
-        """Second moments F'F / n of shape (p, p) of functions of the rows: (m, d) to F (m, p).
-
-        Exact ones do not depend on the sequence of the rows; others are faster.
+        >>> round(LocalFit.gaussian(np.array([0]), np.array([2.0]), 1.0, 1.0).nll, 4)
+        1.4189
         """
-        found = Mapped(features, Moments(exact=exact)).update(self.values)
-        return found.inner.second
+        return cls(parents, weights, float(nll_of_variance(variance)), dof, *more)
+
+    @property
+    def variance(self) -> float:
+        """The variance of Gaussian noise that is as likely."""
+        return float(variance_of_nll(self.nll))
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Local fits of every way to move one node through an order of the others.
+
+    With ``others`` the m = d - 1 remaining nodes in order, position q of the moved node is before
+    ``others[q]``; q = m is the end.
+
+    Attributes
+    ----------
+    own : array of shape (m + 1, 2)
+        Negative log-likelihood and dof of the moved node when it stands at position q.
+    before : array of shape (m, 2)
+        Negative log-likelihood and dof of ``others[i]`` when the moved node is not among its predecessors.
+    after : array of shape (m, 2)
+        The same when it is.
+    """
+
+    own: FloatArray
+    before: FloatArray
+    after: FloatArray
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class HasMoves(Protocol):
     """Local models with a fast way to score all positions of one node; refine uses it when there."""
 
     def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
+        """Negative log-likelihoods and dof for every position of ``node`` among ``others`` (in order)."""
         ...
 
 
@@ -213,3 +215,47 @@ class NeedsProcesses(Protocol):
     """
 
     needs_processes: bool
+
+
+@runtime_checkable
+class HasSweeps(Protocol):
+    """Local models with a fast way to move every variable of an order to its best place, one after the other."""
+
+    def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  nll + penalty_per_dof * dof.
+
+        ``before`` (d, d) tells whom each variable must come before; it is empty if nobody must.
+        """
+        ...
+
+
+@runtime_checkable
+class HasQuickScores(Protocol):
+    """Local models that score many fits faster than they make them."""
+
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        ...
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """Local models that consist of others, and offer what all of these do."""
+
+    @property
+    def parts(self) -> Sequence[LocalModels]:
+        """The others."""
+        ...
+
+
+def offered(models: object, what: type[Capability]) -> Capability | None:
+    """``models`` seen as ``what``, one of the protocols above; None where they do not offer it.
+
+    >>> offered(object(), HasCurves) is None
+    True
+    """
+    if not isinstance(models, what):
+        return None
+    if isinstance(models, Composite) and any(offered(part, what) is None for part in models.parts):
+        return None
+    return models

@@ -1,14 +1,13 @@
-"""Which predecessors belong in a linear regression? Those that BIC keeps, by grow-shrink search."""
-
-from copy import copy
+"""Linear edges by BIC subset selection with grow-shrink trees."""
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
+from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
-from daguerreotype.result import LocalFit, Moves
 
 
 class BicEdges:
@@ -29,7 +28,7 @@ class BicEdges:
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> cause = np.tile([-1.0, 0.0, 1.0], 10)
     >>> effect = 2 * cause + np.repeat([-0.1, 0.1], 15)
     >>> models = BicEdges().prepare(Table(np.column_stack([cause, effect]), ("cause", "effect")))
@@ -52,7 +51,7 @@ class BicEdges:
         return BicModels(table, self.penalty, self.gamma, rules)
 
 
-class BicModels(LinearPredictor):
+class BicModels(TreeModels, LinearPredictor):
     """Linear local fits of one table; every fit shares the search trees of its target."""
 
     def __init__(self, table: Table, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None) -> None:
@@ -60,29 +59,11 @@ class BicModels(LinearPredictor):
         widths = np.ones(table.n_columns, dtype=np.int64)
         self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules)
 
-    def fork(self) -> "BicModels":
-        """The same for another thread."""
-        twin = copy(self)
-        twin._trees = self._trees.fork()
-        return twin
-
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
         parents, used, variance, dof = self._trees.fit(node, predecessors)
         _, weights = self._trees.solve(node, parents, used)
-        return LocalFit(parents, weights, variance, dof)
-
-    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
-        return self._trees.score_many(ranks, rows, nodes)
-
-    def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
-        return self._trees.moves(node, others)
-
-    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof."""
-        return self._trees.sweep(order, price, before)
+        return LocalFit.gaussian(parents, weights, variance, dof)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""

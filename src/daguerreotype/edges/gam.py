@@ -1,16 +1,17 @@
-"""Which predecessors belong in an additive regression, and is each effect a line or a curve? BIC decides."""
+"""Additive edges, each a line or a cubic spline, by BIC with grow-shrink trees."""
 
-from copy import copy
 from functools import cached_property
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
+from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
-from daguerreotype.edges.predictors import ENOUGH, CurvePredictor, GamFit, additive, first_residuals
+from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive, first_residuals
 from daguerreotype.edges.splines import SplineBasis, bend, change_basis
-from daguerreotype.result import LocalFit, Moves
+from daguerreotype.noise.free_shape import MAX_ROWS
 
 EXACT_SIZE = 1200  # B-splines of all columns, up to which ties do not hang on the sequence of rows
 KEPT_BYTES = 2**26  # of basis columns that are kept for residuals; longer tables compute them each time
@@ -38,7 +39,7 @@ class GamEdges:
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> cause = np.linspace(-1, 1, 50)
     >>> effect = cause**2 - np.mean(cause**2) + np.tile([-0.01, 0.01], 25)
     >>> models = GamEdges().prepare(Table(np.column_stack([cause, effect]), ("cause", "effect")))
@@ -46,6 +47,8 @@ class GamEdges:
     >>> models.curve(1, fit, 0, np.array([-1.0, 0.0, 1.0])).round(1)
     array([ 0.7, -0.3,  0.7])
     """
+
+    from_passes = True
 
     def __init__(self, n_knots: int = 4, penalty: float = 1.0, gamma: float = 0.0) -> None:
         self.n_knots = n_knots
@@ -61,7 +64,7 @@ class GamEdges:
         return GamModels(table, self.n_knots, self.penalty, self.gamma, rules)
 
 
-class GamModels(CurvePredictor):
+class GamModels(TreeModels, CurvePredictor):
     """Additive local fits of one table; every fit shares the search trees of its target."""
 
     def __init__(
@@ -103,12 +106,6 @@ class GamModels(CurvePredictor):
         moments[:: self.stride, :: self.stride] = self._table.moments  # known to more digits
         return moments
 
-    def fork(self) -> "GamModels":
-        """The same for another thread."""
-        twin = copy(self)
-        twin._trees = self._trees.fork()
-        return twin
-
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
         parents, used, variance, dof = self._trees.fit(node, predecessors)
@@ -117,23 +114,11 @@ class GamModels(CurvePredictor):
         shares = beta**2 * self._trees.problem.moments[columns, columns]
         starts = np.cumsum(used) - used
         weights = np.sqrt(np.add.reduceat(shares, starts)) if parents.size else np.zeros(0)
-        return GamFit(parents, weights, variance, dof, columns, beta)
-
-    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
-        return self._trees.score_many(ranks, rows, nodes)
-
-    def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Variance and dof of all nodes for every position of ``node`` among ``others`` (in order)."""
-        return self._trees.moves(node, others)
-
-    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof."""
-        return self._trees.sweep(order, price, before)
+        return GamFit.gaussian(parents, weights, variance, dof, columns, beta)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``ENOUGH``."""
-        fit, values = additive(fit), self._table.values[:ENOUGH]
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``MAX_ROWS``."""
+        fit, values = additive(fit), self._table.values[:MAX_ROWS]
         if 8 * values.size * self.stride > KEPT_BYTES:
             return first_residuals(self, self._table, node, fit)
         residuals: FloatArray = values[:, node] - self._basis[:, fit.columns] @ fit.coefficients
@@ -142,7 +127,7 @@ class GamModels(CurvePredictor):
     @cached_property
     def _basis(self) -> FloatArray:
         """Every column and its bends (n, d * stride) in the rows of residuals, where that is not too much."""
-        values = self._table.values[:ENOUGH]
+        values = self._table.values[:MAX_ROWS]
         basis = np.zeros((len(values), len(self.splines), self.stride))
         for i, spline in enumerate(self.splines):
             basis[:, i, 0] = values[:, i]

@@ -1,4 +1,4 @@
-"""How much does a fitted regressor use each column, and which columns does a rule keep?"""
+"""Importances of a fitted regressor's columns, and rules that select parents by them."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias

@@ -1,8 +1,8 @@
-r"""Which rows tell what causes a column? Those in which it was not set from outside.
+r"""Local models under interventions: each column is fitted on the rows in which it was not intervened on.
 
-A row in which column j was set says nothing about how j comes about, but it does say what j brings about: it is
-left out of the fit of j alone. Columns that were set in the same rows share those that are left, so that an
-estimator meets one table per *group* of columns, each centred on its own rows.
+A row in which column j was intervened on says nothing about how j comes about, but it does say what j brings
+about: it is left out of the fit of j alone. Columns that were intervened on in the same rows share those that are
+left, so that an estimator meets one table per *group* of columns, each centred on its own rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,24 +11,21 @@ from typing import Any
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import LocalModels, Table
-from daguerreotype.result import LocalFit, Moves
-
-# What local models may have beside fit: see the protocols of edges.base and edges.sweeping.
-OPTIONAL = ("fit_many", "score_many", "fit_moves", "fork", "residuals", "predict", "predictor", "curve")
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import HasQuickScores, LocalFit, LocalModels, Moves, offered
 
 
-def row_groups(excluded: BoolArray) -> tuple[IntArray, BoolArray]:
+def row_groups(intervened: BoolArray) -> tuple[IntArray, BoolArray]:
     """Group (d,) of every column, and the rows (g, n) that count for the columns of each group."""
-    bits = np.packbits(excluded.T, axis=1)  # (d, n / 8), which sort like the rows themselves
+    bits = np.packbits(intervened.T, axis=1)  # (d, n / 8), which sort like the rows themselves
     _, first, group = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-    return group.ravel().astype(np.int64), ~excluded[:, first].T
+    return group.ravel().astype(np.int64), ~intervened[:, first].T
 
 
 def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
     """Group (d,) of every column, the means (g, d) of all columns in the rows of each, and its centred table."""
-    assert table.excluded is not None
-    group, kept = row_groups(table.excluded)
+    assert table.intervened is not None
+    group, kept = row_groups(table.intervened)
     centres = np.stack([table.values[rows].mean(axis=0) for rows in kept])
     tables = [
         Table(np.ascontiguousarray(table.values[rows] - centre), table.names)
@@ -37,8 +34,8 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
     return group, centres, tables
 
 
-def prepare_groups(table: Table, prepare: Callable[[Table], LocalModels]) -> "GroupedModels":
-    """Local models that fit every column on the rows in which it was not set, by one preparation per group."""
+def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "GroupedModels":
+    """Local models that fit every column on the rows that count for it, by one preparation per group."""
     group, centres, tables = group_tables(table)
     return GroupedModels([prepare(each) for each in tables], group, centres)
 
@@ -46,8 +43,8 @@ def prepare_groups(table: Table, prepare: Callable[[Table], LocalModels]) -> "Gr
 class GroupedModels:
     """Local models of one table, each column by those of its group.
 
-    It has the optional methods that the models of all groups have, and no others. Rows that it is asked to
-    predict are on the scale of the whole table; ``residuals`` are those of the rows that count for the column.
+    A composite: it offers what the models of all groups do. Rows that it is asked to predict are on the scale of
+    the whole table; ``residuals`` are those of the rows that count for the column.
 
     Parameters
     ----------
@@ -60,36 +57,33 @@ class GroupedModels:
     """
 
     def __init__(self, models: Sequence[Any], group: IntArray, centres: FloatArray) -> None:
-        self.models, self.group, self.centres = list(models), group, centres
-        for name in OPTIONAL:  # protocols are known by the methods that an object has
-            if all(hasattr(each, name) for each in self.models):
-                setattr(self, name, getattr(self, f"_{name}"))
+        self.parts, self.group, self.centres = list(models), group, centres
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
-        """Parents of ``node`` among ``predecessors``, from the rows in which it was not set."""
+        """Parents of ``node`` among ``predecessors``, from the rows in which it was not intervened on."""
         fit: LocalFit = self._of(node).fit(node, predecessors)
         return fit
 
     def _of(self, node: int) -> Any:
-        return self.models[self.group[node]]
+        return self.parts[self.group[node]]
 
-    def _fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
+    def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each request, together where columns share a group."""
         places: dict[int, list[int]] = {}
         for place, (node, _) in enumerate(requests):
             places.setdefault(int(self.group[node]), []).append(place)
         found: dict[int, LocalFit] = {}
         for group, some in places.items():
-            fits = self.models[group].fit_many([requests[place] for place in some])
+            fits = self.parts[group].fit_many([requests[place] for place in some])
             found.update(zip(some, fits, strict=True))
         return [found[place] for place in range(len(requests))]
 
-    def _fit_moves(self, node: int, others: IntArray) -> Moves:
+    def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Moves of ``node``, every column's numbers by the models of its group."""
-        if "score_many" in vars(self):  # walks for the columns of a group alone, and for no others
+        if offered(self, HasQuickScores) is not None:  # walks for the columns of a group alone, and for no others
             return self._score_moves(node, others)
         group = self.group[others]
-        moves = {int(each): self.models[each].fit_moves(node, others) for each in {*group, self.group[node]}}
+        moves = {int(each): self.parts[each].fit_moves(node, others) for each in {*group, self.group[node]}}
         before, after = np.empty((others.size, 2)), np.empty((others.size, 2))
         for each, found in moves.items():
             mine = group == each
@@ -105,39 +99,39 @@ class GroupedModels:
         ranks[:, node] = positions
         rows = np.concatenate([positions, np.full(m, m), np.zeros(m, dtype=np.int64)])
         nodes = np.concatenate([np.full(m + 1, node), others, others])
-        own, before, after = np.split(self._score_many(ranks, rows, nodes), [m + 1, 2 * m + 1])
+        own, before, after = np.split(self.score_many(ranks, rows, nodes), [m + 1, 2 * m + 1])
         return Moves(own, before, after)
 
-    def _score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         group = self.group[nodes]
         table = np.empty((nodes.size, 2))
         for each in np.unique(group):
             mine = np.flatnonzero(group == each)
-            table[mine] = self.models[each].score_many(ranks, rows[mine], nodes[mine])
+            table[mine] = self.parts[each].score_many(ranks, rows[mine], nodes[mine])
         return table
 
-    def _fork(self) -> "GroupedModels":
+    def fork(self) -> "GroupedModels":
         """The same for another thread."""
-        return GroupedModels([each.fork() for each in self.models], self.group, self.centres)
+        return GroupedModels([each.fork() for each in self.parts], self.group, self.centres)
 
-    def _residuals(self, node: int, fit: LocalFit) -> FloatArray:
+    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the rows that count for ``node``."""
         residuals: FloatArray = self._of(node).residuals(node, fit)
         return residuals
 
-    def _predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the whole table."""
         centre = self.centres[self.group[node]]
         fitted: FloatArray = self._of(node).predict(node, fit, values - centre) + centre[node]
         return fitted
 
-    def _curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
+    def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component (m,) of ``parent`` at values ``grid`` (m,), with mean zero over the rows that count."""
         shifted = grid - self.centres[self.group[node], parent]
         component: FloatArray = self._of(node).curve(node, fit, parent, shifted)
         return component
 
-    def _predictor(self) -> "GroupedModels":
+    def predictor(self) -> "GroupedModels":
         """What predicts without the table."""
-        return GroupedModels([each.predictor() for each in self.models], self.group, self.centres)
+        return GroupedModels([each.predictor() for each in self.parts], self.group, self.centres)

@@ -1,9 +1,10 @@
-"""Which parents does the paper's LARS estimator choose? The adaptive lasso at the point BIC picks."""
+"""Adaptive LARS-lasso edges with BIC, the paper's estimator."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.lasso import LassoModels
 
 
@@ -31,7 +32,7 @@ class LarsEdges:
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> x = np.random.default_rng(0).normal(size=(200, 3))
     >>> x[:, 2] += 2 * x[:, 0]
     >>> models = LarsEdges().prepare(Table(x - x.mean(axis=0), ("a", "b", "c")))

@@ -1,4 +1,4 @@
-"""Which parents does an l1 penalty leave? The lasso at a fixed strength, or at the one BIC picks."""
+"""Lasso edges: parents with a non-zero coefficient at a fixed strength, or at the one BIC picks."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.lasso_path import choose_weights
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
-from daguerreotype.result import LocalFit
 
 _NOTHING_REQUIRED: BoolArray = np.zeros(0, dtype=np.bool_)
 
@@ -34,7 +34,7 @@ class LassoModels(LinearPredictor):
             self.moments, node, columns, self.table.n_rows, self.alpha, self.adaptive, required
         )
         chosen = (weights if self.rules is None else (weights != 0) | required).nonzero()[0]
-        return LocalFit(columns[chosen], weights[chosen], variance, float(chosen.size))
+        return LocalFit.gaussian(columns[chosen], weights[chosen], variance, float(chosen.size))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
@@ -67,7 +67,7 @@ class LassoEdges:
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> x = np.random.default_rng(0).normal(size=(200, 3))
     >>> x[:, 2] += 2 * x[:, 0]
     >>> models = LassoEdges(alpha=0.5).prepare(Table(x - x.mean(axis=0), ("a", "b", "c")))

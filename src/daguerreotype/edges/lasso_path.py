@@ -1,4 +1,4 @@
-"""Which point of the lasso path does a node take? Kernels on second moments; n is only a number."""
+"""LARS-lasso path from second moments (Efron et al. 2004), and the point of it that BIC picks."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Which parents do linear weights with L0 gates keep? The paper's "linear", from second moments alone."""
+"""Gated linear edges, trained by gradient."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ import numpy as np
 
 from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.gradient.descent import Request, Tensor, choose_device, descend, seed_of
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
+from daguerreotype.edges.gradient.descent import GatedRegressions, Request, Tensor, choose_device, descend, seed_of
 from daguerreotype.edges.gradient.linear_descent import open_gates
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
-from daguerreotype.result import LocalFit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class LinearEdges(GradientEdges):
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> x = np.random.default_rng(0).normal(size=(200, 3))
     >>> x[:, 2] += 2 * x[:, 0]
     >>> models = LinearEdges(pruning=0.1).prepare(Table(x - x.mean(axis=0), ("a", "b", "c")))
@@ -124,7 +124,7 @@ class LinearModels(LinearPredictor):
         targets = torch.tensor(self.moments[[node for node, _ in requests]], **kind)
         second = torch.tensor([self.moments[node, node] for node, _ in requests], **kind)
         _, gates = descend(
-            LinearProblem(moments, targets, second, edges.l2),
+            LinearRegressions(moments, targets, second, edges.l2),
             torch.tensor(start, **kind),
             torch.tensor(mask, **kind),
             torch.tensor(seeds, device=self.device),
@@ -144,7 +144,7 @@ class LinearModels(LinearPredictor):
         explained = weights @ (2 * self.moments[parents, node] - self.moments[np.ix_(parents, parents)] @ weights)
         # A perfect fit leaves rounding, which may be negative.
         variance = max(total - explained, np.finfo(np.float64).eps * total)
-        return LocalFit(parents, weights, float(variance), float(parents.size))
+        return LocalFit.gaussian(parents, weights, float(variance), float(parents.size))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
@@ -161,7 +161,7 @@ def ridge(moments: FloatArray, node: int, columns: IntArray, l2: float) -> Float
 
 
 @dataclass(frozen=True)
-class LinearProblem:
+class LinearRegressions(GatedRegressions):
     """Gated linear regressions of one batch, from the second moments (d, d).
 
     ``targets`` (B, d) are the rows of the moments of the nodes, ``second`` (B,) their own second moments.
@@ -183,6 +183,6 @@ class LinearProblem:
         by_product = (weights * gates) @ self.moments - self.targets
         return gates * by_product + 2 * self.l2 * weights, weights * by_product
 
-    def select(self, kept: Tensor) -> "LinearProblem":
+    def select(self, kept: Tensor) -> "LinearRegressions":
         """The same of some of the regressions."""
-        return LinearProblem(self.moments, self.targets[kept], self.second[kept], self.l2)
+        return LinearRegressions(self.moments, self.targets[kept], self.second[kept], self.l2)

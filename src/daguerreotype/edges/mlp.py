@@ -1,4 +1,4 @@
-"""Which parents does a small neural network with L0 gates keep? The paper's estimator "non-linear"."""
+"""Gated neural edges, trained by gradient."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +8,12 @@ import numpy as np
 
 from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.gradient.descent import Request, Tensor, choose_device, descend, seed_of
 from daguerreotype.edges.gradient.networks import ACTIVATIONS, Networks
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.predictors import MlpFit, NetworkPredictor, chunks
-from daguerreotype.result import LocalFit
 
 # Hidden values of all requests that train together: what a CPU's cache and a GPU's memory take.
 HIDDEN_VALUES = {"cpu": 2**20, "cuda": 2**28}
@@ -56,7 +56,7 @@ class MlpEdges(GradientEdges):
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> x = np.random.default_rng(0).normal(size=(200, 3))
     >>> x[:, 2] = x[:, 0] ** 2 + 0.1 * x[:, 2]
     >>> models = MlpEdges(hidden=10).prepare(Table(x - x.mean(axis=0), ("a", "b", "c")))
@@ -176,7 +176,8 @@ class MlpModels(NetworkPredictor):
         spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
         floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
         dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
-        return MlpFit(parents, norms, max(variance, float(np.finfo(np.float64).tiny)), dof, inputs, outputs)
+        variance = max(variance, float(np.finfo(np.float64).tiny))
+        return MlpFit.gaussian(parents, norms, variance, dof, inputs, outputs)
 
     def _without_effect(self, node: int) -> MlpFit:
         """The mean, which is zero: no parents, or required ones that have no weight."""
@@ -184,7 +185,8 @@ class MlpModels(NetworkPredictor):
         variance = float(self.table.moments[node, node])
         parents = np.flatnonzero(self.required[:, node])
         p = parents.size
-        return MlpFit(parents, np.zeros(p), variance, float(p), np.zeros((p + 1, hidden)), np.zeros(hidden + 1))
+        network = np.zeros((p + 1, hidden)), np.zeros(hidden + 1)
+        return MlpFit.gaussian(parents, np.zeros(p), variance, float(p), *network)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,)."""

@@ -1,4 +1,4 @@
-"""What of a fit predicts rows again when its table is gone? The half of local models that a file can hold."""
+"""Predictors: what of local models predicts rows without the table, and what a file can hold."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,12 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import HasPredictions, Table
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import HasPredictions, LocalFit
 from daguerreotype.edges.splines import bend
-from daguerreotype.result import LocalFit
+from daguerreotype.noise.free_shape import MAX_ROWS
 
 ROWS = 2**16  # rows that a network predicts at a time
-# Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
-# how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
-ENOUGH = 2**16
 ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "sigmoid": lambda a: 0.5 + 0.5 * np.tanh(0.5 * a),
     "tanh": np.tanh,
@@ -23,8 +21,8 @@ ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def first_residuals(models: HasPredictions, table: Table, node: int, fit: LocalFit) -> FloatArray:
-    """Residuals (n,) of ``fit`` on the rows it was made from, of long tables on the first ``ENOUGH`` of them."""
-    values = table.values[:ENOUGH]
+    """Residuals (n,) of ``fit`` on the rows it was made from, of long tables on the first ``MAX_ROWS`` of them."""
+    values = table.values[:MAX_ROWS]
     return values[:, node] - models.predict(node, fit, values)
 
 

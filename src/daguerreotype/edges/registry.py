@@ -1,32 +1,98 @@
-"""Which estimator does a short name, a scikit-learn regressor or an object stand for?"""
+"""Registry of edge estimators, and what the argument ``edges`` stands for."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from daguerreotype._lib.registry import Registry, load
 from daguerreotype.edges.base import EdgeEstimator
-from daguerreotype.edges.bic import BicEdges
-from daguerreotype.edges.gam import GamEdges
-from daguerreotype.edges.lars import LarsEdges
-from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
 
-NAMED = ("gam", "bic", "lars", "lasso", "linear", "mlp")
+RATE = (1e-4, 1e-1, "log")
+
+
+@dataclass(frozen=True)
+class EdgesEntry:
+    """An edge estimator under its name.
+
+    Attributes
+    ----------
+    location : str
+        Its class, as ``package.module:Class``, imported when it is asked for.
+    help : str
+        What it is for, in one line.
+    shared : dict
+        Settings of its own that the learner passes on, by name, with the learner's word for each: "penalty",
+        "gamma" or "random_state".
+    space : dict
+        Settings that tuning searches, with their ranges: of the learner, or of the estimator as ``edges.name``.
+    by_gradient : bool
+        Whether it is trained by gradient, so that ``training="joint"`` is possible.
+    """
+
+    location: str
+    help: str
+    shared: Mapping[str, str] = field(default_factory=dict)
+    space: Mapping[str, Any] = field(default_factory=dict)
+    by_gradient: bool = False
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class, which is not imported for it."""
+        return self.location.partition(":")[2]
+
+    def make(self, **settings: Any) -> EdgeEstimator:
+        """The estimator with these settings."""
+        estimator: EdgeEstimator = load(self.location)(**settings)
+        return estimator
+
+
+BIC_PRICE = {"penalty": "penalty", "gamma": "gamma"}
+BIC_SPACE = {"edges.penalty": (0.5, 8.0, "log")}
+GRADIENT_SPACE = {"learning_rate": RATE, "edges.pruning": (1e-6, 1e-1, "log"), "edges.learning_rate": RATE}
+SEED = {"random_state": "random_state"}
+
+EDGES: Registry[EdgesEntry] = Registry(
+    "edges",
+    {
+        "gam": EdgesEntry("daguerreotype.edges.gam:GamEdges", "smooth effects of any shape", BIC_PRICE, BIC_SPACE),
+        "bic": EdgesEntry(
+            "daguerreotype.edges.bic:BicEdges", "linear, the fastest for many columns", BIC_PRICE, BIC_SPACE
+        ),
+        "lars": EdgesEntry("daguerreotype.edges.lars:LarsEdges", "as in the paper", space={"learning_rate": RATE}),
+        "lasso": EdgesEntry(
+            "daguerreotype.edges.lasso:LassoEdges",
+            "linear, by an l1 penalty",
+            space={"learning_rate": RATE, "edges.alpha": (1e-3, 1.0, "log")},
+        ),
+        "linear": EdgesEntry(
+            "daguerreotype.edges.linear:LinearEdges",
+            "linear, trained by gradient (needs torch)",
+            SEED,
+            GRADIENT_SPACE,
+            by_gradient=True,
+        ),
+        "mlp": EdgesEntry(
+            "daguerreotype.edges.mlp:MlpEdges",
+            "neural, trained by gradient (needs torch)",
+            SEED,
+            GRADIENT_SPACE,
+            by_gradient=True,
+        ),
+    },
+)
 
 
 def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed: int = 0) -> EdgeEstimator:
-    """The estimator behind ``edges``; ``penalty`` and ``gamma`` go to those that have them."""
+    """The estimator behind ``edges``; ``penalty``, ``gamma`` and ``seed`` go to those that take them."""
     if isinstance(edges, str):
-        if edges not in NAMED:
+        if edges not in EDGES:
             raise ValueError(
-                f"edges must be one of {', '.join(map(repr, NAMED))}, a scikit-learn regressor, or an object "
-                f"with prepare(table), got {edges!r}."
+                f"edges must be one of {EDGES.listed()}, a scikit-learn regressor, or an object with "
+                f"prepare(table), got {edges!r}."
             )
-        if edges == "bic":
-            return BicEdges(penalty=penalty, gamma=gamma)
-        if edges == "gam":
-            return GamEdges(penalty=penalty, gamma=gamma)
-        if edges in ("linear", "mlp"):
-            return gradient_edges(edges, random_state=seed)
-        return LarsEdges() if edges == "lars" else LassoEdges()
+        given = {"penalty": penalty, "gamma": gamma, "random_state": seed}
+        return EDGES[edges].make(**{name: given[word] for name, word in EDGES[edges].shared.items()})
     if isinstance(edges, type):
         raise TypeError(f"edges is the class {edges.__name__}: expected an object. Write {edges.__name__}().")
     if isinstance(edges, EdgeEstimator):
@@ -34,14 +100,15 @@ def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed
     if callable(getattr(edges, "fit", None)) and callable(getattr(edges, "predict", None)):
         return RegressorEdges(edges, random_state=seed)
     raise TypeError(
-        f"edges is a {type(edges).__name__}: expected one of {', '.join(map(repr, NAMED))}, a regressor with fit "
-        "and predict, or an object with prepare(table)."
+        f"edges is a {type(edges).__name__}: expected one of {EDGES.listed()}, a regressor with fit and predict, "
+        "or an object with prepare(table)."
     )
 
 
-def gradient_edges(name: str, **settings: Any) -> EdgeEstimator:
-    """The estimators that need torch, imported only when asked for."""
-    from daguerreotype.edges.linear import LinearEdges
-    from daguerreotype.edges.mlp import MlpEdges
-
-    return LinearEdges(**settings) if name == "linear" else MlpEdges(**settings)
+def entry_of(edges: Any) -> EdgesEntry | None:
+    """The entry of a name, or of an object of a registered class; None for others."""
+    if isinstance(edges, str):
+        return EDGES.get(edges)
+    cls = type(edges)
+    found = (each for each in EDGES.values() if each.location == f"{cls.__module__}:{cls.__qualname__}")
+    return next(found, None)

@@ -1,4 +1,4 @@
-"""Which parents does a scikit-learn regressor use? Any object with fit and predict as edge estimator."""
+"""Edges by any scikit-learn regressor, with cross-validated residuals."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Table
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.importance import (
     Importances,
     Selection,
@@ -18,7 +19,6 @@ from daguerreotype.edges.importance import (
     importances_of_model,
     select,
 )
-from daguerreotype.result import LocalFit
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class RegressorEdges:
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import Lasso
-    >>> from daguerreotype.edges.base import Table
+    >>> from daguerreotype.edges import Table
     >>> x = np.random.default_rng(0).normal(size=(200, 3))
     >>> x[:, 2] += 2 * x[:, 0]
     >>> edges = RegressorEdges(Lasso(alpha=0.5), random_state=0)
@@ -114,7 +114,7 @@ class RegressorModels:
         required = np.zeros(columns.size, dtype=np.bool_)
         if self.rules is not None:
             required = self.rules.required[columns, node]
-        nothing = LocalFit(columns[:0], np.zeros(0), float(self.table.moments[node, node]), 0.0)
+        nothing = LocalFit.gaussian(columns[:0], np.zeros(0), float(self.table.moments[node, node]), 0.0)
         if columns.size == 0:
             return nothing
         model = self._train(node, columns, slice(None))
@@ -145,7 +145,7 @@ class RegressorModels:
             least = np.finfo(np.float64).eps  # a parent's weight is never zero
             weights = np.maximum(weights, least)
             weights = np.sqrt(weights / weights.sum() * max(gains.mean(), least))
-        fit = LocalFit(parents, weights, float(np.mean(residuals**2)), float(parents.size))
+        fit = LocalFit.gaussian(parents, weights, float(np.mean(residuals**2)), float(parents.size))
         return fit, parents.size > 0 and bool(exceeds_chance(gains))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:

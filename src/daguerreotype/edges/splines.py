@@ -1,4 +1,4 @@
-"""Which curves may a parent's effect take? Cubic splines, split into a straight line and its bends."""
+"""Cubic B-splines of columns, split into a straight line and a nonlinear basis."""
 
 from collections.abc import Sequence
 

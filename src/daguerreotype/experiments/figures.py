@@ -10,8 +10,8 @@ import pandas as pd
 from daguerreotype.experiments.results import collect, load_published, pareto_front, plan_of, summarize
 from daguerreotype.experiments.store import OK, Store
 from daguerreotype.experiments.tables import title_of
-from daguerreotype.plotting.draw_graph import plot_graph
-from daguerreotype.plotting.needs_matplotlib import Axes, Line2D, plt
+from daguerreotype.plotting import plot_graph
+from daguerreotype.plotting.backend import Axes, Line2D, plt
 
 # Colours of Okabe and Ito, which the colour-blind tell apart; markers and line styles say the same in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")

@@ -13,11 +13,11 @@ import pandas as pd
 from daguerreotype import baselines
 from daguerreotype._lib.fingerprint import plain_setting
 from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.edges.registry import gradient_edges
+from daguerreotype.edges.registry import EDGES
 from daguerreotype.experiments.problems import Data, list_edges
 from daguerreotype.graphs import topological_order
 from daguerreotype.learner import Daguerreotype
-from daguerreotype.metrics.evaluate import GRAPH_METRICS, ORDER_METRICS, evaluate
+from daguerreotype.metrics.summary import GRAPH_METRICS, ORDER_METRICS, evaluate
 
 TRUE_ORDER = "true order"
 SOURCES = ("paper", "learner", "baseline", "estimator")
@@ -79,7 +79,7 @@ class Method:
         learner = Daguerreotype.paper(**self.name) if self.source == "paper" else Daguerreotype()
         learner.set_params(**settings, random_state=seed)
         if isinstance(learner.edges, str) and learner.edges in ("linear", "mlp"):
-            learner.edges = gradient_edges(learner.edges)
+            learner.edges = EDGES[learner.edges].make()
         if isinstance(learner.edges, GradientEdges):
             learner.edges = dataclasses.replace(learner.edges, random_state=seed, **pruning)
         elif pruning:

@@ -1,4 +1,4 @@
-"""How do graphs get to other libraries and files, and back? One pair of functions for each.
+"""Conversion of graphs to and from networkx, edge lists, DOT and GML.
 
 Every ``to_`` function takes what `as_weighted` takes: an adjacency matrix or DataFrame, a networkx graph, a `Dag`,
 or a fitted learner with its weights and probabilities. Every ``from_`` function returns a `WeightedDag`, which
@@ -15,18 +15,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from daguerreotype.graphs.dag import listing
+from daguerreotype._lib.labels import listed
 from daguerreotype.graphs.dot import read_dot, write_dot
-from daguerreotype.graphs.interop import (
-    from_causal_learn,
-    from_dowhy,
-    from_lingam,
-    from_pgmpy,
-    to_causal_learn,
-    to_dowhy,
-    to_lingam,
-    to_pgmpy,
-)
 from daguerreotype.graphs.weighted import (
     KNOWN,
     Exportable,
@@ -36,27 +26,6 @@ from daguerreotype.graphs.weighted import (
     labelled,
     textual,
 )
-
-__all__ = [
-    "WeightedDag",
-    "as_weighted",
-    "from_causal_learn",
-    "from_dot",
-    "from_dowhy",
-    "from_edge_list",
-    "from_gml",
-    "from_lingam",
-    "from_networkx",
-    "from_pgmpy",
-    "to_causal_learn",
-    "to_dot",
-    "to_dowhy",
-    "to_edge_list",
-    "to_gml",
-    "to_lingam",
-    "to_networkx",
-    "to_pgmpy",
-]
 
 Text: TypeAlias = str | os.PathLike[str]
 
@@ -113,7 +82,8 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
     missing = [name for name in ("source", "target") if name not in edges.columns]
     if missing:
         raise ValueError(
-            f"the edge list has no column {listing(missing)}, but {listing(edges.columns)}. Rename its columns."
+            f"the edge list has no column {listed(missing, quote=False)}, but "
+            f"{listed(edges.columns, quote=False)}. Rename its columns."
         )
     ends = edges[["source", "target"]]
     if ends.isna().to_numpy().any():
@@ -127,7 +97,8 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
     found.add_nodes_from(pd.unique(ends.to_numpy().ravel()) if nodes is None else nodes)
     unknown = [] if nodes is None else [node for node in pd.unique(ends.to_numpy().ravel()) if node not in found]
     if unknown:
-        raise ValueError(f"the edge list has nodes that are not among nodes: {listing(unknown)}. Add them there.")
+        names = listed(unknown, quote=False)
+        raise ValueError(f"the edge list has nodes that are not among nodes: {names}. Add them there.")
     found.add_edges_from(ends.itertuples(index=False, name=None))
     for name in [name for name in KNOWN if name in edges.columns]:
         values = zip(ends.itertuples(index=False, name=None), edges[name], strict=True)

@@ -1,9 +1,10 @@
-"""Which edges can data tell apart? From a DAG to its Markov equivalence class, and back to a member."""
+"""Completed partially directed acyclic graphs (CPDAGs): from a DAG to its Markov equivalence class, and back."""
 
 import numpy as np
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray
-from daguerreotype.graphs.dag import GraphLike, as_adjacency, as_dag, listing, topological_order
+from daguerreotype.graphs.dag import GraphLike, as_adjacency, as_dag, topological_order
 
 
 def to_cpdag(graph: GraphLike) -> BoolArray:
@@ -101,7 +102,7 @@ def consistent_extension(graph: GraphLike) -> BoolArray:
     for _ in range(len(entries)):
         ready = left & (children == 0) & (faults == 0)
         if not ready.any():
-            names = listing(pdag.label(int(node)) for node in np.flatnonzero(left))
+            names = listed([pdag.label(int(node)) for node in np.flatnonzero(left)], quote=False)
             raise ValueError(
                 f"no DAG extends the graph: its edges among {names} force a cycle or a new v-structure. "
                 "Check that it is a CPDAG; drop or direct some of these edges."

@@ -1,6 +1,6 @@
-"""Is this input a DAG, on which nodes, and in which order? The border where graphs of users come in."""
+"""Checked DAGs: adjacency and names of what users give, cycles, depths and topological orders."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, IntArray
 
 Names: TypeAlias = tuple[Hashable, ...]
@@ -133,7 +134,7 @@ def match_names(wanted: Names, given: Names, wanted_by: str, given_by: str) -> I
     """Position in ``given`` of every one of as many ``wanted`` names; an error lists where they differ."""
     if set(wanted) != set(given):
         sides = [
-            f"only {side} has {listing(own)}"
+            f"only {side} has {listed(own, quote=False)}"
             for side, names, others in ((wanted_by, wanted, set(given)), (given_by, given, set(wanted)))
             if (own := [name for name in names if name not in others])
         ]
@@ -171,13 +172,6 @@ def topological_order(graph: GraphLike) -> IntArray:
     array([2, 1, 0])
     """
     return np.argsort(depths(graph), kind="stable")
-
-
-def listing(names: Iterable[object], most: int = 8) -> str:
-    """Names for a message: all of them, or the first few and how many more there are."""
-    words = [str(name) for name in names]
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
 
 
 def _layers(adjacency: BoolArray) -> IntArray:
@@ -225,14 +219,16 @@ def _read_frame(frame: pd.DataFrame, what: str) -> tuple[npt.NDArray[Any], Names
     names = tuple(frame.columns)
     repeated = frame.columns[frame.columns.duplicated()].unique()
     if len(repeated):
-        raise ValueError(f"{what} has repeated column names: {listing(repeated)}. Give every node its own.")
+        twice = listed(repeated, quote=False)
+        raise ValueError(f"{what} has repeated column names: {twice}. Give every node its own.")
     if set(frame.index) == set(names) and frame.index.is_unique:
         frame = frame.loc[list(names)]
     # rows without labels of their own are taken in the order of the columns
     elif len(frame) == len(names) and not frame.index.equals(pd.RangeIndex(len(names))):
+        rows, columns = listed(frame.index, quote=False), listed(names, quote=False)
         raise ValueError(
-            f"{what} has rows {listing(frame.index)} and columns {listing(names)}; expected the same names "
-            "on both. Set the index to the column names."
+            f"{what} has rows {rows} and columns {columns}; expected the same names on both. Set the index to the "
+            "column names."
         )
     return frame.to_numpy(), names
 

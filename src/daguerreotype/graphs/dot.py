@@ -1,7 +1,7 @@
-"""Which nodes and edges does a text in Graphviz' DOT language name, and how is a graph written in it?
+"""Reader and writer of the DOT language of Graphviz.
 
-The part of the language that carries structure: nodes, chains of edges, groups on either side of an edge,
-subgraphs and attributes of edges. Ports, defaults and attributes of nodes are read over.
+They know what carries structure: nodes, chains of edges, groups on either side of an edge, subgraphs and
+attributes of edges. Ports, defaults and attributes of nodes are read over.
 """
 
 import re

@@ -1,13 +1,13 @@
-"""How do graphs get to other causal libraries, and back? pgmpy, dowhy, causal-learn and lingam."""
+"""Exchange of graphs with other causal libraries: pgmpy, dowhy, causal-learn and lingam."""
 
 from collections.abc import Hashable, Iterable
-from importlib import import_module
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 
+from daguerreotype._lib.optional import require
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs.weighted import Exportable, WeightedDag, as_weighted, from_textual, texts_of, textual
 
@@ -120,7 +120,4 @@ def from_lingam(model: Any, *, names: Iterable[Hashable] | None = None) -> Weigh
 
 def _library(module: str, package: str) -> Any:
     """A module of another library, or an error that says how to install it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{package} is not installed. Install it: pip install {package}") from error
+    return require(module, f"{package} is not installed.", package=package)

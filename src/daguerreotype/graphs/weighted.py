@@ -1,4 +1,4 @@
-"""What is known of a graph beyond its edges? Weights and probabilities, wherever they come from."""
+"""DAGs with weights and probabilities of their edges."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.graphs.dag import Dag, GraphLike, Names, as_dag, listing
+from daguerreotype.graphs.dag import Dag, GraphLike, Names, as_dag
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ def texts_of(dag: Dag) -> list[str]:
     texts = [dag.label(node) for node in range(dag.n_nodes)]
     repeated = [text for text, count in Counter(texts).items() if count > 1]
     if repeated:
-        raise ValueError(f"two nodes are called {listing(repeated)} when written as text. Rename one of them.")
+        twice = listed(repeated, quote=False)
+        raise ValueError(f"two nodes are called {twice} when written as text. Rename one of them.")
     return texts
 
 

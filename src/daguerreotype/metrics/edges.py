@@ -1,4 +1,4 @@
-"""How many of the edges are right? Precision, recall and F1 of directed and undirected edges."""
+"""Precision, recall and F1 of directed and undirected edges."""
 
 import numpy as np
 

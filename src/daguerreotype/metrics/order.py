@@ -1,13 +1,13 @@
-"""How well does an order of the nodes fit the true graph?"""
+"""Agreement of an order of the nodes with the true graph."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
 import numpy as np
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.graphs import Dag, GraphLike, as_dag, depths
-from daguerreotype.graphs.dag import listing
 
 
 def order_divergence(true: GraphLike, order: Iterable[Hashable]) -> int:
@@ -87,7 +87,7 @@ def _positions(order: Iterable[Hashable], dag: Dag) -> IntArray:
         "repeated": [entry for entry, times in counts.items() if times > 1],
     }
     if any(faults.values()):
-        seen = "; ".join(f"{fault}: {listing(nodes)}" for fault, nodes in faults.items() if nodes)
+        seen = "; ".join(f"{fault}: {listed(nodes, quote=False)}" for fault, nodes in faults.items() if nodes)
         raise ValueError(
             f"order is not a permutation of the {dag.n_nodes} nodes ({seen}). Give every node once, by its "
             "column position or by its name."

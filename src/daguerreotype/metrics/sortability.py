@@ -1,12 +1,13 @@
-"""Does the scale of the columns give the causal order away?"""
+"""Var- and R²-sortability: how far the scale of the columns gives the causal order away."""
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs import Dag, GraphLike, as_dag
-from daguerreotype.graphs.dag import Names, listing, match_names
+from daguerreotype.graphs.dag import Names, match_names
 
 TIE = 1e-9  # scores closer than this share of the largest differ by rounding alone
 TELLING = (0.2, 0.8)  # a sortability outside is worth a warning
@@ -157,7 +158,7 @@ def _r2(data: FloatArray, names: tuple[str, ...]) -> FloatArray:
     norms = np.sqrt((centred**2).sum(axis=0))
     constant = np.flatnonzero(norms <= 1e-12 * np.abs(data).max(axis=0) * np.sqrt(len(data)))
     if constant.size:
-        columns = listing(names[j] for j in constant)
+        columns = listed([names[j] for j in constant], quote=False)
         raise ValueError(f"columns without variation have no R²: {columns}. Drop them from data and graph.")
     unit = centred / norms
     values, vectors = np.linalg.eigh(unit.T @ unit)
@@ -174,7 +175,8 @@ def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatA
     if isinstance(X, pd.DataFrame):
         words = [name for name, dtype in X.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
         if words:
-            raise TypeError(f"the data have columns that are not numbers: {listing(words)}. Encode or drop them.")
+            shown = listed(words, quote=False)
+            raise TypeError(f"the data have columns that are not numbers: {shown}. Encode or drop them.")
         data = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         data = np.asarray(X, dtype=np.float64)
@@ -196,7 +198,7 @@ def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatA
     unfinished = np.flatnonzero(~np.isfinite(data).all(axis=0))
     if unfinished.size:
         raise ValueError(
-            f"the data have missing or infinite values in {listing(names[j] for j in unfinished)}. "
+            f"the data have missing or infinite values in {listed([names[j] for j in unfinished], quote=False)}. "
             "Drop these rows or fill them first."
         )
     return data, names

@@ -1,4 +1,4 @@
-"""From scores to sparse distributions over orderings. Pure numpy and numba; nothing else of the package."""
+"""Sparse distributions over rankings: top-k sparsemax, SparseMAP, and what they are made of."""
 
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import k_best_rankings

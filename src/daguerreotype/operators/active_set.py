@@ -1,4 +1,4 @@
-r"""Which few rankings average to the projection? The active-set method, and the derivative on its support.
+r"""Active-set method for SparseMAP: the projection as a convex combination of few rankings, and its derivative.
 
 The projection :math:`\mu` of :math:`\eta = \theta / \tau` on the permutahedron is known exactly (see
 ``projection``), and with it the face that holds it: an ordered partition of the sorted nodes into blocks.
@@ -13,16 +13,16 @@ for the target :math:`\mu` is that for the target :math:`\eta`, so the weights a
 restricted to the active rankings, and its derivative follows from the KKT system on the support.
 
 Under a partial order that is more than tiers the projection on the hull of the rankings that obey is not known.
-The target then is :math:`\eta` itself, the next ranking is found by local search (see ``scheduling``), and the end
-is where it is no better aligned with the residual than the active ones.
+The target then is :math:`\eta` itself, and local search finds the next ranking (see ``linear_extension``). The
+method ends where that ranking is no better aligned with the residual than the active ones.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.checks import BoolArray, FloatArray, IntArray
 from daguerreotype._lib.numba import algebra_kernel, kernel
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.operators.linear_extension import better_ranking
 
 TIE = 1e-9  # residuals that differ by less than this share of the largest are tied

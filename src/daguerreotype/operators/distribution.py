@@ -1,4 +1,4 @@
-"""What is a sparse distribution over orderings, and what can one ask of it?"""
+"""Sparse distribution over rankings, the result of every operator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.checks import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.rankings import ranks_to_order
 
@@ -40,6 +40,11 @@ class OrderDistribution:
     ranks: IntArray
     pullback: Callable[[FloatArray], FloatArray] = field(repr=False)
     tree: RankingTree | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_order(cls, order: IntArray) -> "OrderDistribution":
+        """All mass on one order, which keeps it whatever theta: its derivative is zero."""
+        return cls(np.ones(1), np.argsort(order)[None, :], _Constant(order.size))
 
     @property
     def n_nodes(self) -> int:
@@ -124,3 +129,13 @@ class _Relabelled:
 
     def __call__(self, grad_probs: FloatArray) -> FloatArray:
         return self.pullback(grad_probs)[self.place]
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """The derivative of probabilities that do not depend on theta."""
+
+    n_nodes: int
+
+    def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        return np.zeros(self.n_nodes)

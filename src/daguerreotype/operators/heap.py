@@ -1,12 +1,12 @@
-"""Which entry is smallest? Binary min-heaps on plain arrays for numba kernels.
+"""Binary min-heaps on plain arrays, for numba kernels.
 
 Entries are (key, item) pairs. Equal keys go by item, or by a scrambled item if a seed is given.
 """
 
 import numpy as np
 
-from daguerreotype._lib.checks import FloatArray, IntArray
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import FloatArray, IntArray
 
 
 @kernel

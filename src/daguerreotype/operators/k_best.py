@@ -1,21 +1,15 @@
-"""Which k rankings score highest? Exact, each found once, at the speed of writing them down."""
+"""The k best rankings of a score vector (algorithm 1 of the paper), with their search tree."""
 
 from math import factorial
 from typing import NamedTuple
 
 import numpy as np
 
-from daguerreotype._lib.checks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    RandomState,
-    check_positive_int,
-    check_scores,
-    sort_nodes,
-)
+from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
 from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.ranking_search import search
+from daguerreotype.operators.rankings import check_scores, sort_nodes
 
 LARGEST_ENUMERABLE = 20  # 20! fits into 64 bits, and nobody asks for more rankings than that
 

@@ -1,16 +1,16 @@
-r"""Which ranking that obeys a partial order is best aligned with a vector? Exact for few nodes, else local search.
+r"""Linear extensions of a partial order: the one best aligned with a vector.
 
 Maximises :math:`\langle g, r \rangle` over rankings r in which i stands before j wherever the partial order says
-so: scheduling jobs of unit length on one machine, NP-hard in general. Two neighbouring segments A, B of an order
-may change places if no node of A must stand before one of B, which gains
-:math:`|B| \sum_A g - |A| \sum_B g`. The search ends where no segment of one node gains by passing any
-number of others, nor one of a few nodes by passing a few.
+so: single-machine scheduling of unit jobs, NP-hard in general. For few nodes dynamic programming is exact; beyond
+that it is local search. Two neighbouring segments A, B of an order may change places if no node of A must stand
+before one of B, which gains :math:`|B| \sum_A g - |A| \sum_B g`. The search ends where no segment of one node
+gains by passing any number of others, nor one of a few nodes by passing a few.
 """
 
 import numpy as np
 
-from daguerreotype._lib.checks import BoolArray, FloatArray, IntArray
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 ENUMERABLE = 12  # nodes up to which all sets of them are looked at
 LONGEST = 8  # of two segments of several nodes that change places

@@ -1,4 +1,4 @@
-r"""Which rankings average to the projection, in closed form? Peeling, and its derivative in O(d).
+r"""Closed-form SparseMAP by peeling the projection, and its derivative in O(d).
 
 In sorted coordinates, let time run from 0 to 1 and peel the projection :math:`\mu` off at unit speed: at any
 time the nodes form an ordered partition into groups, and the barycentre of the rankings that keep the groups
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.checks import FloatArray, IntArray
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.active_set import SupportPullback, support_factor
 from daguerreotype.operators.heap import heap_pop, heap_push
 

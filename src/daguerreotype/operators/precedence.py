@@ -1,4 +1,4 @@
-"""Which nodes must stand before which? A partial order, and the scores and rankings that obey it."""
+"""Partial orders of nodes: linear extensions, projection of scores, transitive closure."""
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
@@ -6,14 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from daguerreotype._lib.checks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    RandomState,
-    check_precedence,
-)
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
 
 FREE = -1  # the tier of a node in no tier
 
@@ -53,7 +47,7 @@ class Precedence:
     """
 
     def __init__(self, pairs: Iterable[tuple[int, int]], d: int, *, tiers: IntArray | None = None) -> None:
-        links, n_aux = _links(check_precedence(pairs, d), d, tiers)
+        links, n_aux = _links(_check_pairs(pairs, d), d, tiers)
         self.d, self._links, self._n_all = d, links, d + n_aux
         self._followers: list[list[int]] = [[] for _ in range(self._n_all)]
         for i, j in links.tolist():
@@ -148,6 +142,17 @@ def as_precedence(precedence: PrecedenceLike, d: int) -> Precedence:
     if precedence.d != d:
         raise ValueError(f"precedence is an order of {precedence.d} nodes, but theta has {d}.")
     return precedence
+
+
+def _check_pairs(precedence: Iterable[tuple[int, int]], d: int) -> IntArray:
+    """Pairs (i before j) as an array (q, 2) of node indices below ``d``."""
+    listed = [tuple(pair) for pair in precedence]
+    if any(len(pair) != 2 for pair in listed):
+        raise ValueError(f"precedence must hold pairs (i, j), i before j, got {listed}.")
+    pairs = np.array(listed, dtype=np.int64).reshape(-1, 2)
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= d):
+        raise ValueError(f"precedence pairs must hold node indices from 0 to {d - 1}, got {pairs.tolist()}.")
+    return pairs
 
 
 def _links(pairs: IntArray, d: int, tiers: IntArray | None) -> tuple[IntArray, int]:

@@ -1,4 +1,4 @@
-r"""Which point of the permutahedron is nearest? Isotonic regression, exact in O(d log d).
+r"""Euclidean projection on the permutahedron by isotonic regression, exact in O(d log d).
 
 Sorted by score, the projection of theta is :math:`\theta - v` with v the nondecreasing vector nearest to
 :math:`\theta - \rho`, where :math:`\rho = (1, ..., d)` (Blondel et al. 2020). It is constant on blocks:
@@ -9,8 +9,9 @@ averages keep the blocks apart. So the blocks name the face of the permutahedron
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.checks import FloatArray, IntArray, check_scores, sort_nodes
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.operators.rankings import check_scores, sort_nodes
 
 
 def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-r"""How are the k best rankings found? Best-first search of the tree of canonical parents.
+r"""Best-first search for the k best rankings, over the tree of canonical parents.
 
 Sort theta once and write a permutation as the sequence s of sorted indices by position; the identity is
 the best. Undoing the first descent of any other s (the first f with s[f] > s[f+1]) gives a permutation
@@ -12,8 +12,8 @@ s is the identity, so the cheapest untouched swaps are read off one list, sorted
 
 import numpy as np
 
-from daguerreotype._lib.checks import BoolArray, FloatArray, IntArray
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.operators.heap import heap_pop, heap_push, heap_replace_top
 
 

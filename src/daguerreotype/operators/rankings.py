@@ -1,9 +1,42 @@
-"""What is a ranking? Orders, ranks, complete DAGs, and how far scores move before the order changes."""
+"""Rankings and orders, their complete DAGs, and how far scores move before the order changes."""
+
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.checks import FloatArray, IntArray, check_scores, sort_nodes
+from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
+
+
+def check_scores(theta: npt.ArrayLike, name: str = "theta") -> FloatArray:
+    """A contiguous float64 vector (d,) of finite scores."""
+    try:
+        scores = np.asarray(theta, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a vector of numbers, but: {error}.") from None
+    if scores.ndim != 1:
+        raise ValueError(
+            f"{name} must be a vector with one score per node, but has shape {scores.shape}. "
+            "For a batch of vectors use daguerreotype.operators.torch, or loop over the rows."
+        )
+    if scores.size == 0:
+        raise ValueError(f"{name} is empty: at least one node is needed.")
+    # The extremes tell (argmax finds a NaN if there is one), and are quicker than isfinite().all().
+    if not (isfinite(scores[scores.argmax()]) and isfinite(scores[scores.argmin()])):
+        bad = np.flatnonzero(~np.isfinite(scores))
+        raise ValueError(
+            f"{name} must be finite, but {name}[{bad[0]}] is {scores[bad[0]]}"
+            + (f" (and {bad.size - 1} more)." if bad.size > 1 else ".")
+        )
+    return scores
+
+
+def sort_nodes(theta: FloatArray, random_state: RandomState = None) -> IntArray:
+    """The nodes by increasing score; ties by node index, or at random if asked."""
+    if random_state is None:
+        return theta.argsort(kind="stable")
+    shuffled = np.random.default_rng(random_state).permutation(theta.size)
+    return shuffled[np.argsort(theta[shuffled], kind="stable")]
 
 
 def order_to_ranks(order: npt.ArrayLike) -> IntArray:

@@ -1,26 +1,19 @@
-"""How is mass spread so that the mean ranking is the projection? SparseMAP, by two methods."""
+"""SparseMAP on the permutahedron, by the active set or by peeling."""
 
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from daguerreotype._lib.checks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    RandomState,
-    check_positive_int,
-    check_scores,
-    check_temperature,
-    sort_nodes,
-)
+from daguerreotype._lib.checks import check_positive_int, check_temperature
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
 from daguerreotype.operators.active_set import SupportPullback, decompose, support_factor
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.linear_extension import unrelated_runs
 from daguerreotype.operators.peel import peel
 from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.projection import block_ranks, find_blocks
+from daguerreotype.operators.rankings import check_scores, sort_nodes
 
 
 def sparsemap(

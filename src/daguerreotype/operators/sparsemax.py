@@ -1,11 +1,12 @@
-"""How is mass spread over the k best rankings? Top-k sparsemax and its derivative."""
+"""Top-k sparsemax over rankings, and its derivative."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.checks import FloatArray, IntArray, RandomState, check_temperature
+from daguerreotype._lib.checks import check_temperature
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import RankingTree, k_best_tree
 from daguerreotype.operators.precedence import PrecedenceLike

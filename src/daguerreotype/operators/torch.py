@@ -1,4 +1,4 @@
-"""How does a gradient flow through an operator? The operators of this package as autograd functions.
+"""The operators as autograd functions of torch.
 
 Tensors in, ``(probs, ranks)`` out, with probs differentiable in theta. Scores may be a vector (d,) or a batch
 (b, d) of any float type on any device; the work is done on the CPU in double precision, a batch in threads.
@@ -8,24 +8,23 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-try:
-    import torch
-except ImportError as error:
-    raise ImportError(
-        "daguerreotype.operators.torch needs torch. Run: pip install 'daguerreotype[torch]'"
-    ) from error
-
-from daguerreotype._lib.checks import FloatArray, IntArray
+from daguerreotype._lib.optional import require
 from daguerreotype._lib.parallel import count_jobs
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators import projection as numpy_projection
 from daguerreotype.operators import sparsemap as numpy_sparsemap
 from daguerreotype.operators import top_k_sparsemax as numpy_top_k_sparsemax
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.precedence import PrecedenceLike, as_precedence
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = require("torch", "daguerreotype.operators.torch needs torch.", extra="torch")
 
 Operator = Callable[[FloatArray], OrderDistribution]
 

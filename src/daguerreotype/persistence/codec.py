@@ -1,6 +1,6 @@
-"""How does what was learned come apart into arrays and JSON values, and together again?"""
+"""Records of a fit as arrays and JSON values, and back; only classes that are listed here come to life."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -11,26 +11,33 @@ from scipy.interpolate import BSpline
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.scales import Identity, ShiftedLog, YeoJohnson
-from daguerreotype.edges.base import HasPredictor, LocalModels, Table
+from daguerreotype.data.table import OnScale, Table
+from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
 from daguerreotype.edges.interventional import GroupedModels
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
 from daguerreotype.edges.splines import DEGREE
+from daguerreotype.noise.free_shape import RelativeDensity
+from daguerreotype.noise.gaussian import GaussianDensity
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.active_set import SupportPullback
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.peel import PeelPullback
 from daguerreotype.operators.sparsemax import SparsemaxPullback
-from daguerreotype.pipeline import Fitted
-from daguerreotype.result import FitHistory, LocalFit
-from daguerreotype.training.learn import Learned
+from daguerreotype.persistence.settings import decode_setting, encode_setting
+from daguerreotype.result import FitHistory, FitResult, ScaleFit
+from daguerreotype.training.train import TrainingResult
 
 FITS = (LocalFit, GamFit, MlpFit)
-TRANSFORMS = (Identity, ShiftedLog, YeoJohnson)
+SCALES = (Identity, ShiftedLog, YeoJohnson)
+DENSITIES = (GaussianDensity, RelativeDensity)
 PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
 # The only classes that a file can bring to life; all of them are plain records.
 RECORDS: dict[str, Any] = {
     cls.__name__: cls
-    for cls in (Fitted, Learned, FitHistory, OrderDistribution, RankingTree, *TRANSFORMS, *PULLBACKS)
+    for cls in (
+        *(FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree),
+        *(*SCALES, *DENSITIES, *PULLBACKS),
+    )
 }
 
 
@@ -46,6 +53,24 @@ class UnsavedModels:
             f"what {self.what} learned was not saved with the graph, so a loaded learner cannot predict rows. "
             "Fit it again, or save a learner with edges 'gam', 'bic', 'lars', 'lasso', 'linear' or 'mlp'."
         )
+
+
+@dataclass(frozen=True)
+class UnsavedPart:
+    """Stands for a scale or the noise of a node that is of the user's own class."""
+
+    what: str
+    name: str = "unsaved"
+    n_parameters: int = 0
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Say why there is none."""
+        raise ValueError(
+            f"{self.what} was not saved: it is not a class of this package, so a loaded learner cannot score "
+            "rows. Fit it again."
+        )
+
+    log_slopes = log_density = apply
 
 
 @dataclass(frozen=True)
@@ -84,17 +109,22 @@ class RecordWriter:
             return {"names": list(value.names)}
         if isinstance(value, UnsavedPullback):
             return {"no derivative": value.n_nodes}
-        if name.endswith(".models"):
-            return self._put_models(name, value)
-        if name.endswith(".fits"):
-            return self._put_fits(name, value)
+        if isinstance(value, UnsavedPart):
+            return {"unsaved": value.what}
+        if isinstance(value, list | tuple) and not isinstance(value, RankingTree):
+            return {"list": [self.put(f"{name}.{place}", each) for place, each in enumerate(value)]}
         if isinstance(value, OrderDistribution) and not isinstance(value.pullback, PULLBACKS):
             value = replace(value, pullback=UnsavedPullback(value.n_nodes))
         kind = type(value).__name__
         if RECORDS.get(kind) is not type(value):
-            raise TypeError(f"{name} is a {kind}, which a file cannot hold.")
+            return {"unsaved": kind}
         parts = RankingTree._fields if isinstance(value, RankingTree) else [each.name for each in fields(value)]
-        values = {part: self.put(f"{name}.{part}", getattr(value, part)) for part in parts}
+        put: dict[str, Callable[[str, Any], Any]] = {}
+        if isinstance(value, TrainingResult):
+            put = {"fits": self._put_fits, "models": self._put_models}
+        elif isinstance(value, FitResult):
+            put = {"criterion": lambda _, criterion: {"setting": encode_setting(criterion)}}
+        values = {part: put.get(part, self.put)(f"{name}.{part}", getattr(value, part)) for part in parts}
         return {"record": kind, "fields": values}
 
     def _put_fits(self, name: str, fits: Sequence[LocalFit]) -> Header:
@@ -112,9 +142,9 @@ class RecordWriter:
 
     def _put_models(self, name: str, models: Any) -> Header:
         """What predicts without the table, where the models have it."""
-        predictor = models.predictor() if isinstance(models, HasPredictor) else models
-        if type(predictor) is GroupedModels and isinstance(predictor, HasPredictor):
-            each = [self._put_models(f"{name}.{group}", part) for group, part in enumerate(predictor.models)]
+        predictor = models.predictor() if offered(models, HasPredictor) is not None else models
+        if type(predictor) is GroupedModels and offered(predictor, HasPredictor) is not None:
+            each = [self._put_models(f"{name}.{group}", part) for group, part in enumerate(predictor.parts)]
             saved = {part: self.put(f"{name}.{part}", getattr(predictor, part)) for part in ("group", "centres")}
             return {"predictor": "groups", "models": each, **saved}
         if type(predictor) is CurvePredictor:
@@ -153,6 +183,12 @@ class RecordReader:
             return self._take_fits(saved)
         if "no derivative" in saved:
             return UnsavedPullback(saved["no derivative"])
+        if "unsaved" in saved:
+            return UnsavedPart(saved["unsaved"])
+        if "setting" in saved:
+            return decode_setting(saved["setting"])
+        if "list" in saved:
+            return tuple(self.take(each) for each in saved["list"])
         if "names" in saved:
             return Table(np.zeros((0, len(saved["names"]))), tuple(saved["names"]))
         parts = {part: self.take(value) for part, value in saved["fields"].items()}

@@ -1,4 +1,4 @@
-"""How does a fitted learner get into a file and back? As plain arrays with a JSON header, never as code."""
+"""Files of fitted learners: plain arrays with a JSON header, never code."""
 
 import os
 from dataclasses import dataclass
@@ -6,42 +6,35 @@ from pathlib import Path
 from typing import Any
 
 from daguerreotype._lib.archive import UnreadableError, read_archive, write_archive
-from daguerreotype._lib.typing import IntArray
 from daguerreotype.persistence.codec import RecordReader, RecordWriter
+from daguerreotype.persistence.format_1 import upgrade
 from daguerreotype.persistence.settings import decode_setting, encode_setting, name_of
-from daguerreotype.pipeline import Fitted
+from daguerreotype.result import FitResult
 
-FORMAT = 1
+FORMAT = 2
 KIND = "fitted learner of daguerreotype"
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedLearner:
     """All that a file holds of a learner.
 
     Attributes
     ----------
     settings : dict
         What the learner was made with. A function or object of the user's comes back as `Unsaved`.
-    attributes : dict
-        Fitted attributes that do not follow from ``fitted``, by name.
-    columns : array of shape (d,)
-        The user's column that each column of the fitted table is.
-    named, texts : bool
-        Whether the table was a DataFrame; whether all its column names were text.
-    fitted : Fitted
+    texts : bool
+        Whether the table was a DataFrame whose column names were all text.
+    result : FitResult
         What was learned, without the rows it was learned from.
     """
 
     settings: dict[str, Any]
-    attributes: dict[str, Any]
-    columns: IntArray
-    named: bool
     texts: bool
-    fitted: Fitted
+    result: FitResult
 
 
-def save_learner(path: str | os.PathLike[str], saved: Saved) -> None:
+def save_learner(path: str | os.PathLike[str], saved: SavedLearner) -> None:
     """Write ``saved`` to ``path``; an error leaves the file that was there."""
     path = Path(path)
     if not path.parent.is_dir():
@@ -51,16 +44,13 @@ def save_learner(path: str | os.PathLike[str], saved: Saved) -> None:
         "kind": KIND,
         "format": FORMAT,
         "parameters": {name: encode_setting(value) for name, value in saved.settings.items()},
-        "attributes": {name: encode_setting(value) for name, value in saved.attributes.items()},
-        "named": saved.named,
         "texts": saved.texts,
-        "fitted": writer.put("fitted", saved.fitted),
-        "columns": writer.put("columns", saved.columns),
+        "result": writer.put("result", saved.result),
     }
     write_archive(path, writer.arrays, header, compress=True)
 
 
-def load_learner(path: str | os.PathLike[str]) -> Saved:
+def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
     """What `save_learner` wrote, or an error that says what the file is instead."""
     path = Path(path)
     if not path.exists():
@@ -82,14 +72,12 @@ def load_learner(path: str | os.PathLike[str]) -> Saved:
             f"to {FORMAT}. Update it: pip install --upgrade daguerreotype."
         )
     try:
-        reader = RecordReader(arrays)
-        return Saved(
+        if version == 1:
+            arrays, header = upgrade(arrays, header)
+        return SavedLearner(
             settings={name: decode_setting(value) for name, value in header["parameters"].items()},
-            attributes={name: decode_setting(value) for name, value in header["attributes"].items()},
-            columns=reader.take(header["columns"]),
-            named=header["named"],
             texts=header["texts"],
-            fitted=reader.take(header["fitted"]),
+            result=RecordReader(arrays).take(header["result"]),
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How is a setting of the learner written as JSON, and what stands for one that cannot be?"""
+"""Settings of a learner as JSON values, and what stands for one that cannot be."""
 
 import inspect
 from collections.abc import Mapping
@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
-from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.edges.registry import gradient_edges
+from daguerreotype.edges.registry import EDGES, entry_of
 from daguerreotype.knowledge import Knowledge
 
 SHOWN = 200  # characters of a setting that could not be saved
-EDGES: dict[str, type] = {cls.__name__: cls for cls in (BicEdges, GamEdges, LarsEdges, LassoEdges)}
-GRADIENT_EDGES = {"LinearEdges": "linear", "MlpEdges": "mlp"}  # loaded with torch, when they are asked for
 
 
 @dataclass(frozen=True)
@@ -75,22 +71,20 @@ def decode_setting(saved: Any) -> Any:
         return Knowledge.from_dict(decode_setting(saved["knowledge"]))
     if "edges" in saved:
         settings = {name: decode_setting(each) for name, each in saved["settings"].items()}
-        name = saved["edges"]
-        return EDGES[name](**settings) if name in EDGES else gradient_edges(GRADIENT_EDGES[name], **settings)
+        return next(each for each in EDGES.values() if each.class_name == saved["edges"]).make(**settings)
     return Unsaved(saved["unsaved"])
 
 
 def _encode_object(value: Any) -> Any:
-    """Knowledge and our own estimators by what makes them again; the name of anything else."""
-    name = type(value).__name__
+    """Knowledge and registered estimators by what makes them again; the name of anything else."""
     if isinstance(value, Knowledge):
         return {"knowledge": encode_setting(value.to_dict())}
-    ours = type(value) is EDGES.get(name) or (isinstance(value, GradientEdges) and name in GRADIENT_EDGES)
-    if ours:
+    entry = entry_of(value)
+    if entry is not None:
         parameters = inspect.signature(type(value)).parameters
         settings = {each: encode_setting(getattr(value, each)) for each in parameters}
         if not any(isinstance(each, dict) for each in settings.values()):
-            return {"edges": name, "settings": settings}
+            return {"edges": entry.class_name, "settings": settings}
     return {"unsaved": name_of(value)}
 
 

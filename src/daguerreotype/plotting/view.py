@@ -1,4 +1,4 @@
-"""What is there to draw? A graph with weights, probabilities and an order, checked, beside a known graph."""
+"""Graph as it is drawn: weights, probabilities and an order, checked, beside a known graph."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.graphs import Dag, GraphLike, as_dag
-from daguerreotype.graphs.dag import Names, listing, match_names, topological_order
+from daguerreotype.graphs.dag import Names, match_names, topological_order
 
 Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
 LONGEST = 26  # characters of a label; the middle of longer ones is left out
@@ -96,6 +97,24 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
     )
 
 
+def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
+    """Numbers (n, d) in the order of the columns of the fit; missing values are nan."""
+    columns = list(getattr(model, "feature_names_in_", []))
+    if isinstance(X, pd.DataFrame) and columns:
+        absent = [name for name in columns if name not in X.columns]
+        if absent:
+            names = listed(absent, quote=False)
+            raise ValueError(f"X lacks columns of the fit: {names}. Give it the same columns.")
+        X = X[columns]
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    values: FloatArray = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    if values.shape[1] != model.n_features_in_ or len(values) == 0:
+        raise ValueError(
+            f"X has shape {values.shape}; expected rows of the {model.n_features_in_} columns of the fit."
+        )
+    return values
+
+
 def shorten(name: str, longest: int = LONGEST) -> str:
     """One line of a name, with … for the middle of a long one."""
     line = " ".join(name.split()) or "(no name)"
@@ -127,7 +146,8 @@ def _order(order: Iterable[Hashable], dag: Dag) -> IntArray:
     given: Names = tuple(node.item() if isinstance(node, np.generic) else node for node in order)
     nodes: Names = tuple(range(dag.n_nodes)) if dag.names is None else dag.names
     if sorted(map(repr, given)) != sorted(map(repr, nodes)):
-        raise ValueError(f"the order is {listing(given)}; expected every node once: {listing(nodes)}.")
+        seen, expected = listed(given, quote=False), listed(nodes, quote=False)
+        raise ValueError(f"the order is {seen}; expected every node once: {expected}.")
     places = match_names(given, nodes, "the order", "the graph")
     ranks = np.argsort(places)
     against = np.argwhere(dag.adjacency & (ranks[:, None] > ranks[None, :]))

@@ -1,4 +1,4 @@
-"""One HTML page about a fit, which works offline. ``write_report`` is what ``Daguerreotype.report`` calls."""
+"""HTML report of a fit, one page that works offline. ``write_report`` is what ``Daguerreotype.report`` calls."""
 
 from daguerreotype.report.page import write_report
 

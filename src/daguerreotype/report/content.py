@@ -1,4 +1,4 @@
-"""What does a report say? Everything a reader may ask of a fit, as plain numbers and words."""
+"""Content of the report: all that the page shows of a fit, as plain numbers and words."""
 
 import math
 import unicodedata
@@ -11,7 +11,7 @@ import pandas as pd
 
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs import Dag, GraphLike
-from daguerreotype.metrics import evaluate
+from daguerreotype.metrics.summary import TITLES, evaluate
 from daguerreotype.plotting.layout import HEIGHT, lay_out
 from daguerreotype.plotting.view import GraphView, match_matrix, shorten, view_fit
 from daguerreotype.report.data_summary import summarise
@@ -87,10 +87,10 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
         ["loss", _word(model.criterion_)],
         ["loss per row", f"{model.loss_:.{DIGITS}g}"],
     ]
-    set_rows = getattr(model, "interventions_", None)
-    if set_rows:
-        listed = ", ".join(f"{name} in {count} rows" for name, count in set_rows.items())
-        facts.append(["set from outside", listed])
+    intervened = getattr(model, "interventions_", None)
+    if intervened:
+        counts = ", ".join(f"{name} in {count} rows" for name, count in intervened.items())
+        facts.append(["intervened on", counts])
     return facts
 
 
@@ -156,8 +156,7 @@ def _training(history: Any) -> dict[str, Any] | None:
 def _metrics(truth: BoolArray, view: GraphView) -> list[list[Any]]:
     """Distances to the known graph."""
     scores = evaluate(truth, view.adjacency, view.order)
-    short = {"shd": "SHD", "sid": "SID", "f1": "F1"}
-    return [[short.get(name, name.replace("_", " ")), number(value)] for name, value in scores.items()]
+    return [[TITLES.get(name, name.replace("_", " ")), number(value)] for name, value in scores.items()]
 
 
 def _frequencies(bootstrap: Any, model: Any, view: GraphView) -> FloatArray | None:

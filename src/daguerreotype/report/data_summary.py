@@ -1,4 +1,4 @@
-"""What are the data like, and does their scale give the order away?"""
+"""Summary of the data for the report: columns, likelihood, and whether their scale gives the order away."""
 
 from typing import Any
 
@@ -7,14 +7,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.graphs.dag import listing
 from daguerreotype.metrics.sortability import TELLING, r2_sortability, sortability_warning, var_sortability
-from daguerreotype.plotting.view import GraphView
+from daguerreotype.plotting.view import GraphView, read_rows
 
 
 def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, view: GraphView) -> dict[str, Any]:
     """Size, columns, log-likelihood and sortability of the rows ``X``."""
-    values = _values(model, X)
+    values = read_rows(model, X)
     complete = values[np.isfinite(values).all(axis=1)]
     score, refused = _score(model, X)
     return {
@@ -25,23 +24,6 @@ def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, view: GraphView) -> d
         "refused": refused,
         **_sortability(model, complete, view),
     }
-
-
-def _values(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
-    """Numbers (n, d) in the order of the columns of the fit; missing values are nan."""
-    columns = list(getattr(model, "feature_names_in_", []))
-    if isinstance(X, pd.DataFrame) and columns:
-        absent = [name for name in columns if name not in X.columns]
-        if absent:
-            raise ValueError(f"X lacks columns of the fit: {listing(absent)}. Give it the same columns.")
-        X = X[columns]
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    values: FloatArray = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    if values.shape[1] != model.n_features_in_ or len(values) == 0:
-        raise ValueError(
-            f"X has shape {values.shape}; expected rows of the {model.n_features_in_} columns of the fit."
-        )
-    return values
 
 
 def _describe(column: FloatArray) -> dict[str, float | int | None]:

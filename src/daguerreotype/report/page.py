@@ -1,4 +1,4 @@
-"""How does a report become one file that needs nothing else? Template, style, script and data in one."""
+"""HTML page of the report: template, style, scripts and data in one file that needs nothing else."""
 
 import base64
 import hashlib

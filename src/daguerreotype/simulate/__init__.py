@@ -1,4 +1,4 @@
-"""Random DAGs, and data drawn from them."""
+"""Random DAGs, and data from structural equation models on them."""
 
 from daguerreotype.simulate.data import Simulation, simulate_data
 from daguerreotype.simulate.graphs import simulate_dag

@@ -1,17 +1,18 @@
-"""Which data does a DAG generate? Draws every node given its parents, in causal order."""
+"""Data from a structural equation model on a given DAG."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.labels import label
+from daguerreotype._lib.seeds import as_seed
+from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 from daguerreotype.graphs.dag import Dag, GraphLike, as_dag
-from daguerreotype.simulate.arguments import RandomState, as_count, as_seed
 from daguerreotype.simulate.equations import Equations
 from daguerreotype.simulate.interventions import Interventions, read_interventions
 from daguerreotype.simulate.mechanisms import MECHANISMS, SIGNALS, Ranges
@@ -107,16 +108,16 @@ def simulate_data(
     [1.0, 1.0, 1.0]
     """
     dag = as_dag(adjacency)
-    n = as_count(n, "n", "rows")
+    n = check_positive_int(n, "n")
     equations = Equations(
         mechanisms=_for_each_node(mechanism, MECHANISMS, "mechanism", dag),
         noises=_for_each_node(noise, tuple(NOISES), "noise", dag),
         scales=_check_scales(noise_scale, dag),
         ranges=_check_ranges(weights),
     )
-    set_from_outside, plain_interventions = read_interventions(interventions, n, dag.names or range(dag.n_nodes))
+    intervened, plain_interventions = read_interventions(interventions, n, dag.names or range(dag.n_nodes))
     seed = as_seed(random_state)
-    X, coefficients = equations.draw(dag, n, set_from_outside, seed)
+    X, coefficients = equations.draw(dag, n, intervened, seed)
     settings = {
         "n": n,
         "mechanism": mechanism if isinstance(mechanism, str) else list(equations.mechanisms),
@@ -129,19 +130,14 @@ def simulate_data(
     }
     framed = isinstance(adjacency, pd.DataFrame) or dag.names is not None
     names = list(dag.names or range(dag.n_nodes)) if framed else None
+    if standardize:
+        X = _standardized(X)
     return Simulation(
-        X=_named(_standardized(X) if standardize else X, None, names),
-        weights=None if SIGNALS.keys() & set(equations.mechanisms) else _named(coefficients, names, names),
-        adjacency=_named(dag.adjacency.astype(np.int64), names, names),
+        X=X if names is None else pd.DataFrame(X, columns=pd.Index(names)),
+        weights=None if SIGNALS.keys() & set(equations.mechanisms) else label(coefficients, names),
+        adjacency=label(dag.adjacency.astype(np.int64), names),
         settings=settings,
     )
-
-
-def _named(
-    values: npt.NDArray[Any], index: list[Hashable] | None, columns: list[Hashable] | None
-) -> npt.NDArray[Any] | pd.DataFrame:
-    """A DataFrame where there are names to put on it."""
-    return values if columns is None else pd.DataFrame(values, index=index, columns=pd.Index(columns))
 
 
 def _standardized(X: FloatArray) -> FloatArray:

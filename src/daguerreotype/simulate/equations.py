@@ -1,4 +1,4 @@
-"""Which values does each node take? Evaluates the structural equations in causal order."""
+"""Evaluation of structural equations, node by node in causal order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,12 +1,13 @@
-"""Which random DAGs do benchmarks draw? Scale-free, Erdős-Rényi and bipartite ones."""
+"""Random DAGs: scale-free, Erdős-Rényi and bipartite."""
 
 from collections.abc import Callable
 from math import isfinite
 
 import numpy as np
 
-from daguerreotype._lib.typing import IntArray
-from daguerreotype.simulate.arguments import RandomState, as_count, as_generator
+from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.seeds import as_generator
+from daguerreotype._lib.typing import IntArray, RandomState
 
 
 def simulate_dag(d: int, n_edges: float, kind: str = "SF", *, random_state: RandomState = None) -> IntArray:
@@ -48,7 +49,7 @@ def simulate_dag(d: int, n_edges: float, kind: str = "SF", *, random_state: Rand
     """
     if kind not in _KINDS:
         raise ValueError(f"unknown kind of graph {kind!r}: choose one of {', '.join(map(repr, _KINDS))}.")
-    d = as_count(d, "d", "nodes")
+    d = check_positive_int(d, "d")
     if not isfinite(n_edges) or n_edges < 0:
         raise ValueError(f"n_edges={n_edges} is not an expected number of edges: give a number from 0 up.")
     draw, capacity = _KINDS[kind]

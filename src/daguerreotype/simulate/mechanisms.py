@@ -1,4 +1,4 @@
-r"""How does a node depend on its parents? The structural equations of the simulators.
+r"""Mechanisms of structural equations: how a node depends on its parents.
 
     linear    x = P w + noise
     logistic  x ~ Bernoulli(sigmoid(P w))

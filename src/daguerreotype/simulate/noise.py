@@ -1,4 +1,4 @@
-r"""How is the noise of an additive equation distributed? Every kind has mean 0 and standard deviation 1.
+r"""Noise distributions of additive equations, all with mean 0 and standard deviation 1.
 
 With U uniform on (0, 1), E exponential of rate 1, L Laplace of scale 1, G Gumbel of scale 1 and gamma
 Euler's constant:

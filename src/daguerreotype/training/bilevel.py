@@ -1,22 +1,21 @@
-"""How is the ordering learned when edges come from a black box? Gradient steps on theta alone (eq. 10)."""
+"""Bilevel training: gradient steps on theta alone, with edges from a black box (eq. 10)."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.operators import OrderDistribution
+from daguerreotype.operators.registry import Operator
 from daguerreotype.training.checkpoint import Checkpoint
-from daguerreotype.training.order_scores import LocalScores
-from daguerreotype.training.schedule import Adam, ApproximateConvergence, Step, restore_steps, save_steps
+from daguerreotype.training.history import Step
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.run import Phase
+from daguerreotype.training.schedule import Adam, ApproximateConvergence, Schedule, restore_steps, save_steps
 
 ROUNDING = 1e-12  # of losses per row that are sums of the same terms
 logger = logging.getLogger("daguerreotype")
-
-Operator = Callable[[FloatArray, float], OrderDistribution]
 
 
 @dataclass
@@ -33,16 +32,12 @@ class Training:
 
 def train_bilevel(
     operator: Operator,
-    scores: LocalScores,
+    scores: OrderScores,
     theta: FloatArray,
+    schedule: Schedule,
     *,
-    tau: Callable[[int], float],
-    rate: float,
-    l2: float,
-    max_iter: int,
-    tolerance: float,
-    patience: int,
-    progress: Callable[[Step], None] | None = None,
+    phase: Phase = "train",
+    n_before: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Training:
     r"""Minimise the expected loss of orderings over theta by Adam.
@@ -54,12 +49,14 @@ def train_bilevel(
     Theta is projected on the scores whose order obeys the constraints of the scores after each step. The best
     mode met on the way is kept, so that the result is never worse than the start. Local fits do not
     depend on when they are made, so a run that goes on from a ``checkpoint`` ends like one that never stopped.
+    ``n_before`` steps of the schedule were made in a phase before this one.
     """
     constraints = scores.constraints
     theta = constraints.project(theta)
     state = Training(theta.copy(), theta.copy(), constraints.sort(theta))
-    adam = Adam(theta.size, rate)
-    stopping = ApproximateConvergence(tolerance, patience)
+    adam = Adam(theta.size, schedule.rate)
+    stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
+    max_iter, l2 = max(schedule.max_iter - n_before, 1), schedule.l2
     converged = False
     saved = None if checkpoint is None else checkpoint.load()
     if saved is not None:
@@ -68,7 +65,7 @@ def train_bilevel(
         for iteration in range(len(state.steps), max_iter):
             if converged:
                 break
-            temperature = tau(iteration)
+            temperature = schedule.tau(n_before + iteration)
             distribution = operator(state.theta, temperature)
             losses = scores.losses(distribution)
             mode = distribution.mode_index
@@ -80,8 +77,7 @@ def train_bilevel(
             seen = len(distribution), temperature, scores.fits.hits, scores.fits.misses, state.theta.copy()
             step = Step(objective, float(losses[mode]), *seen)
             state.steps.append(step)
-            if progress is not None:
-                progress(step)
+            scores.run.tell(phase, step)
             converged = stopping.update(objective)
             if not converged:
                 moved = adam.step(state.theta, distribution.vjp(losses) + 2 * l2 * state.theta)

@@ -1,6 +1,5 @@
-"""How does a long training run survive being killed? Its whole state, in one file that is always complete."""
+"""Checkpoints of training: the whole state of a run, in one file that is always complete."""
 
-import hashlib
 import json
 import os
 import time
@@ -8,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from daguerreotype._lib.archive import Arrays, Header, UnreadableError, read_archive, write_archive
+from daguerreotype._lib.fingerprint import differences, digest
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.edges.base import Table
+from daguerreotype.data.table import Table
 from daguerreotype.operators import OrderDistribution
 
 FORMAT = 1
@@ -77,20 +74,12 @@ class Checkpoint:
 
     def _check(self, saved: Header) -> None:
         """Refuse the state of a run that this one does not continue."""
-        names = [name for name in {**saved, **self.settings} if saved.get(name) != self.settings.get(name)]
-        if names:
-            differences = "; ".join(_difference(name, saved.get(name), self.settings.get(name)) for name in names)
+        found = differences(saved, self.settings)
+        if found:
             raise ValueError(
-                f"{self.path} is a checkpoint of another training run: {differences}. Give the data and settings "
-                "that it began with, or another path."
+                f"{self.path} is a checkpoint of another training run: {found}. Give the data and settings that "
+                "it began with, or another path."
             )
-
-
-def _difference(name: str, saved: Any, given: Any) -> str:
-    """How one setting differs, in words; digests would say nothing."""
-    if name.startswith("digest of "):
-        return f"{name.removeprefix('digest of ')} differ"
-    return f"{name} was {saved!r} and is now {given!r}"
 
 
 def describe_run(
@@ -111,17 +100,8 @@ def describe_run(
         **settings,
         "tau": [tau(step) for step in (0, 1, 10, 100, 1000)],
         "columns": list(table.names),
-        "digest of data": _digest(table.values),
-        **({} if table.excluded is None else {"digest of interventions": _digest(table.excluded)}),
-        "digest of scores at the start": _digest(theta),
-        "digest of orders at the start": _digest(distribution.probs, distribution.ranks),
+        "digest of data": digest(table.values),
+        **({} if table.intervened is None else {"digest of interventions": digest(table.intervened)}),
+        "digest of scores at the start": digest(theta),
+        "digest of orders at the start": digest(distribution.probs, distribution.ranks),
     }
-
-
-def _digest(*arrays: npt.NDArray[Any]) -> str:
-    """SHA-256 of shapes and bytes."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.shape}{array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What must every order and every edge of a fit obey? Knowledge, in the numbering of the table."""
+"""Constraints of a fit: knowledge about edges and orders, in the numbering of the table."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeEstimator, EdgeRules, KeepsRequired, LocalModels, Table
-from daguerreotype.edges.interventional import prepare_groups
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeEstimator, EdgeRules, KeepsRequired, LocalFit, LocalModels
+from daguerreotype.edges.interventional import prepare_by_group
 from daguerreotype.operators import Precedence
-from daguerreotype.result import LocalFit
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Constraints:
 
     def prepare(self, estimator: EdgeEstimator, table: Table) -> LocalModels:
         """The estimator's models of ``table``, made to keep required parents; each column by its own rows."""
-        if table.excluded is not None:
-            return prepare_groups(table, lambda part: self.prepare(estimator, part))
+        if table.intervened is not None:
+            return prepare_by_group(table, lambda part: self.prepare(estimator, part))
         if self.rules is not None and isinstance(estimator, KeepsRequired):
             return estimator.prepare_with(table, self.rules)
         return estimator.prepare(table)
@@ -63,7 +63,7 @@ class Constraints:
         cause, effect = (self._name(node) for node in np.argwhere(self.rules.required)[0])
         raise TypeError(
             f"knowledge requires the edge {cause!r} -> {effect!r}, but {type(estimator).__name__} has no way to "
-            "keep it: give it a method prepare_with(table, rules), see daguerreotype.edges.base.KeepsRequired, "
+            "keep it: give it a method prepare_with(table, rules), see daguerreotype.edges.KeepsRequired, "
             "or choose edges that have one, such as 'gam', 'bic' or 'lars'."
         )
 

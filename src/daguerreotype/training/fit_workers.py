@@ -1,4 +1,4 @@
-"""Who makes the local fits that are missing? Threads, or processes for fits that keep Python to themselves."""
+"""Workers that make missing local fits: threads, or processes for fits that keep Python to themselves."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from daguerreotype._lib.parallel import Interruption, Threads
-from daguerreotype.edges.base import CanFork, LocalModels, NeedsProcesses
+from daguerreotype._lib.parallel import Threads
+from daguerreotype.edges.base import CanFork, LocalModels, NeedsProcesses, offered
+from daguerreotype.training.run import Run
 
 Result = TypeVar("Result")
 
@@ -18,37 +19,35 @@ SHARES = 4  # of a batch for each process: some fits take longer than others
 
 
 class FitWorkers:
-    """Calls of a method of local models, up to ``n_jobs`` at once, with the same results as one after the other.
+    """Calls of a method of local models, several at once, with the same results as one after the other.
 
     Parameters
     ----------
     models : LocalModels
         Whose methods they are.
-    n_jobs : int
-        How many threads or processes.
-    interruption : Interruption
-        What may end a batch from outside.
+    run : Run
+        How many threads or processes, and what may end a batch.
     """
 
-    def __init__(self, models: LocalModels, n_jobs: int, interruption: Interruption) -> None:
+    def __init__(self, models: LocalModels, run: Run) -> None:
         # Models that are forked for threads would wait for each other here.
-        self._threads = Threads(1 if isinstance(models, CanFork) else n_jobs)
-        self._sent = n_jobs > 1 and isinstance(models, NeedsProcesses)
-        self._interruption = interruption
+        self._threads = Threads(run.n_jobs if offered(models, CanFork) is None else 1)
+        self._sent = run.n_jobs > 1 and offered(models, NeedsProcesses) is not None
+        self._cancel = run.cancel
         self._seconds, self._calls = 0.0, 0
 
     def each(self, method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """What ``method`` returns for each tuple of arguments."""
         expected = len(arguments) * self._seconds / max(self._calls, 1)
         if self._sent and self._seconds > START and expected > WORTH:
-            self._interruption.check()
+            self._cancel.check()
             try:
                 return self._send(method, arguments)
             except PicklingError:
                 self._sent = False  # a regressor that cannot leave its process
 
         def call(argument: tuple[Any, ...]) -> Result:
-            self._interruption.check()
+            self._cancel.check()
             return method(*argument)
 
         start = time.perf_counter()

@@ -1,51 +1,49 @@
-"""Which local fits have been made, and what do they lose? Each is made once and found again by its hash.
+"""Cache of local fits by node and set of predecessors, with their terms under an objective and a noise model.
 
-The fit of a node depends only on the set of its predecessors. A set is known by the exclusive or of random
-64-bit numbers of its members, so that an adjacent swap changes the keys of two nodes.
+The fit of a node depends only on the set of its predecessors. A set is known by its Zobrist hash, the exclusive or
+of random 64-bit numbers of its members, so that an adjacent swap changes the keys of two nodes.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from daguerreotype._lib.parallel import Interruption
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import HasBatchFits, HasResiduals, LocalModels
-from daguerreotype.edges.grow_shrink.sweep import HasQuickScores
-from daguerreotype.result import LocalFit
+from daguerreotype.edges.base import HasBatchFits, HasQuickScores, HasResiduals, LocalFit, LocalModels, offered
+from daguerreotype.noise import Gaussian, NoiseModel
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.fit_workers import FitWorkers
-from daguerreotype.training.objective import Loss
+from daguerreotype.training.objective import Objective
 from daguerreotype.training.predecessor_hash import HashArray, allowed_keys, predecessor_keys, short_lists
+from daguerreotype.training.run import Run
 
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
 BARE = 200  # bytes of cached terms without a fit
 
 
 class LocalFits:
-    """Local fits of one table under one loss, cached.
+    """Local fits of one table under one objective and noise model, cached.
 
     Parameters
     ----------
     models : LocalModels
         The estimator, prepared with its data.
-    loss : Loss
+    objective : Objective
         What a local fit contributes.
     n_rows, d : int
         Size of the data.
-    counted : array of shape (d,), optional
+    noise : NoiseModel
+        What a node's residuals are likely under.
+    rows_per_node : array of shape (d,), optional
         How many rows count for each node, where not all do. Its terms are weighted by their share.
-    max_bytes : float
-        Bound on what is held after :meth:`keep_bound`; the oldest fits go first.
     constraints : Constraints
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
     quick : HasQuickScores, optional
         The models, where their scores may be asked for without making fits.
-    n_jobs : int
-        How many fits may be made at once.
-    interruption : Interruption, optional
-        What may end a batch of fits from outside.
+    run : Run
+        Memory that is held after :meth:`keep_bound`, of which the oldest fits go first; threads; cancellation.
 
     Attributes
     ----------
@@ -60,26 +58,26 @@ class LocalFits:
     def __init__(
         self,
         models: LocalModels,
-        loss: Loss,
+        objective: Objective,
         *,
         n_rows: int,
         d: int,
-        counted: IntArray | None = None,
-        max_bytes: float = np.inf,
+        noise: NoiseModel | None = None,
+        rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         quick: HasQuickScores | None = None,
-        n_jobs: int = 1,
-        interruption: Interruption | None = None,
+        run: Run | None = None,
     ) -> None:
-        if loss.needs_residuals and not isinstance(models, HasResiduals):
+        self.models, self.constraints, self._quick = models, constraints, quick
+        self._pricing = _Pricing(objective, Gaussian() if noise is None else noise, n_rows, rows_per_node)
+        if self._pricing.noise.needs_residuals and offered(models, HasResiduals) is None:
             raise ValueError(
-                "this loss looks at residuals, but the edge estimator does not hand them out: give it a "
+                "this noise model looks at residuals, but the edge estimator does not hand them out: give it a "
                 "method residuals(node, fit), or choose loss='nll_ev', 'nll_nv', 'mse' or 'bic'."
             )
-        self.models, self.loss, self.n_rows, self.counted = models, loss, n_rows, counted
-        self.max_bytes, self.constraints, self._quick = max_bytes, constraints, quick
-        self.interruption = Interruption() if interruption is None else interruption
-        self._workers = FitWorkers(models, n_jobs, self.interruption)
+        run = Run() if run is None else run
+        self.max_bytes = run.cache_bytes
+        self._workers = FitWorkers(models, run)
         rules = constraints.rules
         self._allowed = None if rules is None else rules.allowed
         self._lists = None if rules is None else short_lists(rules.allowed)
@@ -145,7 +143,7 @@ class LocalFits:
             if self._quick is not None and ranked is not None:
                 ranks, rows, several = ranked(np.array(list(missing.values())))
                 table = self._quick.score_many(ranks, rows, several)
-                self._add(list(missing), self.terms_by_variance(several, table[:, 0], table[:, 1]))
+                self._add(list(missing), self.terms_of_scores(several, table))
             else:
                 some = [nodes[i] for i in missing.values()]
                 fits = self.fit_all(
@@ -174,8 +172,9 @@ class LocalFits:
 
     def fit_all(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """The fits of all requests, whatever is cached; together, or several at once, where the models can."""
-        if isinstance(self.models, HasBatchFits):
-            return self.models.fit_many(requests)
+        together = offered(self.models, HasBatchFits)
+        if together is not None:
+            return together.fit_many(requests)
         return self._workers.each(self.models.fit, requests)
 
     def _usable(self, node: int, predecessors: IntArray) -> IntArray:
@@ -197,25 +196,25 @@ class LocalFits:
 
     def terms_of(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
         """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by parents and weights."""
-        if not self.loss.needs_residuals:
-            variance, dof = np.array([(fit.variance, fit.dof) for fit in fits]).T
-            return self.terms_by_variance(np.array(nodes), variance, dof)
+        if not self._pricing.noise.needs_residuals:
+            return self.terms_of_scores(np.array(nodes), np.array([(fit.nll, fit.dof) for fit in fits]))
         # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
         keys = [
             (node, fit.parents.tobytes(), fit.weights.tobytes()) for node, fit in zip(nodes, fits, strict=True)
         ]
         of_key = dict(zip(keys, zip(nodes, fits, strict=True), strict=True))
         missing = [key for key in of_key if key not in self._by_weights]
-        assert isinstance(self.models, HasResiduals)
-        method = partial(_terms_by_residuals, self.models, self.loss, self.n_rows, self.counted)
+        models = offered(self.models, HasResiduals)
+        assert models is not None
+        method = partial(_terms_by_residuals, models, self._pricing)
         terms = self._workers.each(method, [of_key[key] for key in missing])
         self._by_weights.update(zip(missing, terms, strict=True))
         self.n_bytes += OVERHEAD * len(missing)
         return np.stack([self._by_weights[key] for key in keys])
 
-    def terms_by_variance(self, nodes: int | IntArray, variance: FloatArray, dof: FloatArray) -> FloatArray:
-        """Local terms (..., 2) of one or several nodes with these residual variances and degrees of freedom."""
-        return _weighted_terms(self.loss, self.n_rows, self.counted, nodes, variance, dof)
+    def terms_of_scores(self, nodes: int | IntArray, scores: FloatArray) -> FloatArray:
+        """Local terms (m, 2) of one or several nodes by their negative log-likelihoods and dof (m, 2)."""
+        return self._pricing.terms(nodes, scores[:, 0], scores[:, 1])
 
     def keep_bound(self) -> None:
         """Forget the older half of the fits until the rest is within the bound."""
@@ -233,30 +232,31 @@ class LocalFits:
             self.n_bytes = sum(map(_bytes_of, self._fits))
 
 
-def _weighted_terms(
-    loss: Loss,
-    n_rows: int,
-    counted: IntArray | None,
-    nodes: int | IntArray,
-    variance: FloatArray,
-    dof: FloatArray,
-    residuals: FloatArray | None = None,
-) -> FloatArray:
-    """Local terms (..., 2) of one or several nodes, by the rows that count for them."""
-    if counted is None:
-        return loss.terms(variance, dof, n_rows, residuals)
-    own = counted[nodes]
-    share = np.expand_dims(own / n_rows, -1)
-    return share * loss.terms(variance, dof, own, residuals)
+@dataclass(frozen=True)
+class _Pricing:
+    """From likelihoods to local terms, by the rows that count for each node."""
+
+    objective: Objective
+    noise: NoiseModel
+    n_rows: int
+    rows_per_node: IntArray | None
+
+    def terms(self, nodes: int | IntArray, nll: FloatArray, dof: FloatArray) -> FloatArray:
+        """Local terms (..., 2) of one or several nodes."""
+        rows = self.n_rows if self.rows_per_node is None else self.rows_per_node[nodes]
+        # A likelihood of fewer rows is less certain, and parents must make up for that.
+        most = self.noise.max_rows
+        terms = self.objective.terms(nll, dof, rows if most is None else np.minimum(rows, most))
+        if self.rows_per_node is None:
+            return terms
+        weighted: FloatArray = np.expand_dims(rows / self.n_rows, -1) * terms
+        return weighted
 
 
-def _terms_by_residuals(
-    models: HasResiduals, loss: Loss, n_rows: int, counted: IntArray | None, node: int, fit: LocalFit
-) -> FloatArray:
+def _terms_by_residuals(models: HasResiduals, pricing: _Pricing, node: int, fit: LocalFit) -> FloatArray:
     """Local terms (2,) of one node, from residuals that are forgotten at once."""
-    residuals = models.residuals(node, fit)
-    variance, dof = np.array(fit.variance), np.array(fit.dof)
-    return _weighted_terms(loss, n_rows, counted, node, variance, dof, residuals)
+    nll = pricing.noise.nll(models.residuals(node, fit))
+    return pricing.terms(node, np.array(nll), np.array(fit.dof))
 
 
 def _bytes_of(fit: LocalFit | None) -> int:

@@ -1,35 +1,30 @@
-r"""How bad is an ordering? Losses of the local fits of all nodes, per row of data.
+r"""Objectives: how the local terms of all nodes add up to the loss of an ordering, per row of data.
 
-Every loss here has the form  :math:`link(\sum_j a_j) + \sum_j b_j`  with two local terms per node, so that a
-change of two nodes changes two terms and nothing else.
+Every objective has the form  :math:`link(\sum_j a_j) + \sum_j b_j`  with two local terms per node, so that a
+change of two nodes changes two terms and nothing else. Local terms are made from a node's negative log-likelihood
+per row and its degrees of freedom; losses are measured from those of standard normal columns without edges.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from daguerreotype._lib.registry import Registry
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.predictors import ENOUGH
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
-LossName: TypeAlias = Literal["nll_ev", "nll_nv", "mse", "bic", "entropy"]
 CustomLoss: TypeAlias = Callable[[float, float, int], float]
 RowCount: TypeAlias = int | IntArray
 
 
-class Loss(Protocol):
-    """A sum of local terms under a link."""
+@runtime_checkable
+class Objective(Protocol):
+    """A sum of local terms under a link; the plug-in point of ``loss=``."""
 
-    @property
-    def needs_residuals(self) -> bool:
-        """Whether the local terms are made from residuals, one node at a time."""
-        ...
-
-    def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
-    ) -> FloatArray:
-        """Local terms (..., 2) of nodes with these residual variances (...) and degrees of freedom (...).
+    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+        """Local terms (..., 2) of nodes with these negative log-likelihoods (...) and degrees of freedom (...).
 
         ``n_rows`` is one number, or one for each node (...).
         """
@@ -43,20 +38,29 @@ class Loss(Protocol):
         ...
 
 
+@runtime_checkable
+class Smooth(Protocol):
+    """An objective that has derivatives, as joint training needs."""
+
+    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Losses (m,) of orderings by the negative log-likelihoods of their nodes (m, d), and derivatives (m, d).
+
+        ``shares`` (d,) are those of the rows that count for each node.
+        """
+        ...
+
+
 @dataclass(frozen=True)
-class EqualVarianceLoss:
+class EqualVariance:
     r"""Gaussian likelihood with one noise variance for all nodes: :math:`\frac d2 \log \sum_j v_j`.
 
     The paper's loss (Ng et al. 2020, eq. 2). On raw scales it can tell causes from effects; standardizing
     the columns takes that away.
     """
 
-    needs_residuals: bool = False
-
-    def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
-    ) -> FloatArray:
+    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """The residual variance."""
+        variance = variance_of_nll(nll)
         return np.stack([variance, np.zeros_like(variance)], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
@@ -64,41 +68,48 @@ class EqualVarianceLoss:
         totals: FloatArray = 0.5 * d * np.log(sums[..., 0] / d)
         return totals
 
+    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Each node by its share of the summed variance."""
+        variances, d = shares * variance_of_nll(nll), shares.sum()
+        totals = variances.sum(axis=1)
+        return 0.5 * d * np.log(totals / d), d * variances / totals[:, None]
+
 
 @dataclass(frozen=True)
-class UnequalVarianceLoss:
-    r"""Gaussian likelihood with a noise variance of its own for every node, less an optional BIC price.
+class PenalizedLikelihood:
+    r"""Negative log-likelihood of all nodes plus a penalty per degree of freedom.
 
-    :math:`\sum_j \frac12 \log v_j + penalty \frac{\log n}{2 n} dof_j`. Without the penalty more edges never
-    hurt; with it, this is BIC, the score that permutation searches minimise.
+    :math:`\sum_j nll_j + penalty \frac{\log n}{2 n} dof_j`. Without the penalty more edges never hurt; with
+    penalty one, this is BIC, the score that permutation searches minimise.
     """
 
     penalty: float = 0.0
-    needs_residuals: bool = False
 
-    def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
-    ) -> FloatArray:
-        """Half the log variance, and the price of the parents."""
-        price = 0.5 * self.penalty * np.log(n_rows) / n_rows
-        return np.stack([0.5 * np.log(variance), price * dof], axis=-1)
+    def per_dof(self, n_rows: RowCount) -> Any:
+        """The penalty per degree of freedom."""
+        return 0.5 * self.penalty * np.log(n_rows) / n_rows
+
+    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+        """What the node has beyond a standard normal one, and the penalty of its parents."""
+        return np.stack([nll - STANDARD_ENTROPY, self.per_dof(n_rows) * dof], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
         """The sum of both."""
         totals: FloatArray = sums.sum(axis=-1)
         return totals
 
+    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Each node by its share of the rows; joint training pays for edges by its gates."""
+        return (shares * (nll - STANDARD_ENTROPY)).sum(axis=1), np.broadcast_to(shares, nll.shape)
+
 
 @dataclass(frozen=True)
-class SquaredErrorLoss:
+class SquaredError:
     r"""Squared error :math:`\frac12 \sum_j v_j`."""
 
-    needs_residuals: bool = False
-
-    def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
-    ) -> FloatArray:
+    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """Half the residual variance."""
+        variance = variance_of_nll(nll)
         return np.stack([0.5 * variance, np.zeros_like(variance)], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
@@ -106,75 +117,21 @@ class SquaredErrorLoss:
         totals: FloatArray = sums[..., 0]
         return totals
 
-
-@dataclass(frozen=True)
-class EntropyLoss:
-    r"""Non-Gaussian likelihood: the entropy of the residuals, :math:`\sum_j H(e_j)`, plus the BIC price.
-
-    The log-likelihood of independent noise of unknown shape is minus its entropy. Where noise is not
-    Gaussian the entropies of the two directions of an edge differ, even for linear mechanisms.
-
-    Parameters
-    ----------
-    method : {"spacings", "maxent"}
-        "maxent" corrects the Gaussian entropy by two nonpolynomial moments (Hyvärinen 1998): smooth, for
-        noise not too far from Gaussian. "spacings" is Vasicek's (1976) estimate: any shape, but noisier.
-    penalty : float
-        Multiplies the BIC price of the parents.
-    """
-
-    method: Literal["maxent", "spacings"] = "spacings"
-    penalty: float = 1.0
-    needs_residuals: bool = True
-
-    def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
-    ) -> FloatArray:
-        """The entropy of one node's residuals (n,), of which some are enough, and the price of its parents."""
-        assert residuals is not None
-        entropy = residual_entropy(residuals[:ENOUGH], self.method)
-        # An entropy of fewer rows is less certain, and parents must make up for that.
-        looked_at = np.minimum(n_rows, ENOUGH)
-        price = 0.5 * self.penalty * np.log(looked_at) / looked_at
-        return np.array([entropy, price * float(dof)])
-
-    def total(self, sums: FloatArray, d: float) -> FloatArray:
-        """The sum of both."""
-        totals: FloatArray = sums.sum(axis=-1)
-        return totals
-
-
-def residual_entropy(residuals: FloatArray, method: Literal["maxent", "spacings"]) -> float:
-    """Differential entropy (nats) of a sample, less that of a standard Gaussian."""
-    scale = float(residuals.std())
-    u = (residuals - residuals.mean()) / scale
-    n = u.size
-    if method == "spacings":
-        u.sort()
-        m = max(1, round(np.sqrt(n)))
-        upper, lower = u[np.minimum(np.arange(n) + m, n - 1)], u[np.maximum(np.arange(n) - m, 0)]
-        spacings = np.maximum(upper - lower, 1e-12)
-        entropy = float(np.mean(np.log(n / (2 * m) * spacings))) - 0.5 * (np.log(2 * np.pi) + 1)
-    else:
-        # The weights and the Gaussian mean of log cosh are those of Hyvärinen (1998).
-        skewed = float(np.mean(u * np.exp(-0.5 * u * u)))
-        tailed = float(np.mean(np.log(np.cosh(u)))) - 0.37457
-        entropy = -(79.047 * tailed**2 + 7.4129 * skewed**2)
-    return float(entropy + np.log(scale))
+    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Each node by its variance."""
+        variances = shares * variance_of_nll(nll)
+        return 0.5 * variances.sum(axis=1), variances
 
 
 @dataclass(frozen=True)
-class LocalLoss:
+class PerNode:
     """A user's function (variance, dof, n_rows) -> loss of one node; an ordering's loss is their sum."""
 
     function: CustomLoss
-    needs_residuals: bool = False
 
-    def terms(
-        self, variance: FloatArray, dof: FloatArray, n_rows: RowCount, residuals: FloatArray | None = None
-    ) -> FloatArray:
+    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """What the function says, node by node."""
-        nodes = np.broadcast(variance, dof, n_rows)
+        nodes = np.broadcast(variance_of_nll(nll), dof, n_rows)
         values = np.array([self.function(float(v), float(p), int(n)) for v, p, n in nodes]).reshape(nodes.shape)
         return np.stack([values, np.zeros_like(values)], axis=-1)
 
@@ -184,25 +141,39 @@ class LocalLoss:
         return totals
 
 
-def make_loss(loss: str | CustomLoss | Loss, penalty: float) -> Loss:
-    """The loss behind a short name, an object with terms and total, or a user's function of one node."""
-    named: dict[str, Loss] = {
-        "auto": UnequalVarianceLoss(penalty=penalty),  # to begin with
-        "nll_ev": EqualVarianceLoss(),
-        "nll_nv": UnequalVarianceLoss(),
-        "mse": SquaredErrorLoss(),
-        "bic": UnequalVarianceLoss(penalty=penalty),
-        "entropy": EntropyLoss("spacings", penalty),
-    }
+@dataclass(frozen=True)
+class LossEntry:
+    """A loss under its name: the objective for a penalty, the noise model it implies, and a line of help."""
+
+    make: Callable[[float], Objective]
+    help: str
+    noise: str = "gaussian"
+
+
+LOSSES: Registry[LossEntry] = Registry(
+    "loss",
+    {
+        "auto": LossEntry(PenalizedLikelihood, "BIC, for noise of any shape where residuals ask for it"),
+        "nll_ev": LossEntry(lambda _: EqualVariance(), "Gaussian likelihood, equal variances: the paper's"),
+        "nll_nv": LossEntry(lambda _: PenalizedLikelihood(), "Gaussian likelihood, a variance for every column"),
+        "mse": LossEntry(lambda _: SquaredError(), "squared error"),
+        "bic": LossEntry(PenalizedLikelihood, "Gaussian likelihood less a penalty per parameter"),
+        "entropy": LossEntry(PenalizedLikelihood, "the same for noise of any shape", "free-shape"),
+    },
+)
+
+
+def make_objective(loss: Any, penalty: float) -> Objective:
+    """The objective behind a short name, an object with terms and total, or a user's function of one node."""
     if isinstance(loss, str):
-        if loss not in named:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, named))} or a callable, got {loss!r}.")
-        return named[loss]
-    if hasattr(loss, "terms") and hasattr(loss, "total"):
-        return cast(Loss, loss)
+        if loss not in LOSSES:
+            raise ValueError(f"loss must be one of {LOSSES.listed()} or a callable, got {loss!r}.")
+        return LOSSES[loss].make(penalty)
+    if isinstance(loss, Objective):
+        return loss
     if callable(loss):
-        return LocalLoss(loss)
+        return PerNode(loss)
     raise ValueError(
-        f"loss must be one of {', '.join(map(repr, named))}, a function (variance, dof, n_rows) -> loss of "
-        f"one node, or an object with terms and total, got {loss!r}."
+        f"loss must be one of {LOSSES.listed()}, a function (variance, dof, n_rows) -> loss of one node, or an "
+        f"object with terms and total, got {loss!r}."
     )

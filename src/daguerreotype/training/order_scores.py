@@ -1,49 +1,45 @@
-"""What do orderings lose? Sums over local fits, by ranking, by order, and by the place of one variable.
+"""Losses of orderings as sums over cached local fits: by ranking, by order, and by the place of one variable.
 
 Rankings that differ by an adjacent swap differ in two fits, so that ranking after ranking costs two look-ups.
 """
 
-from typing import cast
-
 import numpy as np
 
 from daguerreotype._lib.numba import kernel
-from daguerreotype._lib.parallel import Interruption
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import CanFork, HasMoves, LocalModels
-from daguerreotype.edges.grow_shrink.sweep import HasQuickScores, HasSweeps
+from daguerreotype.edges.base import CanFork, HasMoves, HasQuickScores, HasSweeps, LocalFit, LocalModels, offered
+from daguerreotype.noise import Gaussian, NoiseModel
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.result import LocalFit
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.local_fits import LocalFits
-from daguerreotype.training.objective import Loss, UnequalVarianceLoss
+from daguerreotype.training.objective import Objective, PenalizedLikelihood
 from daguerreotype.training.predecessor_hash import HashArray
+from daguerreotype.training.run import Run
 
 
-class LocalScores:
-    """Losses of orderings under one loss, from cached local fits.
+class OrderScores:
+    """Losses of orderings of one table, from cached local fits.
 
     Parameters
     ----------
     models : LocalModels
         The estimator, prepared with its data.
-    loss : Loss
-        What a local fit contributes.
+    objective : Objective
+        How local fits add up.
     n_rows, d : int
         Size of the data.
-    counted : array of shape (d,), optional
+    noise : NoiseModel, optional
+        What residuals are likely under; Gaussian by default.
+    rows_per_node : array of shape (d,), optional
         How many rows count for each node, where not all do. Its terms are weighted by their share, so that
         the loss is that of all mechanisms, each on its own rows, per row of data.
-    max_bytes : float
-        Bound on what the cache holds between two calls; the oldest fits go first.
     constraints : Constraints
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
     moves_obey : bool
         Whether ``fit_moves`` of the models, if they have it, heeds the constraints too.
-    n_jobs : int
-        How many fits may be made at once.
-    interruption : Interruption, optional
-        What may end a search from outside, in a thread that does not hear Ctrl-C.
+    run : Run, optional
+        Threads, memory of the cache, cancellation.
 
     Attributes
     ----------
@@ -54,58 +50,59 @@ class LocalScores:
     def __init__(
         self,
         models: LocalModels,
-        loss: Loss,
+        objective: Objective,
         *,
         n_rows: int,
         d: int,
-        max_bytes: float = np.inf,
+        noise: NoiseModel | None = None,
+        rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         moves_obey: bool = True,
-        counted: IntArray | None = None,
-        n_jobs: int = 1,
-        interruption: Interruption | None = None,
+        run: Run | None = None,
     ) -> None:
-        self.models, self.loss, self.n_rows, self.d = models, loss, n_rows, d
-        self.constraints, self.moves_obey, self.counted = constraints, moves_obey, counted
-        self.weight = d if counted is None else float(counted.sum() / n_rows)  # of all nodes
-        obeying = constraints.rules is None or moves_obey
-        usable = isinstance(models, HasMoves) and not loss.needs_residuals and obeying
-        self._fast = cast(HasMoves, models) if usable else None
+        self.models, self.objective, self.n_rows, self.d = models, objective, n_rows, d
+        self.noise, self.rows_per_node = Gaussian() if noise is None else noise, rows_per_node
+        self.constraints, self.moves_obey = constraints, moves_obey
+        self.run = Run() if run is None else run
+        self.weight = d if rows_per_node is None else float(rows_per_node.sum() / n_rows)  # of all nodes
+        by_scores = not self.noise.needs_residuals and (constraints.rules is None or moves_obey)
+        self._fast = offered(models, HasMoves) if by_scores else None
         # What the sweeps of models minimise.
-        sums = usable and counted is None and isinstance(loss, UnequalVarianceLoss)
-        self._sweeps = models if sums and isinstance(models, HasSweeps) else None
+        sums = by_scores and rows_per_node is None and isinstance(objective, PenalizedLikelihood)
+        self._sweeps = offered(models, HasSweeps) if sums else None
         self.fits = LocalFits(
             models,
-            loss,
+            objective,
             n_rows=n_rows,
             d=d,
-            counted=counted,
-            max_bytes=max_bytes,
+            noise=self.noise,
+            rows_per_node=rows_per_node,
             constraints=constraints,
-            quick=models if usable and isinstance(models, HasQuickScores) else None,
-            n_jobs=n_jobs,
-            interruption=interruption,
+            quick=None if self._fast is None else offered(models, HasQuickScores),
+            run=self.run,
         )
-        self.interruption = self.fits.interruption
 
-    def twins(self, count: int) -> "list[LocalScores]":
+    def clones(self, count: int) -> "list[OrderScores]":
         """The same scores for ``count`` threads, by these models and forks of them; none where that gains nothing.
 
         Where moves are scored by single fits, threads share those out: a cache each would make them again.
         """
-        if count < 2 or self._fast is None or not isinstance(self.models, CanFork):
+        forking = offered(self.models, CanFork)
+        if count < 2 or self._fast is None or forking is None:
             return []
-        models = [self.models, *(self.models.fork() for _ in range(count - 1))]
+        models = [self.models, *(forking.fork() for _ in range(count - 1))]
+        alone = Run(cache_bytes=self.run.cache_bytes)
         return [
-            LocalScores(
+            OrderScores(
                 each,
-                self.loss,
+                self.objective,
                 n_rows=self.n_rows,
                 d=self.d,
-                max_bytes=self.fits.max_bytes,
+                noise=self.noise,
+                rows_per_node=self.rows_per_node,
                 constraints=self.constraints,
                 moves_obey=self.moves_obey,
-                counted=self.counted,
+                run=alone,
             )
             for each in models
         ]
@@ -136,18 +133,18 @@ class LocalScores:
 
     def losses(self, distribution: OrderDistribution) -> FloatArray:
         """Loss (m,) of every ranking."""
-        self.interruption.check()
+        self.run.cancel.check()
         indices = self._indices(distribution)  # may grow the terms
         sums = _sum_terms(self.fits.terms, indices)
         self.fits.keep_bound()
-        return self.loss.total(sums, self.weight)
+        return self.objective.total(sums, self.weight)
 
     def loss_of(self, order: IntArray) -> float:
         """Loss of one order."""
         indices = self._order_indices(order)  # may grow the terms
         sums = self.fits.terms[indices].sum(axis=0)
         self.fits.keep_bound()
-        return float(self.loss.total(sums, self.weight))
+        return float(self.objective.total(sums, self.weight))
 
     def fits_of(self, order: IntArray) -> list[LocalFit]:
         """Local fits of all nodes, by node, in one order."""
@@ -178,26 +175,26 @@ class LocalScores:
 
     def move_losses(self, node: int, others: IntArray) -> FloatArray:
         """Loss (d,) of every position of ``node`` in the order ``others`` of the rest; infinite if not allowed."""
-        self.interruption.check()
+        self.run.cancel.check()
         first, last = self.constraints.window(node, others)
         own, before, after = self._move_terms(node, others, first, last)
         sums = own.copy()  # position q: before others[q]
         sums[1:] += np.cumsum(before, axis=0)
         sums[:-1] += np.cumsum(after[::-1], axis=0)[::-1]
         losses = np.full(self.d, np.inf)
-        losses[first : last + 1] = self.loss.total(sums[first : last + 1], self.weight)
+        losses[first : last + 1] = self.objective.total(sums[first : last + 1], self.weight)
         return losses
 
     def sweep(self, order: IntArray) -> tuple[IntArray, float] | None:
         """The order after one turn of every variable, and its loss; None where the models cannot do it at once."""
         if self._sweeps is None:
             return None
-        self.interruption.check()
-        assert isinstance(self.loss, UnequalVarianceLoss)
+        self.run.cancel.check()
+        assert isinstance(self.objective, PenalizedLikelihood)
         precedence = self.constraints.precedence
         before = np.zeros((0, 0), dtype=np.bool_) if precedence is None else precedence.before
-        price = 0.5 * self.loss.penalty * float(np.log(self.n_rows)) / self.n_rows
-        return self._sweeps.sweep(order, price, before)
+        found, total = self._sweeps.sweep(order, float(self.objective.per_dof(self.n_rows)), before)
+        return found, total - self.d * STANDARD_ENTROPY
 
     def _move_terms(
         self, node: int, others: IntArray, first: int, last: int
@@ -209,7 +206,7 @@ class LocalScores:
         if self._fast is not None:
             moves = self._fast.fit_moves(node, others)
             return tuple(  # type: ignore[return-value]
-                self.fits.terms_by_variance(nodes, table[:, 0], table[:, 1])
+                self.fits.terms_of_scores(nodes, table)
                 for nodes, table in ((node, moves.own), (others, moves.before), (others, moves.after))
             )
         m = others.size

@@ -1,4 +1,4 @@
-"""How do searches that build on each other run side by side? Ahead of their turn, and again if that was in vain.
+"""Speculative parallel restarts: searches that build on each other run ahead of their turn.
 
 A restart begins at the best order that those before it found. Most find nothing better, so that the next ones may
 begin at the best order so far without waiting. Where one does find better, those that ran ahead are dropped and
@@ -12,24 +12,24 @@ from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from daguerreotype._lib.typing import IntArray
-from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.order_scores import OrderScores
 
 Sweep: TypeAlias = tuple[IntArray, float]  # an order and its loss
-Descend: TypeAlias = Callable[[IntArray, LocalScores], Iterator[Sweep]]
+Descend: TypeAlias = Callable[[IntArray, OrderScores], Iterator[Sweep]]
 
 AHEAD = 2  # restarts per thread that may wait for their turn: some take longer than others
 PATIENCE = 0.1  # seconds between two looks at whether somebody asked for an end
 
 
-def descend_ahead(
+def restart_in_parallel(
     start: Callable[[int], IntArray],
     n_restarts: int,
-    twins: list[LocalScores],
+    clones: list[OrderScores],
     descend: Descend,
     improves: Callable[[Sweep], bool],
     check: Callable[[], None],
 ) -> None:
-    """Descend from ``start(restart)`` for every restart in turn, in a thread for each of ``twins``.
+    """Descend from ``start(restart)`` for every restart in turn, in a thread for each of ``clones``.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def descend_ahead(
         Where a restart begins, after all that ``improves`` has been told.
     n_restarts : int
         How many there are.
-    twins : list of LocalScores
+    clones : list of OrderScores
         The same scores, for one thread each.
     descend : callable
         The sweeps of a descent.
@@ -46,15 +46,15 @@ def descend_ahead(
     check : callable
         Raises KeyboardInterrupt if somebody asked for an end.
     """
-    free: SimpleQueue[LocalScores] = SimpleQueue()
-    for twin in twins:
-        free.put(twin)
+    free: SimpleQueue[OrderScores] = SimpleQueue()
+    for clone in clones:
+        free.put(clone)
     ahead: deque[_Descent] = deque()  # those after the one whose turn it is, in turn
-    pool = ThreadPoolExecutor(len(twins), "daguerreotype")
+    pool = ThreadPoolExecutor(len(clones), "daguerreotype")
     running = None
     try:
         for restart in range(n_restarts):
-            while len(ahead) < min(AHEAD * len(twins), n_restarts - restart):
+            while len(ahead) < min(AHEAD * len(clones), n_restarts - restart):
                 ahead.append(_Descent(start(restart + len(ahead)), free, descend))
                 pool.submit(ahead[-1].run)
             running = ahead.popleft()
@@ -72,7 +72,7 @@ def descend_ahead(
 class _Descent:
     """A descent in another thread, whose sweeps are heard in this one."""
 
-    def __init__(self, start: IntArray, free: "SimpleQueue[LocalScores]", descend: Descend) -> None:
+    def __init__(self, start: IntArray, free: "SimpleQueue[OrderScores]", descend: Descend) -> None:
         self._start, self._free, self._descend = start, free, descend
         self._heard: SimpleQueue[Sweep | BaseException | None] = SimpleQueue()
         self.dropped = False

@@ -1,4 +1,4 @@
-"""How is a set of predecessors known at a glance? By the exclusive or of random numbers of its members."""
+"""Zobrist hash of a predecessor set: the exclusive or of random 64-bit numbers of its members."""
 
 from typing import TypeAlias
 

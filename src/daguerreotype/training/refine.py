@@ -1,4 +1,4 @@
-"""Which order is better nearby? Best-position moves, one variable at a time."""
+"""Best-position moves: one variable at a time goes to its best place in the order, until nothing improves."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from daguerreotype._lib.typing import IntArray
-from daguerreotype.edges.grow_shrink.sweep import IMPROVEMENT
+from daguerreotype.edges.base import IMPROVEMENT
 from daguerreotype.training.constraints import Constraints
-from daguerreotype.training.order_scores import LocalScores
-from daguerreotype.training.parallel_restarts import Sweep, descend_ahead
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.parallel_restarts import Sweep, restart_in_parallel
 
 logger = logging.getLogger("daguerreotype")
 
@@ -19,11 +19,10 @@ MOST_SHAKEN = 100  # more would make restarts most of the time of many variables
 
 def refine_order(
     order: IntArray,
-    scores: LocalScores,
+    scores: OrderScores,
     *,
     n_restarts: int = 0,
     random_state: int = 0,
-    n_jobs: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[IntArray, float, bool]:
     """Move one variable at a time to its best position until no move improves, and again from shaken orders.
@@ -32,7 +31,7 @@ def refine_order(
     Here each variable is tried everywhere at once. Variables take turns in the order itself, so that the
     result does not depend on how columns are numbered. A restart puts some variables of the best order at
     random places and searches again from there. From an order that obeys the constraints of the scores, all obey.
-    With ``n_jobs`` threads restarts run ahead of their turn where models can be forked; the result is the same.
+    With several threads restarts run ahead of their turn where models can be forked; the result is the same.
 
     Returns the order, its loss, and whether Ctrl-C ended the search before its time.
     """
@@ -58,9 +57,9 @@ def refine_order(
     try:
         for sweep in _descend(best, scores):
             improves(sweep)
-        twins = scores.twins(min(n_jobs, n_restarts))
-        if twins:
-            descend_ahead(start, n_restarts, twins, _descend, improves, scores.interruption.check)
+        clones = scores.clones(min(scores.run.n_jobs, n_restarts))
+        if clones:
+            restart_in_parallel(start, n_restarts, clones, _descend, improves, scores.run.cancel.check)
         else:
             for restart in range(n_restarts):
                 for sweep in _descend(start(restart), scores):
@@ -82,7 +81,7 @@ def _shaken(order: IntArray, rng: np.random.Generator, constraints: Constraints)
     return shaken
 
 
-def _descend(order: IntArray, scores: LocalScores) -> Iterator[Sweep]:
+def _descend(order: IntArray, scores: OrderScores) -> Iterator[Sweep]:
     """The order and its loss after every sweep that improved it."""
     while True:
         order, loss = _sweep(order, scores)
@@ -91,7 +90,7 @@ def _descend(order: IntArray, scores: LocalScores) -> Iterator[Sweep]:
         yield order, loss
 
 
-def _sweep(order: IntArray, scores: LocalScores) -> Sweep:
+def _sweep(order: IntArray, scores: OrderScores) -> Sweep:
     """Give every variable one turn; the order and its loss, infinite if nothing moved."""
     swept = scores.sweep(order)
     if swept is not None:

@@ -1,25 +1,28 @@
-"""Adam on theta, the stopping rule, and the record of training steps that all ways of training share."""
+"""Adam on theta, the stopping rule, and all numbers of a training run."""
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.training.history import Step
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one training step saw; handed to the progress callback and kept in the history."""
+class Schedule:
+    """All numbers of a training run."""
 
-    objective: float
-    mode_loss: float
-    support: int
-    tau: float
-    hits: int
-    misses: int
-    theta: FloatArray = field(compare=False)  # arrays have no plain equality; equal objectives tell
+    tau: Callable[[int], float]
+    rate: float
+    l2: float
+    max_iter: int
+    tolerance: float
+    patience: int
+    refine: bool
+    n_restarts: int
+    seed: int
 
 
 class Adam:

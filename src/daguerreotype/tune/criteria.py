@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from daguerreotype._lib.interrupts import reraise_interrupts
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.bootstrap.resample import _unswallowed_interrupts
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.metrics import shd, sid
 from daguerreotype.tune.problems import Problem
@@ -146,7 +146,7 @@ def fit_copy(learner: Any, X: Any) -> Any:
     copied = clone(learner)
     alone = {"n_jobs": 1, "verbose": 0}
     copied.set_params(**{name: value for name, value in alone.items() if name in copied.get_params(deep=False)})
-    with _unswallowed_interrupts():
+    with reraise_interrupts():
         copied.fit(X)
     return copied
 

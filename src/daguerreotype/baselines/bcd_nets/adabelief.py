@@ -1,4 +1,4 @@
-"""How does AdaBelief step? Adam whose step is long where the gradient comes as expected (Zhuang et al. 2020)."""
+"""AdaBelief, a variant of Adam (Zhuang et al. 2020)."""
 
 from daguerreotype._lib.optional import torch
 

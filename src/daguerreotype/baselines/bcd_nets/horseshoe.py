@@ -1,4 +1,4 @@
-"""How likely is a weight under a prior that wants most weights tiny and lets a few be large?"""
+"""Horseshoe prior on weights: exact log density by the exponential integral, and its derivative."""
 
 import math
 from typing import Any

@@ -1,6 +1,7 @@
-"""Which linear Gaussian graph does a variational posterior over orders and weights put first? BCD-Nets."""
+"""BCD-Nets: variational posterior over orders, weights and noise of a linear Gaussian model."""
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.base import Baseline, Learned
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BCDNets(Baseline):
     r"""Variational Bayes over the order, the weights and the noise of a linear Gaussian model.
 
@@ -68,36 +70,16 @@ class BCDNets(Baseline):
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "daguerreotype.baselines.bcd_nets.posterior")
 
-    def __init__(
-        self,
-        *,
-        equal_variance: bool = False,
-        degree: float = 1.0,
-        threshold: float = 0.3,
-        n_steps: int = 20_000,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        temperature: float = 0.2,
-        tolerance: float = 1e-2,
-        logit_bound: float = 10.0,
-        hidden: int = 128,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.equal_variance = equal_variance
-        self.degree = degree
-        self.threshold = threshold
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.temperature = temperature
-        self.tolerance = tolerance
-        self.logit_bound = logit_bound
-        self.hidden = hidden
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    equal_variance: bool = False
+    degree: float = 1.0
+    threshold: float = 0.3
+    n_steps: int = 20_000
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    temperature: float = 0.2
+    tolerance: float = 1e-2
+    logit_bound: float = 10.0
+    hidden: int = 128
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Maximise the ELBO and report the mode."""

@@ -1,4 +1,4 @@
-"""How does BCD-Nets spread belief over orders, weights and noise, and how good is it? Posterior and ELBO."""
+"""Variational posterior of BCD-Nets over orders, weights and noise, and its evidence lower bound."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,6 @@
-"""Which order of the columns makes additive curves most likely? CAM: greedy edges, then significance tests."""
+"""CAM, causal additive models: greedy edges, then significance tests."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +14,13 @@ from daguerreotype.graphs import topological_order
 ROWS_PER_PARENT = 20
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CAM(Baseline):
     r"""Causal additive models (Bühlmann, Peters and Ernest, Annals of Statistics 2014).
 
     Fits  x_j = sum_{i in parents(j)} f_i(x_i) + noise_j  with Gaussian noise of any variances, in three stages:
 
-    1. every column keeps the few others that boosting selects for it (`neighbours.select_neighbours`);
+    1. every column keeps the few others that boosting selects for it (`preselect.select_neighbours`);
     2. from the empty graph on, the edge i -> j from a neighbour i that raises the log-likelihood
        -n/2 sum_j log(residual variance of j)  most and closes no cycle is added, until none is left;
     3. parents whose curve is not significant in the regression on all parents are removed (F-test).
@@ -54,22 +57,9 @@ class CAM(Baseline):
            [1, 0]])
     """
 
-    def __init__(
-        self,
-        *,
-        n_basis: int = 10,
-        neighbours: int | None = 10,
-        alpha: float | None = 0.001,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.n_basis = n_basis
-        self.neighbours = neighbours
-        self.alpha = alpha
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    n_basis: int = 10
+    neighbours: int | None = 10
+    alpha: float | None = 0.001
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Neighbours, greedy edges, pruning."""
@@ -120,7 +110,7 @@ class _Node:
         self.index = index
         self.candidates = candidates
         self._stride = curves.stride
-        owners = np.append(candidates, index)  # the response and its bends come last
+        owners = np.append(candidates, index)  # the response and its nonlinear basis come last
         columns = (owners[:, None] * curves.stride + np.arange(curves.stride)).ravel()
         self._left = curves.moments[np.ix_(columns, columns)]
 

@@ -1,4 +1,4 @@
-"""Which columns may be parents of which? A preliminary choice by component-wise boosting with splines."""
+"""Preselection of parents for CAM: component-wise boosting with smoothing splines."""
 
 import numpy as np
 from scipy.optimize import brentq

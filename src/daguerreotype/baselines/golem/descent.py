@@ -1,4 +1,4 @@
-"""How are a hundred thousand gradient steps of GOLEM made in seconds? From second moments, in one kernel."""
+"""Adam on GOLEM's objective, from second moments, in one kernel."""
 
 import numpy as np
 

@@ -1,4 +1,6 @@
-"""What does GOLEM find? Gaussian likelihood with soft sparsity and acyclicity, from second moments alone."""
+"""GOLEM: Gaussian likelihood with soft penalties on weights and cycles, from second moments alone."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from daguerreotype.baselines.golem.descent import descend
 from daguerreotype.baselines.threshold import threshold_to_dag
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GolemEV(Baseline):
     r"""GOLEM with equal noise variances (Ng, Ghassami and Zhang 2020).
 
@@ -23,7 +26,7 @@ class GolemEV(Baseline):
     Parameters
     ----------
     lambda1, lambda2 : float
-        Prices of weight and of cycles. Larger ``lambda1`` gives fewer edges.
+        Penalties on weights (L1) and on cycles. Larger ``lambda1`` gives fewer edges.
     threshold : float
         Smallest absolute weight of an edge.
     learning_rate : float
@@ -45,26 +48,11 @@ class GolemEV(Baseline):
            [2., 0.]])
     """
 
-    def __init__(
-        self,
-        *,
-        lambda1: float = 0.02,
-        lambda2: float = 5.0,
-        threshold: float = 0.3,
-        learning_rate: float = 1e-3,
-        max_iter: int = 100_000,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.threshold = threshold
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    lambda1: float = 0.02
+    lambda2: float = 5.0
+    threshold: float = 0.3
+    learning_rate: float = 1e-3
+    max_iter: int = 100_000
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Descend from zero, threshold to a DAG."""
@@ -88,6 +76,7 @@ class GolemEV(Baseline):
         return weights
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GolemNV(GolemEV):
     r"""GOLEM with a noise variance per column (Ng, Ghassami and Zhang 2020); "Golem (NEV)" in the paper's tables.
 
@@ -99,7 +88,7 @@ class GolemNV(GolemEV):
     Parameters
     ----------
     lambda1, lambda2 : float
-        Prices of weight and of cycles. Larger ``lambda1`` gives fewer edges.
+        Penalties on weights (L1) and on cycles. Larger ``lambda1`` gives fewer edges.
     lambda1_start : float
         ``lambda1`` of the `GolemEV` that it starts from.
     threshold : float
@@ -112,30 +101,12 @@ class GolemNV(GolemEV):
         As in `Baseline`. Nothing is drawn at random.
     """
 
-    def __init__(
-        self,
-        *,
-        lambda1: float = 0.002,
-        lambda2: float = 5.0,
-        lambda1_start: float = 0.02,
-        threshold: float = 0.3,
-        learning_rate: float = 1e-3,
-        max_iter: int = 100_000,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        super().__init__(
-            lambda1=lambda1,
-            lambda2=lambda2,
-            threshold=threshold,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            standardize=standardize,
-            random_state=random_state,
-            time_limit=time_limit,
-        )
-        self.lambda1_start = lambda1_start
+    lambda1: float = 0.002
+    lambda2: float = 5.0
+    lambda1_start: float = 0.02
+    threshold: float = 0.3
+    learning_rate: float = 1e-3
+    max_iter: int = 100_000
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Descend with equal variances, from there with unequal ones, threshold to a DAG."""

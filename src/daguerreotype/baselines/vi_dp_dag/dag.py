@@ -1,4 +1,4 @@
-"""How are DAGs sampled so that gradients pass, and how do networks predict under a DAG? Parts of VI-DP-DAG."""
+"""Differentiable samples of DAGs, and the masked networks that predict under them."""
 
 import math
 from itertools import pairwise

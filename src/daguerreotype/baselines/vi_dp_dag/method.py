@@ -1,5 +1,6 @@
-"""Which DAG does a distribution over orders and edges, learned with masked networks, put first? VI-DP-DAG."""
+"""VI-DP-DAG: variational inference over an order and edges along it, with masked networks."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from daguerreotype.baselines.vi_dp_dag.dag import OrderLaw
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VIDPDAG(Baseline):
     r"""Variational inference over DAGs sampled as an order and edges along it; networks explain the data.
 
@@ -60,40 +62,18 @@ class VIDPDAG(Baseline):
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "daguerreotype.baselines.vi_dp_dag.training")
 
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.01,
-        prior: float = 0.01,
-        regularizer: str = "kl",
-        hidden: tuple[int, ...] = (16, 16, 16),
-        max_epochs: int = 100,
-        patience: int = 10,
-        frequency: int = 2,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        dag_learning_rate: float = 1e-2,
-        temperature: float = 1.0,
-        validation_fraction: float = 0.1,
-        standardize: bool = True,
-        random_state: int | None = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        self.regularization = regularization
-        self.prior = prior
-        self.regularizer = regularizer
-        self.hidden = hidden
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.frequency = frequency
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.dag_learning_rate = dag_learning_rate
-        self.temperature = temperature
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.random_state = random_state
-        self.time_limit = time_limit
+    regularization: float = 0.01
+    prior: float = 0.01
+    regularizer: str = "kl"
+    hidden: tuple[int, ...] = (16, 16, 16)
+    max_epochs: int = 100
+    patience: int = 10
+    frequency: int = 2
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    dag_learning_rate: float = 1e-2
+    temperature: float = 1.0
+    validation_fraction: float = 0.1
 
     def order_law(self, d: int) -> "OrderLaw":
         """The distribution over orders of d nodes before training."""

@@ -1,4 +1,4 @@
-"""How does VI-DP-DAG learn orders, edges and networks together, and when does it stop?"""
+"""Training of VI-DP-DAG: one sampled DAG per batch, early stopping on held-out rows."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

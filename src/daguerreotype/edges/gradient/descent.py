@@ -1,4 +1,4 @@
-r"""How are many gated regressions trained side by side? Gradient descent on a batch, each stopping on its own.
+r"""Gradient descent on a batch of gated regressions, each of which stops on its own.
 
 One request is a node j with predecessors P. Its inner problem (eq. 12, appendix B) is
 
@@ -10,9 +10,9 @@ gates, the model that would be reported; the best one seen is the result. Noise 
 step and the parent, so that a request comes out the same whatever else is in its batch.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Protocol
 
 import numpy as np
 
@@ -30,20 +30,20 @@ WORD = 0xFFFFFFFF  # hashes are of 32 bits
 COLUMN, STEP, FIRST, SECOND = 0x9E3779B9, 0x85EBCA6B, 0x7FEB352D, 0x846CA68B  # odd, of well mixed bits
 
 
-class Problem(Protocol):
+class GatedRegressions(ABC):
     """B regressions side by side; their weights are the rows of a matrix (B, P)."""
 
+    @abstractmethod
     def loss(self, weights: Tensor, gates: Tensor) -> Tensor:
         """Half the mean squared residual plus the squared norm of the weights of open gates, (B,)."""
-        ...
 
+    @abstractmethod
     def gradient(self, weights: Tensor, gates: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Derivatives of the loss of one step in the weights (B, P) and in the gates (B, d)."""
-        ...
 
-    def select(self, kept: Tensor) -> "Problem":
+    @abstractmethod
+    def select(self, kept: Tensor) -> "GatedRegressions":
         """The same of some of the regressions."""
-        ...
 
 
 def choose_device(edges: GradientEdges) -> str:
@@ -102,7 +102,7 @@ class Optimizer:
 
 @torch.no_grad()
 def descend(
-    problem: Problem,
+    problem: GatedRegressions,
     weights: Tensor,
     mask: Tensor,
     seeds: Tensor,

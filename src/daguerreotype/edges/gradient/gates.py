@@ -1,12 +1,12 @@
-r"""Which inputs stay? L0 regularization by random gates on the inputs of a model (appendix B).
+r"""L0 regularization by random gates on the inputs of a model (appendix B).
 
 A gate z multiplies what one parent contributes; the penalty is the expected number of open gates. Parameters are
 plain tensors of any shape, one entry per gate.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 from daguerreotype._lib.optional import torch
 
@@ -14,40 +14,40 @@ Tensor = torch.Tensor
 EDGE = 1e-6  # how close to 0 and 1 the noise of hard concrete gates may come
 
 
-class Gates(Protocol):
+class Gates(ABC):
     """A distribution over gates in [0, 1] that can be sampled with a gradient."""
 
+    @abstractmethod
     def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
         """Parameters at the start of training: every gate undecided."""
-        ...
 
+    @abstractmethod
     def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
         """One sample of all gates, differentiable in the parameters."""
-        ...
 
+    @abstractmethod
     def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """The sample that uniform ``noise`` in [0, 1) makes, and its derivative in each parameter."""
-        ...
 
+    @abstractmethod
     def expected_open(self, parameters: Tensor) -> Tensor:
         """Probability that each gate is open: what the L0 penalty sums up."""
-        ...
 
+    @abstractmethod
     def open_slope(self, parameters: Tensor) -> Tensor:
         """Derivative of ``expected_open`` in each parameter."""
-        ...
 
+    @abstractmethod
     def keep_valid(self, parameters: Tensor) -> None:
         """Put the parameters back into their range after a step, in place."""
-        ...
 
+    @abstractmethod
     def most_probable(self, parameters: Tensor) -> Tensor:
         """Gates after training: exactly 0 where closed."""
-        ...
 
 
 @dataclass(frozen=True)
-class BernoulliGates:
+class BernoulliGates(Gates):
     r"""Binary gates with probabilities :math:`\pi \in [0, 1]` and the one-sample straight-through estimator.
 
     The sample is binary; its gradient is taken as that of :math:`\pi` itself. After training a gate is open
@@ -87,7 +87,7 @@ class BernoulliGates:
 
 
 @dataclass(frozen=True)
-class HardConcreteGates:
+class HardConcreteGates(Gates):
     r"""Stretched and clipped binary concrete gates (Louizos, Welling and Kingma 2018), reparametrized.
 
     :math:`z = \min(1, \max(0, \gamma + (\zeta - \gamma) s))` with s a binary concrete variable of location

@@ -1,6 +1,6 @@
-"""How is one gated linear regression trained fast on a CPU? Descent from second moments, compiled.
+"""Gradient descent of one gated linear regression from second moments, compiled for the CPU.
 
-The same steps with the same noise as ``descent.descend`` on a ``LinearProblem``, for one request at a time:
+The same steps with the same noise as ``descent.descend`` on a ``LinearRegressions``, for one request at a time:
 nothing of its result depends on other requests, and a step costs p times the number of open gates.
 """
 

@@ -1,11 +1,11 @@
-"""What are the losses and slopes of many networks with one hidden layer? All of a batch at once, by hand."""
+"""Batches of networks with one hidden layer: losses and their derivatives, written out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from daguerreotype._lib.optional import torch
-from daguerreotype.edges.gradient.descent import Tensor, uniforms
+from daguerreotype.edges.gradient.descent import GatedRegressions, Tensor, uniforms
 
 
 class Activation(NamedTuple):
@@ -23,7 +23,7 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Networks:
+class Networks(GatedRegressions):
     r"""B networks  f(x) = c + v' a(b + W'(x * z)),  each of its own node on the same rows.
 
     A row of the weights (B, P) holds W and b as one matrix (d + 1, hidden), then v, then c. The data never

@@ -1,4 +1,4 @@
-"""What can be set about edges that are trained by gradient? Shared by the linear and the neural estimator."""
+"""Settings of edges that are trained by gradient, linear and neural."""
 
 from dataclasses import dataclass
 from typing import Literal

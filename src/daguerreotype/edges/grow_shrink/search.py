@@ -6,13 +6,12 @@ from threading import Lock
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules
+from daguerreotype.edges.base import EdgeRules, Moves
 from daguerreotype.edges.grow_shrink.grow import TOLERANCE, Path, Problem, Steps
 from daguerreotype.edges.grow_shrink.queries import walk_many, walk_moves, walk_once
 from daguerreotype.edges.grow_shrink.shrink import coefficients, columns_of
 from daguerreotype.edges.grow_shrink.sweep import stand, sweep_some, walk_all
 from daguerreotype.edges.grow_shrink.tree import NONE, UNKNOWN, Pools, Walker
-from daguerreotype.result import Moves
 
 ROWS_PER_BEND = 10  # rows for each parameter of a search in which parents bend; fewer bend to noise
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C

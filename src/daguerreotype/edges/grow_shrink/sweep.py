@@ -5,12 +5,13 @@ changed it. So a standing order keeps both for every variable, and a turn of ``m
 those whose walk knows of it; for the others its place changes nothing.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import IMPROVEMENT
 from daguerreotype.edges.grow_shrink.grow import Path, Problem
 from daguerreotype.edges.grow_shrink.tree import (
     OWNER,
@@ -22,29 +23,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     may_use,
     walk,
 )
-
-IMPROVEMENT = 1e-10  # of the loss per row; less is rounding
-
-
-@runtime_checkable
-class HasSweeps(Protocol):
-    """Local models with a fast way to move every variable of an order to its best place, one after the other."""
-
-    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof.
-
-        ``before`` (d, d) tells whom each variable must come before; it is empty if nobody must.
-        """
-        ...
-
-
-@runtime_checkable
-class HasQuickScores(Protocol):
-    """Local models that score many fits faster than they make them."""
-
-    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
-        ...
 
 
 class Standing(NamedTuple):

@@ -1,62 +1,35 @@
-"""What is left to do after joint training? Fine-tune the edges of the most probable order, as in the paper."""
-
-import os
-from collections.abc import Callable
+"""Joint training as the paper does it: then the edges of the most probable order are fitted on their own."""
 
 import numpy as np
 
-from daguerreotype._lib.typing import FloatArray
-from daguerreotype.edges.base import EdgeEstimator, Table
-from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.training.bilevel import Operator
-from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.data.table import Table
+from daguerreotype.training.history import history_of
 from daguerreotype.training.joint.train import train_joint
-from daguerreotype.training.learn import Learned, Progress, Schedule, history_of, told
-from daguerreotype.training.objective import Loss
-from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.objective import Smooth
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.plan import Plan
+from daguerreotype.training.run import Run
+from daguerreotype.training.train import TrainingResult
 
 
-def learn_joint(
-    table: Table,
-    estimator: EdgeEstimator,
-    loss: Loss,
-    loss_name: str,
-    operator: Operator,
-    theta: FloatArray,
-    schedule: Schedule,
-    progress: Callable[[Progress], None] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    constraints: Constraints = FREE,
-) -> Learned:
+def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
     """Learn an ordering and its edges in one loop; then fit the edges that its mode left open on their own."""
-    assert isinstance(estimator, GradientEdges)
+    operator, schedule, objective = plan.operator, plan.schedule, plan.objective
+    assert operator is not None
+    assert isinstance(objective, Smooth)
     found = train_joint(
-        table,
-        estimator,
-        operator,
-        theta,
-        tau=schedule.tau,
-        rate=schedule.rate,
-        l2=schedule.l2,
-        max_iter=schedule.max_iter,
-        tolerance=schedule.tolerance,
-        patience=schedule.patience,
-        loss=loss_name,  # type: ignore[arg-type]
-        progress=None if progress is None else lambda step: progress(told("train", step)),
-        checkpoint=checkpoint,
-        constraints=constraints,
+        table, plan.estimator, operator, plan.start, objective, schedule, constraints=plan.constraints, run=run
     )
     order = found.best_order
-    models = constraints.prepare(estimator, table)
-    scores = LocalScores(
+    models = plan.constraints.prepare(plan.estimator, table)
+    scores = OrderScores(
         models,
-        loss,
+        plan.objective,
         n_rows=table.n_rows,
         d=table.n_columns,
-        max_bytes=schedule.cache_bytes,
-        constraints=constraints,
-        counted=table.counted,
-        n_jobs=schedule.n_jobs,
+        rows_per_node=table.rows_per_node,
+        constraints=plan.constraints,
+        run=run,
     )
     # What joint training closed stays closed: fine-tuning may only close more.
     opened = found.gates > 0
@@ -67,16 +40,17 @@ def learn_joint(
         opened[np.setdiff1d(np.flatnonzero(used[:, node]), fit.parents), node] = False
     terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
     distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
-    return Learned(
+    return TrainingResult(
         theta=found.best_theta,
         distribution=distribution,
         order=order,
         fits=fits,
         models=models,
         edge_probabilities=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
-        loss=float(loss.total(terms, scores.weight)),
+        loss=float(plan.objective.total(terms, scores.weight)),
         history=history_of(found.steps, table.n_columns),
         interrupted=found.interrupted,
         n_rows=table.n_rows,
-        counted=table.counted,
+        rows_per_node=table.rows_per_node,
+        holds_rows=table.holds_rows,
     )

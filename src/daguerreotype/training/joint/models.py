@@ -1,4 +1,4 @@
-r"""What do edges shared by all orderings leave unexplained? Residual variances and their gradients, by hand.
+r"""Edge functions shared by all orderings: residual variances and their gradients, written out.
 
 All rankings of a distribution share one set of edge parameters; a ranking only decides which parents a node may
 use. So the residual of a node depends on the *set* of its predecessors alone, and of the m * d pairs (ranking,
@@ -15,7 +15,7 @@ import numpy as np
 
 from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import BoolArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.data.table import Table
 from daguerreotype.edges.interventional import group_tables
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.predecessor_hash import HashArray, allowed_keys, predecessor_keys, short_lists
@@ -121,8 +121,8 @@ class LinearModel:
     r"""Linear edges :math:`x_j = \sum_i z_{ij} W_{ij} x_i + e_j`, from the second moments C = X'X / n alone.
 
     With a the gated and masked weights of one problem, the residual variance is
-    :math:`C_{jj} - 2 a^\top C_j + a^\top C a` and its gradient :math:`2 (C a - C_j)`. Where rows are excluded,
-    C is that of the rows that count for the node.
+    :math:`C_{jj} - 2 a^\top C_j + a^\top C a` and its gradient :math:`2 (C a - C_j)`. Where rows were
+    intervened on, C is that of the rows that count for the node.
     """
 
     biases: dict[str, tuple[int, ...]] = {}
@@ -133,7 +133,7 @@ class LinearModel:
         self.weights: dict[str, tuple[int, ...]] = {"weights": (d, d)}
         group: IntArray = np.zeros(d, dtype=np.int64)
         tables = [table]
-        if table.excluded is not None:
+        if table.intervened is not None:
             group, _, tables = group_tables(table)
         self.group = torch.from_numpy(group).to(device)
         self.moments = torch.from_numpy(np.stack([each.moments for each in tables])).to(device, dtype)  # (g, d, d)
@@ -185,7 +185,7 @@ class MlpModel:
     A gate and a mask multiply the input weights :math:`U_{ij}` (hidden,) of one parent: the data are never
     copied. Activations of a block of problems and rows are held at a time; those of all blocks are kept for the
     gradient if they fit ``kept_bytes``, else computed twice. With ``batch_size`` each step sees its own rows:
-    every pass through the table is shuffled anew and cut into batches. Excluded values leave no residual.
+    every pass through the table is shuffled anew and cut into batches. Values intervened on leave no residual.
     """
 
     learns_in = 200
@@ -200,7 +200,7 @@ class MlpModel:
         self.activate, self.derivative = ACTIVATIONS[edges.activation]
         self.hidden, self.device, self.dtype = h, device, dtype
         self.kept_bytes, self.block_bytes = KEPT_BYTES[device], BLOCK_BYTES[device]
-        self.values, self.excluded, self.seed = table.values, table.excluded, int(edges.random_state)
+        self.values, self.intervened, self.seed = table.values, table.intervened, int(edges.random_state)
         self.batch_size = min(edges.batch_size or table.n_rows, table.n_rows)
         self._all = self._to_device(table.values) if self.batch_size == table.n_rows else None
         self._epoch = -1
@@ -226,9 +226,10 @@ class MlpModel:
 
     def counted(self, step: int) -> Tensor | None:
         """Ones (b, d) where the values of the rows of one step count for their column; None if all do."""
-        if self.excluded is None:
+        if self.intervened is None:
             return None
-        return self._to_device(~(self.excluded if self._all is not None else self.excluded[self._chosen(step)]))
+        rows = slice(None) if self._all is not None else self._chosen(step)
+        return self._to_device(~self.intervened[rows])
 
     def _chosen(self, step: int) -> IntArray:
         """Which rows (b,) they are, ascending."""

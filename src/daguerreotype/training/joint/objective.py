@@ -1,8 +1,7 @@
-"""What does joint training minimise? The expected loss of orderings that share edges, with its gradients."""
+"""The objective of joint training: the expected loss of orderings that share edges, with its gradients."""
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -10,10 +9,10 @@ from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.gradient.gates import BernoulliGates, Gates
 from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.noise.gaussian import nll_of_variance
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.joint.models import JointModel, LocalProblems, Parameters, Permitted, Tensor
-
-JointLoss: TypeAlias = Literal["nll_ev", "nll_nv", "mse"]
+from daguerreotype.training.objective import Smooth
 
 
 class OpenGates(BernoulliGates):
@@ -28,7 +27,7 @@ class OpenGates(BernoulliGates):
         return torch.ones_like(parameters), torch.zeros_like(parameters)
 
 
-class RequiredGates:
+class RequiredGates(Gates):
     """Gates of which some never close, and cost nothing: those of required edges (d, d)."""
 
     def __init__(self, gates: Gates, required: Tensor) -> None:
@@ -81,8 +80,8 @@ class JointObjective:
     .. math:: \sum_s p_s(\theta) \Big[ L(\sigma_s; w \circ z) + \lambda \sum_{i \prec_s j} \Pr(z_{ij} > 0) \Big]
               + l_2^\theta \|\theta\|^2 + l_2^w \|w\|^2
 
-    for one sample of the gates z; the loss L is that of :mod:`daguerreotype.training.objective` of the residual
-    variances that the shared edges leave when each node uses its predecessors in the ordering alone.
+    for one sample of the gates z; the loss L is an objective of :mod:`daguerreotype.training.objective` of the
+    likelihoods that the shared edges leave when each node uses its predecessors in the ordering alone.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class JointObjective:
         model: JointModel,
         gates: Gates,
         edges: GradientEdges,
-        loss: JointLoss,
+        loss: Smooth,
         l2: float,
         permitted: Permitted | None = None,
         shares: FloatArray | None = None,
@@ -122,7 +121,10 @@ class JointObjective:
         # One transfer from the device: variances, prices and the squared norm.
         seen = torch.cat([variances, opened, (weights @ weights)[None]]).to("cpu", torch.float64).numpy()
         c, index, probs = problems.nodes.size, problems.index, distribution.probs
-        losses, slopes = joint_losses(seen[:c][index], self.loss, self.shares)
+        left = seen[:c][index]  # (m, d)
+        everywhere = np.ones(left.shape[1]) if self.shares is None else self.shares
+        losses, by_nll = self.loss.slopes(nll_of_variance(left), everywhere)
+        slopes = by_nll * (0.5 / left)  # of the losses in the variances
         priced = losses + self.pruning * seen[c:-1][index].sum(axis=1)
         objective = float(probs @ priced + self.l2 * theta @ theta + self.l2_edges * seen[-1])
 
@@ -136,21 +138,3 @@ class JointObjective:
         by_edges[: self.n_weights].add_(weights, alpha=2 * self.l2_edges)
         by_theta = distribution.vjp(priced) + 2 * self.l2 * theta
         return Evaluation(objective, losses, by_theta, by_edges, c)
-
-
-def joint_losses(
-    variances: FloatArray, loss: JointLoss, shares: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Losses (m,) of rankings whose nodes have these residual variances (m, d), and their derivatives (m, d).
-
-    ``shares`` (d,) are those of the rows that count for each node; by default one.
-    """
-    shares = np.ones(variances.shape[1]) if shares is None else shares
-    if loss == "nll_ev":
-        totals, d = (shares * variances).sum(axis=1), shares.sum()
-        return 0.5 * d * np.log(totals / d), 0.5 * d / totals[:, None] * shares
-    if loss == "nll_nv":
-        return 0.5 * (shares * np.log(variances)).sum(axis=1), 0.5 * shares / variances
-    if loss == "mse":
-        return 0.5 * (shares * variances).sum(axis=1), np.broadcast_to(0.5 * shares, variances.shape)
-    raise ValueError(f"loss must be 'nll_ev', 'nll_nv' or 'mse' in joint training, got {loss!r}.")

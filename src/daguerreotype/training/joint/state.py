@@ -1,4 +1,4 @@
-"""What does joint training carry from one step to the next? All that a checkpoint must hold."""
+"""The state of joint training: all that changes from step to step, and that a checkpoint must hold."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,9 +11,10 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.gradient.descent import Optimizer
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.history import Step
 from daguerreotype.training.joint.models import Tensor
 from daguerreotype.training.joint.objective import JointObjective
-from daguerreotype.training.schedule import Adam, ApproximateConvergence, Step, restore_steps, save_steps
+from daguerreotype.training.schedule import Adam, ApproximateConvergence, restore_steps, save_steps
 
 MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps
 
@@ -29,7 +30,7 @@ class Best:
 
 
 @dataclass
-class JointRun:
+class JointState:
     """All that changes during training."""
 
     theta: FloatArray
@@ -90,7 +91,7 @@ class JointRun:
         self.smoothed, self.converged = header["smoothed"], header["converged"]
 
 
-def start_run(
+def start_state(
     objective: JointObjective,
     edges: GradientEdges,
     theta: FloatArray,
@@ -98,7 +99,7 @@ def start_run(
     rate: float,
     stopping: ApproximateConvergence,
     constraints: Constraints = FREE,
-) -> JointRun:
+) -> JointState:
     """The state before the first step."""
     generator = torch.Generator(device)
     generator.manual_seed(int(edges.random_state))
@@ -108,7 +109,7 @@ def start_run(
     parameters["gates"].copy_(objective.gates.start(objective.shapes["gates"], device, flat.dtype))
     theta = constraints.project(np.array(theta, dtype=np.float64))
     order = constraints.sort(theta)
-    return JointRun(
+    return JointState(
         theta=theta,
         order=order,
         flat=flat,

@@ -1,9 +1,7 @@
-"""How are the ordering and the edges learned together? Gradient steps on theta and all edge parameters (eq. 9)."""
+"""Joint training: gradient steps on theta and on the edges that all orderings share (eq. 9)."""
 
 import logging
 import math
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,23 +9,20 @@ import numpy as np
 
 from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import Table
+from daguerreotype.data.table import Table
 from daguerreotype.edges.gradient.descent import choose_device
 from daguerreotype.edges.gradient.gates import make_gates
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.bilevel import Operator
+from daguerreotype.operators.registry import Operator
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
+from daguerreotype.training.history import Step
 from daguerreotype.training.joint.models import Permitted, Tensor, make_model
-from daguerreotype.training.joint.objective import (
-    JointLoss,
-    JointObjective,
-    OpenGates,
-    RequiredGates,
-    joint_losses,
-)
-from daguerreotype.training.joint.state import Best, JointRun, start_run
-from daguerreotype.training.schedule import ApproximateConvergence, Step
+from daguerreotype.training.joint.objective import JointObjective, OpenGates, RequiredGates
+from daguerreotype.training.joint.state import Best, JointState, start_state
+from daguerreotype.training.objective import Smooth
+from daguerreotype.training.run import Run
+from daguerreotype.training.schedule import ApproximateConvergence, Schedule
 
 logger = logging.getLogger("daguerreotype")
 
@@ -73,27 +68,21 @@ def train_joint(
     edges: Any,
     operator: Operator,
     theta: FloatArray,
+    objective: Smooth,
+    schedule: Schedule,
     *,
-    tau: Callable[[int], float],
-    rate: float,
-    l2: float,
-    max_iter: int,
-    tolerance: float,
-    patience: int,
-    loss: JointLoss = "nll_ev",
     gates_held: int | None = None,
     constraints: Constraints = FREE,
-    progress: Callable[[Step], None] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    run: Run | None = None,
     checkpoint_every: int | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> JointTraining:
     r"""Minimise the expected loss of orderings over theta and the edges that all of them share.
 
-    Solves the problem of :class:`JointObjective` (eq. 9) by Adam on theta with ``rate`` and by the optimizer of
+    Solves the problem of :class:`JointObjective` (eq. 9) by Adam on theta with its rate and by the optimizer of
     ``edges`` with its own rate, on one sample of the gates and one minibatch per step. Training has converged
     when ``patience`` steps have not lowered the exponential mean of the objective (over about 20 steps: single
-    values are noisy) by ``tolerance``; the point of the lowest mean is kept. Without pruning all gates are open.
+    values are noisy) by the tolerance; the point of the lowest mean is kept. Without pruning all gates are open.
 
     Gates are drawn from the first step on, but stay undecided for ``gates_held`` steps: before the weights have
     learned anything the only force on a gate is its price, and Adam would close it within a few steps for good.
@@ -108,31 +97,25 @@ def train_joint(
         Scores to orderings.
     theta : array of shape (d,)
         Scores to start from.
-    tau : callable
-        Temperature by step.
-    rate, l2 : float
-        Learning rate of theta, and the weight of its squared norm.
-    max_iter, tolerance, patience
-        When to stop.
-    loss : {"nll_ev", "nll_nv", "mse"}
+    objective : Smooth
         What an ordering loses.
+    schedule : Schedule
+        Temperature, learning rate of theta, the weight of its squared norm, and when to stop.
     gates_held : int, optional
         Steps before the gates begin to move; by default 100 for linear edges and 200 for neural ones. No point
         before that counts as the best, and training does not stop before.
     constraints : Constraints
         What orders and edges obey, given that the operator's orders do: forbidden edges take no part, the gates
         of required ones never close and cost nothing, and theta is projected after each step.
-    progress : callable, optional
-        Is told every step.
-    checkpoint : path, optional
-        File that the whole state is saved to. If it exists, training goes on from it and ends, on the same
-        device, exactly as if it had never stopped. ``max_iter`` may differ: to train on.
+    run : Run, optional
+        Whom to tell every step, and the file that the whole state is saved to. If it exists, training goes on from
+        it and ends, on the same device, exactly as if it had never stopped; ``max_iter`` may differ: to train on.
     checkpoint_every, checkpoint_seconds : int or None, float
         Save every so many steps; without it, every so many seconds. And at the end.
     """
     edges.check()
+    run = Run() if run is None else run
     device = choose_device(edges)
-    joint_losses(np.ones((1, 1)), loss)  # refuses what it does not know
     model = make_model(table, edges, device)
     gates = OpenGates() if edges.pruning == 0 else make_gates(edges.gates)
     rules = constraints.rules
@@ -140,74 +123,77 @@ def train_joint(
         gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
     held = 0 if edges.pruning == 0 else model.learns_in if gates_held is None else gates_held
     permitted = None if rules is None else Permitted(rules.allowed)
-    shares = None if table.counted is None else table.counted / table.n_rows
-    objective = JointObjective(model, gates, edges, loss, l2, permitted, shares)
-    stopping = ApproximateConvergence(tolerance, patience)
-    run = start_run(objective, edges, theta, device, rate, stopping, constraints)
+    shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
+    expected = JointObjective(model, gates, edges, objective, schedule.l2, permitted, shares)
+    stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
+    state = start_state(expected, edges, theta, device, schedule.rate, stopping, constraints)
     file = None
-    if checkpoint is not None:
-        settings: dict[str, Any] = {"rate": rate, "l2": l2, "loss": loss, "tolerance": tolerance}
-        settings |= {"patience": patience, "gates_held": held, **constraints.settings()}
-        start = operator(run.theta, tau(0))
-        known = describe_run(table, edges, start, theta, tau, device=device, **settings)
-        file = Checkpoint(checkpoint, known, every=checkpoint_every, seconds=checkpoint_seconds)
+    if run.checkpoint is not None:
+        settings: dict[str, Any] = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(objective)}
+        settings |= {"tolerance": schedule.tolerance, "patience": schedule.patience, "gates_held": held}
+        start = operator(state.theta, schedule.tau(0))
+        known = describe_run(
+            table, edges, start, theta, schedule.tau, device=device, **settings, **constraints.settings()
+        )
+        file = Checkpoint(run.checkpoint, known, every=checkpoint_every, seconds=checkpoint_seconds)
         saved = file.load()
         if saved is not None:
-            run.restore(*saved)
-            logger.info("training goes on from step %d of %s.", len(run.steps), file.path)
+            state.restore(*saved)
+            logger.info("training goes on from step %d of %s.", len(state.steps), file.path)
     interrupted = False
+    max_iter = schedule.max_iter
     try:
-        while not run.converged and len(run.steps) < max_iter:
-            temperature = tau(len(run.steps))
-            _step(run, objective, operator(run.theta, temperature), temperature, held)
-            if file is not None and (run.converged or len(run.steps) == max_iter or file.due(len(run.steps))):
-                file.save(*run.state())
-            if progress is not None:
-                progress(run.steps[-1])
+        while not state.converged and len(state.steps) < max_iter:
+            temperature = schedule.tau(len(state.steps))
+            _step(state, expected, operator(state.theta, temperature), temperature, held)
+            n_steps = len(state.steps)
+            if file is not None and (state.converged or n_steps == max_iter or file.due(n_steps)):
+                file.save(*state.state())
+            run.tell("train", state.steps[-1])
     except KeyboardInterrupt:
         interrupted = True
-        logger.warning("interrupted after %d steps: the best order so far is kept.", len(run.steps))
-    return _result(run, objective, interrupted)
+        logger.warning("interrupted after %d steps: the best order so far is kept.", len(state.steps))
+    return _result(state, expected, interrupted)
 
 
 def _step(
-    run: JointRun, objective: JointObjective, distribution: OrderDistribution, tau: float, held: int
+    state: JointState, objective: JointObjective, distribution: OrderDistribution, tau: float, held: int
 ) -> None:
     """Look at the objective, remember it, and move unless it has stopped falling."""
-    d = run.theta.size
-    noise = torch.rand((d, d), generator=run.generator, device=run.flat.device, dtype=run.flat.dtype)
-    found = objective.evaluate(run.theta, distribution, run.flat, noise, len(run.steps))
+    d = state.theta.size
+    noise = torch.rand((d, d), generator=state.generator, device=state.flat.device, dtype=state.flat.dtype)
+    found = objective.evaluate(state.theta, distribution, state.flat, noise, len(state.steps))
     if not math.isfinite(found.objective):
         raise ValueError(
-            f"the objective of joint training is {found.objective} after {len(run.steps)} steps: lower the "
+            f"the objective of joint training is {found.objective} after {len(state.steps)} steps: lower the "
             "learning_rate of the edges, or choose dtype='float64'."
         )
     mode = distribution.mode_index
-    last = run.steps[-1] if run.steps else None
+    last = state.steps[-1] if state.steps else None
     shared, computed = (last.hits, last.misses) if last else (0, 0)
     shared += len(distribution) * d - found.n_computed
-    seen = len(distribution), tau, shared, computed + found.n_computed, run.theta.copy()
+    seen = len(distribution), tau, shared, computed + found.n_computed, state.theta.copy()
     step = Step(found.objective, float(found.losses[mode]), *seen)
-    run.steps.append(step)
-    run.order = distribution.mode
-    smoothed = run.smooth(found.objective)
-    undecided = len(run.steps) <= held
-    if undecided or smoothed < run.best.objective:
-        run.best = Best(math.inf if undecided else smoothed, run.theta, run.order, run.flat.clone())
-    run.converged = not undecided and run.stopping.update(smoothed)
-    if not run.converged:
-        gates = objective.views(run.flat)["gates"]
+    state.steps.append(step)
+    state.order = distribution.mode
+    smoothed = state.smooth(found.objective)
+    undecided = len(state.steps) <= held
+    if undecided or smoothed < state.best.objective:
+        state.best = Best(math.inf if undecided else smoothed, state.theta, state.order, state.flat.clone())
+    state.converged = not undecided and state.stopping.update(smoothed)
+    if not state.converged:
+        gates = objective.views(state.flat)["gates"]
         before = gates.clone()
-        run.theta = run.constraints.project(run.adam.step(run.theta, found.by_theta))
-        run.optimizer.step(run.flat, found.by_edges)
+        state.theta = state.constraints.project(state.adam.step(state.theta, found.by_theta))
+        state.optimizer.step(state.flat, found.by_edges)
         if undecided:
             gates.copy_(before)
         objective.gates.keep_valid(gates)
 
 
-def _result(run: JointRun, objective: JointObjective, interrupted: bool) -> JointTraining:
-    """The run as arrays; a closed gate or a forbidden edge is a weight of zero."""
-    best = run.best
+def _result(state: JointState, objective: JointObjective, interrupted: bool) -> JointTraining:
+    """The state as arrays; a closed gate or a forbidden edge is a weight of zero."""
+    best = state.best
     parameters = objective.views(best.flat)
     gates = objective.gates.most_probable(parameters["gates"])
     ranks = np.argsort(best.order)
@@ -222,13 +208,13 @@ def _result(run: JointRun, objective: JointObjective, interrupted: bool) -> Join
         return values
 
     return JointTraining(
-        theta=run.theta,
-        order=run.order,
+        theta=state.theta,
+        order=state.order,
         best_theta=best.theta,
         best_order=best.order,
         gates=array(gates),
         weights=array(weights),
         parameters={name: array(each) for name, each in parameters.items()},
-        steps=run.steps,
+        steps=state.steps,
         interrupted=interrupted,
     )

@@ -1,4 +1,4 @@
-"""How many causal effects does an estimated graph get wrong? Adjustment identification distances."""
+"""Structural intervention distance and other adjustment identification distances."""
 
 from collections.abc import Callable
 from typing import Any

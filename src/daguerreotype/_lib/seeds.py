@@ -1,11 +1,10 @@
-"""What do a count and a random_state stand for? The arguments that both simulators share."""
+"""Seeds and generators from what users give as ``random_state``."""
 
 from numbers import Integral
-from typing import TypeAlias
 
 import numpy as np
 
-RandomState: TypeAlias = int | np.random.Generator | None
+from daguerreotype._lib.typing import RandomState
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
@@ -29,10 +28,3 @@ def as_seed(random_state: object) -> int:
     if random_state < 0:
         raise ValueError(f"random_state={random_state} is negative: give an integer from 0 up.")
     return int(random_state)
-
-
-def as_count(value: object, name: str, what: str) -> int:
-    """A whole number of ``what``, at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} is not a number of {what}: give an integer of at least 1.")
-    return int(value)

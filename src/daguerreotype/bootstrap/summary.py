@@ -1,5 +1,6 @@
-"""What did the resamples agree on? A frozen record, and the graphs that can be read off it."""
+"""Frequencies of edges, ancestors and orders over the graphs of all resamples, and their consensus DAG."""
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -8,8 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from daguerreotype._lib.labels import label
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.bootstrap.consensus import consensus_order
+from daguerreotype.bootstrap.resample import Resample
 
+logger = logging.getLogger("daguerreotype")
 Matrix: TypeAlias = FloatArray | pd.DataFrame
 
 
@@ -126,8 +131,7 @@ class Bootstrap:
 
     def _names(self) -> list[Any]:
         """Names of the columns, or their numbers."""
-        frequencies = self.edge_frequencies
-        return list(frequencies.columns if isinstance(frequencies, pd.DataFrame) else range(len(frequencies)))
+        return list(getattr(self.edge_frequencies, "columns", range(len(self.edge_frequencies))))
 
     def _order(self) -> IntArray:
         """The consensus order as column numbers."""
@@ -136,7 +140,59 @@ class Bootstrap:
 
     def _like(self, matrix: Any) -> Any:
         """With the names of the table, if it had any."""
-        frequencies = self.edge_frequencies
-        if isinstance(frequencies, pd.DataFrame):
-            return pd.DataFrame(matrix, index=frequencies.index, columns=frequencies.columns)
-        return matrix
+        return label(matrix, getattr(self.edge_frequencies, "columns", None))
+
+
+def summarise(
+    resamples: list[Resample],
+    names: tuple[str, ...] | None,
+    threshold: float,
+    random_state: int,
+    settings: dict[str, Any],
+) -> Bootstrap:
+    """Frequencies, consensus order and stability of the graphs of all resamples."""
+    failures = {each.index: each.failure for each in resamples if each.failure is not None}
+    fitted = [each for each in resamples if each.failure is None]
+    if failures:
+        index, reason = next(iter(failures.items()))
+        logger.warning(
+            "%d of %d resamples could not be fitted and are left out; resample %d: %s",
+            len(failures),
+            len(resamples),
+            index,
+            reason,
+        )
+    d = len(fitted[0].order)
+    edges, ancestors, before = (np.zeros((d, d), dtype=np.int64) for _ in range(3))
+    for each in fitted:
+        edges += each.adjacency()
+        ancestors += each.ancestors()
+        before += each.precedence()
+    order = consensus_order(edges, before, len(fitted))
+    stability, of_columns = _stability(ancestors, order)
+
+    return Bootstrap(
+        edge_frequencies=label(edges / len(fitted), names),
+        ancestor_frequencies=label(ancestors / len(fitted), names),
+        order_frequencies=label(before / len(fitted), names),
+        consensus_order=order if names is None else [names[j] for j in order],
+        order_stability=stability,
+        column_stability=of_columns if names is None else pd.Series(of_columns, index=list(names)),
+        threshold=threshold,
+        n_resamples=len(fitted),
+        failures=failures,
+        n_redraws=sum(each.redraws for each in resamples),
+        random_state=random_state,
+        settings=settings,
+    )
+
+
+def _stability(ancestors: IntArray, order: IntArray) -> tuple[float, Any]:
+    """Agreement with ``order`` of all pairs that had a path between them, and of those of each column."""
+    ranks = np.argsort(order)
+    along = np.where(ranks[:, None] < ranks, ancestors, 0)
+    with_order, related = along + along.T, ancestors + ancestors.T
+    with np.errstate(invalid="ignore"):  # a column without relations has no order to keep: NaN
+        of_columns = 2 * with_order.sum(axis=0) / related.sum(axis=0) - 1
+        total = 2 * np.divide(with_order.sum(), related.sum()) - 1
+    return float(total), of_columns

@@ -1,4 +1,4 @@
-"""How did a fit come about, how sure is its order, and what shape do its effects have?"""
+"""Pictures of a fit: training, scores, the distribution of orders, fitted curves."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -6,19 +6,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.optimize import isotonic_regression
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
-from daguerreotype.graphs.dag import listing
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.plotting.draw_graph import draw_view
-from daguerreotype.plotting.labels import spread_labels
-from daguerreotype.plotting.needs_matplotlib import Axes, plt
-from daguerreotype.plotting.view import shorten, view_fit
+from daguerreotype.plotting.backend import Axes, plt
+from daguerreotype.plotting.graph import draw_view
+from daguerreotype.plotting.view import read_rows, shorten, view_fit
 from daguerreotype.result import FitHistory
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8A8A8A"
 LABEL = 0.17  # inches of a line of small labels
+SIZE = 8.0  # points of a label at the end of a line
 TICK = 3  # ticks of one panel of curves, about
 
 
@@ -113,9 +114,35 @@ def plot_scores(theta: npt.ArrayLike, names: Sequence[str], *, ax: Axes | None =
         ax.set_ylabel("score; the lowest comes first")
         ax.locator_params(axis="x", integer=True)
         ax.set_xlim(1, max(len(path), 2))
-        spread_labels(ax, last, [shorten(name) for name in names], colours[np.argsort(order)])
+        _spread_labels(ax, last, [shorten(name) for name in names], colours[np.argsort(order)])
     _lighten(ax)
     return ax
+
+
+def _spread_labels(ax: Axes, ends: FloatArray, labels: Sequence[str], colours: FloatArray) -> None:
+    """Write labels beside the heights ``ends`` (d,) of lines, moved apart as little as possible.
+
+    Minimises  sum_i (y_i - ends_i)^2  with neighbours at least a line apart: an isotonic regression.
+    """
+    low, high = float(ends.min()), float(ends.max())
+    points = ax.get_window_extent().height * 72 / ax.figure.dpi
+    line = 1.15 * SIZE * max(high - low, 1e-9) / points
+    order = np.argsort(ends, kind="stable")
+    floors = line * np.arange(ends.size)
+    heights = isotonic_regression(ends[order] - floors).x + floors
+    for node, height in zip(order, heights, strict=True):
+        ax.annotate(
+            labels[node],
+            (1.0, ends[node]),
+            xytext=(1.03, height),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords=ax.get_yaxis_transform(),
+            arrowprops={"arrowstyle": "-", "color": colours[node], "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0},
+            color=colours[node],
+            fontsize=SIZE,
+            va="center",
+            parse_math=False,
+        )
 
 
 def plot_order(distribution: OrderDistribution, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
@@ -184,10 +211,9 @@ def plot_curves(
         raise ValueError("kind='curves' needs X, the rows whose values the curves run over: plot('curves', X=X).")
     columns = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if effect is not None and effect not in columns:
-        raise ValueError(f"effect is {effect!r}, which is no column; expected one of {listing(columns)}.")
-    values = X[columns].to_numpy(dtype=np.float64) if isinstance(X, pd.DataFrame) else np.asarray(X, np.float64)
-    if values.ndim != 2 or values.shape[1] != len(columns):
-        raise ValueError(f"X has shape {values.shape}; expected ({len(columns)} columns), as in fit.")
+        known = listed(columns, quote=False)
+        raise ValueError(f"effect is {effect!r}, which is no column; expected one of {known}.")
+    values = read_rows(model, X)
     adjacency, weights = np.asarray(model.adjacency_matrix_), np.abs(np.asarray(model.weights_))
     edges = [(i, j) for i, j in np.argwhere(adjacency) if effect is None or columns[j] == effect]
     if not edges:

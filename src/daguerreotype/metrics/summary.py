@@ -1,12 +1,12 @@
-"""What do all metrics say about an estimate?"""
+"""All metrics of an estimate at once."""
 
 from collections.abc import Hashable, Iterable
 
 from daguerreotype.graphs import GraphLike, align
+from daguerreotype.metrics.adjustment import ancestor_aid, oset_aid, parent_aid, sid
 from daguerreotype.metrics.edges import f1, n_edges, precision, recall, skeleton_f1
+from daguerreotype.metrics.hamming import shd, shd_cpdag
 from daguerreotype.metrics.order import order_divergence, topological_order_correlation
-from daguerreotype.metrics.shd import shd, shd_cpdag
-from daguerreotype.metrics.sid import ancestor_aid, oset_aid, parent_aid, sid
 
 GRAPH_METRICS = (
     shd,
@@ -20,6 +20,7 @@ GRAPH_METRICS = (
     f1,
     skeleton_f1,
 )
+TITLES = {"shd": "SHD", "sid": "SID", "f1": "F1"}  # short words that tables use
 ORDER_METRICS = (order_divergence, topological_order_correlation)
 
 

@@ -1,4 +1,4 @@
-"""How does a graph look? Causes on the left; width shows weight, opacity probability, colour what is known."""
+"""Picture of a graph: causes on the left; width shows weight, opacity probability, colour what is known."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -9,8 +9,7 @@ import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
-from daguerreotype.plotting.layout import ARROW, HEIGHT, Layout, lay_out
-from daguerreotype.plotting.needs_matplotlib import (
+from daguerreotype.plotting.backend import (
     Axes,
     FancyBboxPatch,
     FontProperties,
@@ -22,6 +21,7 @@ from daguerreotype.plotting.needs_matplotlib import (
     plt,
     text_to_path,
 )
+from daguerreotype.plotting.layout import ARROW, HEIGHT, Layout, lay_out
 from daguerreotype.plotting.view import GraphView, shorten, view_graph
 
 # Colours of Okabe and Ito, which the colour-blind tell apart; line styles say the same to those who print in grey.

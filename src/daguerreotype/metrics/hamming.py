@@ -1,4 +1,4 @@
-"""How many edges have to be added, removed or turned to get from one graph to the other?"""
+"""Structural Hamming distance of DAGs and of their equivalence classes."""
 
 import numpy as np
 

@@ -1,0 +1,58 @@
+"""Registries of named parts: a name stands for an entry that says all there is to know of a part."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Mapping[str, Entry], Generic[Entry]):
+    """Entries by name, in the order in which users see them.
+
+    Parameters
+    ----------
+    what : str
+        What messages call a part: the name of the parameter that takes it.
+    entries : dict
+        The parts of the package. A new one is added by :meth:`register`.
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, Entry]) -> None:
+        self.what, self._entries = what, dict(entries)
+
+    def register(self, name: str, entry: Entry) -> None:
+        """Add a part; a name that is taken is refused."""
+        if name in self._entries:
+            raise ValueError(f"there is a part called {name!r} among {self.what} already: choose another name.")
+        self._entries[name] = entry
+
+    def unregister(self, name: str) -> None:
+        """Take a part out again."""
+        del self._entries[name]
+
+    def listed(self) -> str:
+        """All names, for messages.
+
+        >>> Registry("fruit", {"apple": 1, "pear": 2}).listed()
+        "'apple', 'pear'"
+        """
+        return ", ".join(map(repr, self._entries))
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def load(location: str) -> Any:
+    """The object behind ``package.module:name``, imported now."""
+    module, _, name = location.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,405 @@
+"""Tables: rows in memory, rows that are read chunk by chunk, or moments alone, behind one interface.
+
+A table as it was read holds the user's columns. :meth:`Table.canonical` puts its rows and columns in an order of
+their own, :meth:`Table.on_scale` centres and scales the columns: that is what edge estimators see.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.accumulators import Both, Mapped
+from daguerreotype.data.interventions import check_counted, read_interventions
+from daguerreotype.data.moments import Moments
+from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
+from daguerreotype.data.scales import Identity, Scale, centre_and_spread, fit_scales
+from daguerreotype.data.streams import Source
+from daguerreotype.data.validation import check_given, check_moments, validate_table
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Moments of a table's columns: means, covariances (divided by n), skewness, least and largest values."""
+
+    n_rows: int
+    mean: FloatArray
+    covariance: FloatArray
+    skewness: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, seen: Moments) -> "Summary":
+        """From an accumulator."""
+        return cls(seen.n_rows, seen.mean, seen.covariance, seen.skewness, seen.low, seen.high)
+
+    def take(self, columns: IntArray) -> "Summary":
+        """The same of these columns in this order."""
+        vectors = (self.skewness, self.low, self.high)
+        square = self.covariance[np.ix_(columns, columns)]
+        return Summary(self.n_rows, self.mean[columns], square, *(each[columns] for each in vectors))
+
+
+@dataclass(frozen=True)
+class OnScale:
+    """A table whose columns were transformed, centred and perhaps scaled to variance one.
+
+    Attributes
+    ----------
+    transform : Scale
+        The change of scale that came first.
+    centre, spread : arrays of shape (d,)
+        What was subtracted from its values, and what they were then divided by.
+    table : Table
+        The columns after all that.
+    known_slopes : float, optional
+        Mean over rows of the sum of the log slopes, where the rows are not held.
+    """
+
+    transform: Scale
+    centre: FloatArray
+    spread: FloatArray
+    table: "Table"
+    known_slopes: float | None = None
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Rows (m, d) as they come, on the scale of the table."""
+        scaled: FloatArray = (self.transform.apply(values) - self.centre) / self.spread
+        return scaled
+
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """Logarithm of the derivative of :meth:`apply` at every value (m, d)."""
+        slopes: FloatArray = self.transform.log_slopes(values) - np.log(self.spread)
+        return slopes
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numeric columns. Edge estimators are given centred ones, of variance one unless the user asked otherwise.
+
+    Attributes
+    ----------
+    values : array of shape (n, d)
+        The rows.
+    names : tuple of str
+        Column names, for messages.
+    known_moments : array of shape (d, d), optional
+        X'X / n where it is known to more digits than the values would give it.
+    intervened : array of shape (n, d), optional
+        Where a column was intervened on: such a row does not count for the column's own fit. Estimators never see
+        it: they are given tables of rows that count.
+    named : bool
+        Whether the names are the user's.
+    """
+
+    values: FloatArray
+    names: tuple[str, ...]
+    known_moments: FloatArray | None = None
+    intervened: BoolArray | None = None
+    named: bool = field(default=True, kw_only=True)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of observations n."""
+        return int(self.values.shape[0])
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether the rows are in memory, so that residuals can be had."""
+        return True
+
+    @property
+    def n_columns(self) -> int:
+        """Number of variables d."""
+        return len(self.names)
+
+    @cached_property
+    def rows_per_node(self) -> IntArray | None:
+        """How many rows count for each column's own fit (d,); None where all do."""
+        return None if self.intervened is None else self.n_rows - self.intervened.sum(axis=0)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Moments of the columns as they are."""
+        return Summary.of(Moments().update(self.values))
+
+    @cached_property
+    def moments(self) -> FloatArray:
+        """Second-moment matrix X'X / n of shape (d, d); all that a linear estimator needs of X."""
+        if self.known_moments is not None:
+            return self.known_moments
+        moments: FloatArray = self.values.T @ self.values / self.n_rows
+        return moments
+
+    def quantiles(self, probs: FloatArray) -> FloatArray:
+        """Values (q, d) that shares ``probs`` (q,) of each column do not exceed, interpolated between rows."""
+        ranks, share = ranks_around(probs, self.n_rows)
+        sorted_there = (np.partition(column, np.unique(ranks))[ranks] for column in self.values.T)
+        first, second = np.stack(list(sorted_there), axis=-1)  # (2, q, d)
+        return between(first, second, share)
+
+    def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
+        """Second moments F'F / n of shape (p, p) of functions of the rows: (m, d) to F (m, p).
+
+        Exact ones do not depend on the sequence of the rows; others are faster.
+        """
+        return Mapped(features, Moments(exact=exact)).update(self.values).inner.second
+
+    def typical(self) -> FloatArray:
+        """A row (d,) in the middle of all: medians."""
+        medians: FloatArray = np.median(self.values, axis=0)
+        return medians
+
+    def scales(self, name: str) -> list[Scale]:
+        """The scales behind a name, fitted to the columns: one, or all for "auto"."""
+        return fit_scales(name, self.values, self.intervened)
+
+    def canonical(self, columns: IntArray) -> "Table":
+        """The same table with these columns, and its rows in an order that shuffling them does not change."""
+        values = np.ascontiguousarray(self.values[:, columns])
+        intervened = None if self.intervened is None else self.intervened[:, columns]
+        rows = canonical_rows(values, intervened)
+        if intervened is not None:
+            intervened = np.ascontiguousarray(intervened[rows])
+        names = tuple(self.names[j] for j in columns)
+        return Table(values[rows], names, None, intervened, named=self.named)
+
+    def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
+        """The columns transformed, then centred and, if asked, scaled; values intervened on have no say."""
+        values = transform.apply(self.values)
+        moments = None
+        if self.intervened is None:
+            seen = Moments().update(values)
+            centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
+        else:
+            centre, spread = centre_and_spread(values, self.intervened)
+            spread = spread if standardize else np.ones(self.n_columns)
+        scaled = np.ascontiguousarray((values - centre) / spread)
+        table = Table(scaled, self.names, moments, self.intervened, named=self.named)
+        return OnScale(transform, centre, spread, table)
+
+    def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
+        """Mean over rows of the log slopes of a change of scale; the first that count for a column are enough."""
+        if self.intervened is None:
+            return mean_sum(scaled.log_slopes(self.values[:n_rows_used]), None)
+        counted = np.cumsum(~self.intervened, axis=0)  # (n, d)
+        # What is looked at stands for all that counts.
+        weights = np.maximum(counted[-1] / n_rows_used, 1.0)
+        slopes = weights * scaled.log_slopes(self.values)
+        return mean_sum(slopes, self.intervened | (counted > n_rows_used))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamedTable(Table):
+    """A table without values: its rows are read again for what moments do not say, if they can be.
+
+    Attributes
+    ----------
+    seen : Summary
+        Moments of the columns as they are.
+    source : Source or None
+        The rows; None where there are only moments.
+    sketch : QuantileSketch or None
+        What was kept of the rows to find quantiles by.
+    columns : array of shape (d,)
+        The column of the source that each of the table is.
+    scaling : callable
+        From rows (m, d) of the source to those of the table.
+    on_rows : callable
+        Told how many rows more were read.
+    """
+
+    values: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    seen: Summary
+    source: Source | None = None
+    sketch: QuantileSketch | None = None
+    columns: IntArray
+    scaling: Callable[[FloatArray], FloatArray] | None = None
+    on_rows: Callable[[int], None] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of observations n, none of which is held."""
+        return self.seen.n_rows
+
+    @property
+    def holds_rows(self) -> bool:
+        """They are not."""
+        return False
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Moments of the columns as they are."""
+        return self.seen
+
+    def quantiles(self, probs: FloatArray) -> FloatArray:
+        """Values (q, d) as of any table; one more pass over the rows, unless they are few."""
+        assert self.sketch is not None
+        assert self.source is not None
+        places, share = ranks_around(probs, self.n_rows)
+        ranks = np.unique(places)
+        lower, upper = self.sketch.enclose(ranks)  # of all columns of the source
+        for rank, end in ((0, self.seen.low), (self.n_rows - 1, self.seen.high)):
+            lower[np.ix_(ranks == rank, self.columns)] = upper[np.ix_(ranks == rank, self.columns)] = end
+        found = lower
+        if not np.array_equal(lower, upper):
+            found = self.source.gather(partial(OrderStatistics, ranks, lower, upper)).values
+        # No scale changes the order of values, so those at these ranks stay there.
+        first, second = self._scaled(found)[np.searchsorted(ranks, places)]
+        return between(first, second, share)
+
+    def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
+        """Second moments (p, p) as of any table, by one more pass over the rows."""
+        assert self.source is not None
+        empty = partial(_mapped_moments, partial(_compose, features, self._scaled), exact)
+        return self.source.gather(empty).inner.second
+
+    def typical(self) -> FloatArray:
+        """Means: medians are not known, and any value serves, since a curve looks at one column at a time."""
+        return self.seen.mean
+
+    def scales(self, name: str) -> list[Scale]:
+        """The scale behind a name, fitted to least and largest values; "auto" leaves columns as they are."""
+        return fit_scales("none" if name == "auto" else name, np.stack([self.seen.low, self.seen.high]))
+
+    def canonical(self, columns: IntArray) -> "StreamedTable":
+        """The same table with these columns."""
+        names = tuple(self.names[j] for j in columns)
+        return replace(self, names=names, columns=self.columns[columns], seen=self.seen.take(columns))
+
+    def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
+        """The columns transformed, which takes one more pass over the rows, then centred and scaled."""
+        seen, slopes = self.seen, 0.0
+        if not isinstance(transform, Identity):
+            assert self.source is not None
+            empty = partial(_mapped_moments, partial(_and_slopes, transform, self.columns), True)
+            found = Summary.of(self.source.gather(empty, self.on_rows).inner)
+            seen, slopes = found.take(np.arange(self.n_columns)), float(found.mean[-1])
+        centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
+        scaled = OnScale(transform, centre, spread, self)
+        scaling = partial(_take_scaled, scaled.apply, self.columns)
+        table = replace(self, known_moments=moments, scaling=scaling)
+        return replace(scaled, table=table, known_slopes=slopes - float(np.log(spread).sum()))
+
+    def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
+        """Mean over all rows, known from the pass that found their moments."""
+        assert scaled.known_slopes is not None
+        return scaled.known_slopes
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        """Rows of the source (m, d) on the scale of the table."""
+        return values[:, self.columns] if self.scaling is None else self.scaling(values)
+
+
+def table_of_rows(estimator: Any, X: Any, interventions: Any = None) -> Table:
+    """The table to fit ``estimator`` on, after all checks of its rows, columns and interventions."""
+    values, names = validate_table(estimator, X)
+    named = isinstance(X, pd.DataFrame)
+    intervened = read_interventions(interventions, len(values), names, numbered=not named)
+    seen = Moments().update(values)
+    check_moments(seen, names)
+    if intervened is not None:
+        check_counted(values, intervened, names)
+    return Table(values, names, None, intervened, named=named)
+
+
+def table_of_chunks(source: Source, *, quantiles: bool, on_rows: Callable[[int], None] | None) -> StreamedTable:
+    """The table of a source after one pass over its rows, which keeps a sketch of quantiles if asked."""
+    sketch = None
+    if quantiles:
+        both = source.gather(_moments_and_sketch, on_rows)
+        seen, sketch = both.first, both.second
+    else:
+        seen = source.gather(Moments, on_rows)
+    if seen.n_chunks == 0 or seen.n_rows == 0:
+        raise ValueError("the source has no rows: at least 3 are needed, and many more to learn.")
+    table = table_of_moments(seen)
+    return replace(table, source=source, sketch=sketch, on_rows=on_rows)
+
+
+def table_of_moments(
+    covariance: Any, n_rows: int | None = None, names: Any = None, means: Any = None
+) -> StreamedTable:
+    """The table behind :class:`Moments`, or behind a covariance; without means they count as zero."""
+    if isinstance(covariance, Moments):
+        seen = check_moments(covariance, covariance.names)
+        summary, labels, named = Summary.of(seen), seen.names, seen.named
+    else:
+        matrix, n, given, mean = check_given(covariance, n_rows, names, means)
+        d = len(matrix)
+        zero = np.zeros(d)
+        summary = Summary(n, zero if mean is None else mean, matrix, zero, zero, zero)
+        labels, named = given or tuple(f"x{i}" for i in range(d)), given is not None
+    return StreamedTable(names=labels, named=named, seen=summary, columns=np.arange(len(labels)))
+
+
+def canonical_columns(covariance: FloatArray, skewness: FloatArray) -> IntArray:
+    """Columns in an order that neither renumbering them nor shuffling the rows changes.
+
+    By how strongly they correlate with all others; two columns alone always tie, and their skewness tells
+    them apart.
+    """
+    scale = np.sqrt(np.diag(covariance))
+    strength = np.abs(covariance / (scale[:, None] * scale)).sum(axis=0)
+    # The same sum in another sequence differs in its last digits.
+    order: IntArray = np.lexsort([skewness.round(9), strength.round(9)])
+    return order
+
+
+def canonical_rows(values: FloatArray, intervened: BoolArray | None = None) -> IntArray:
+    """Rows in an order that shuffling them does not change: rounding must not break ties among orders.
+
+    Sorted, then mixed by a fixed permutation: an estimator that splits rows as they come must not get sorted ones.
+    """
+    rows = np.argsort(values[:, 0], kind="stable")
+    if np.any(np.diff(values[rows, 0]) == 0):
+        keys = values.T[::-1]
+        rows = np.lexsort(keys if intervened is None else np.concatenate([intervened.T, keys]))
+    mixed: IntArray = rows[np.random.default_rng(0).permutation(rows.size)]
+    return mixed
+
+
+def mean_sum(density: FloatArray, left_out: BoolArray | None) -> float:
+    """Mean over rows of the sum over columns (m, d), but for values that are left out."""
+    counted = density if left_out is None else np.where(left_out, 0.0, density)
+    return float(np.mean(counted.sum(axis=1)))
+
+
+def _standard(
+    mean: FloatArray, covariance: FloatArray, standardize: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Centre (d,) and spread (d,) of columns, and their second moments (d, d) without them."""
+    spread = np.sqrt(np.diag(covariance)) if standardize else np.ones(mean.size)
+    return mean, spread, np.ascontiguousarray(covariance / (spread[:, None] * spread))
+
+
+# What follows are functions of a module, so that they can be sent to a cluster.
+
+
+def _moments_and_sketch() -> Both[Moments, QuantileSketch]:
+    return Both(Moments(), QuantileSketch())
+
+
+def _mapped_moments(features: Callable[[FloatArray], FloatArray], exact: bool) -> Mapped[Moments]:
+    return Mapped(features, Moments(exact=exact))
+
+
+def _compose(
+    second: Callable[[FloatArray], FloatArray], first: Callable[[FloatArray], FloatArray], values: FloatArray
+) -> FloatArray:
+    return second(first(values))
+
+
+def _take_scaled(scaling: Callable[[FloatArray], FloatArray], columns: IntArray, values: FloatArray) -> FloatArray:
+    return scaling(values[:, columns])
+
+
+def _and_slopes(transform: Scale, columns: IntArray, values: FloatArray) -> FloatArray:
+    """Transformed columns (m, d), and the sum of the log slopes of each row as one more."""
+    chosen = values[:, columns]
+    return np.column_stack([transform.apply(chosen), transform.log_slopes(chosen).sum(axis=1)])

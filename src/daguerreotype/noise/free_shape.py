@@ -1,0 +1,107 @@
+r"""Noise of any shape, by the spacings of sorted residuals (Vasicek 1976).
+
+The log-likelihood of independent noise of unknown shape is minus its entropy. Where noise is not Gaussian the
+entropies of the two directions of an edge differ, even for linear mechanisms.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+
+# Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
+# how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
+MAX_ROWS = 2**16
+LEAST_SPACING = 1e-12  # of standardized residuals
+
+
+def entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spacings") -> float:
+    """Differential entropy (nats) of a sample (n,).
+
+    "spacings" is Vasicek's estimate with windows of sqrt(n): any shape. "maxent" corrects the Gaussian entropy by
+    two nonpolynomial moments (Hyvärinen 1998): smooth, for noise not too far from Gaussian.
+    """
+    scale = float(residuals.std())
+    u = (residuals - residuals.mean()) / scale
+    n = u.size
+    if method == "spacings":
+        u.sort()
+        m = max(1, round(np.sqrt(n)))
+        upper, lower = u[np.minimum(np.arange(n) + m, n - 1)], u[np.maximum(np.arange(n) - m, 0)]
+        spacings = np.maximum(upper - lower, LEAST_SPACING)
+        standard = float(np.mean(np.log(n / (2 * m) * spacings)))
+    else:
+        # The weights and the Gaussian mean of log cosh are those of Hyvärinen (1998).
+        skewed = float(np.mean(u * np.exp(-0.5 * u * u)))
+        tailed = float(np.mean(np.log(np.cosh(u)))) - 0.37457
+        standard = STANDARD_ENTROPY - (79.047 * tailed**2 + 7.4129 * skewed**2)
+    return float(standard + np.log(scale))
+
+
+def negentropy(residuals: FloatArray) -> float:
+    """How far a sample is from Gaussian: the entropy that it lacks of a Gaussian of its variance, in nats."""
+    return float(np.log(residuals.std())) + STANDARD_ENTROPY - entropy(residuals, "maxent")
+
+
+@dataclass(frozen=True)
+class RelativeDensity:
+    r"""A logistic density g times a histogram of the residuals' ranks under it: :math:`f(x) = g(x) \, h(G(x))`.
+
+    The histogram has mean one, so that f is a density; sqrt(n) bins of equal logistic mass follow any shape, and
+    the tails, where there are few residuals, are those of the logistic distribution.
+
+    Attributes
+    ----------
+    scale : float
+        Of the logistic distribution, which has the variance of the residuals.
+    heights : array of shape (b,)
+        Of the histogram.
+    """
+
+    scale: float
+    heights: FloatArray
+
+    def log_density(self, residuals: FloatArray) -> FloatArray:
+        """Logarithm of the density (m,) at residuals (m,)."""
+        steep = np.abs(residuals / self.scale)
+        logistic = -steep - 2.0 * np.log1p(np.exp(-steep)) - np.log(self.scale)
+        bins = (_logistic(residuals / self.scale) * self.heights.size).astype(np.int64)
+        density: FloatArray = logistic + np.log(self.heights[np.minimum(bins, self.heights.size - 1)])
+        return density
+
+
+def _logistic(values: FloatArray) -> FloatArray:
+    """The logistic distribution function, without overflow."""
+    shares: FloatArray = 0.5 + 0.5 * np.tanh(0.5 * values)
+    return shares
+
+
+@dataclass(frozen=True)
+class FreeShape:
+    """Noise of any shape.
+
+    Parameters
+    ----------
+    method : {"spacings", "maxent"}
+        How its entropy is estimated; see :func:`entropy`.
+    """
+
+    method: Literal["spacings", "maxent"] = "spacings"
+    needs_residuals: bool = True
+    max_rows: int | None = MAX_ROWS
+
+    def nll(self, residuals: FloatArray) -> float:
+        """Entropy of the residuals: minus the mean log-likelihood under their own shape."""
+        return entropy(residuals[:MAX_ROWS], self.method)
+
+    def fit(self, residuals: FloatArray) -> RelativeDensity:
+        """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance."""
+        some = residuals[:MAX_ROWS]
+        scale = float(np.sqrt(3.0) / np.pi * some.std())
+        size = max(1, round(np.sqrt(some.size)))
+        counts, _ = np.histogram(_logistic(some / scale), size, (0.0, 1.0))
+        # Half a residual more in every bin: none has density zero.
+        return RelativeDensity(scale, (counts + 0.5) / (some.size + 0.5 * size) * size)

@@ -1,0 +1,61 @@
+r"""Gaussian noise.
+
+At the maximum likelihood variance v the negative log-likelihood per row is :math:`\frac12 \log(2 \pi e v)`, so
+that variance and likelihood are two names of one number.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray
+
+Number = TypeVar("Number", float, FloatArray)
+
+# Entropy of a standard normal variable, in nats: what losses of orderings are measured from.
+STANDARD_ENTROPY = float(0.5 * (np.log(2 * np.pi) + 1))
+
+
+def nll_of_variance(variance: Number) -> Number:
+    """Negative log-likelihood per row of Gaussian noise with this variance.
+
+    >>> round(nll_of_variance(1.0), 4)
+    1.4189
+    """
+    nll: Number = 0.5 * np.log(variance) + STANDARD_ENTROPY
+    return nll
+
+
+def variance_of_nll(nll: Number) -> Number:
+    """The variance of Gaussian noise whose negative log-likelihood per row is ``nll``."""
+    variance: Number = np.exp(2.0 * (nll - STANDARD_ENTROPY))
+    return variance
+
+
+@dataclass(frozen=True)
+class GaussianDensity:
+    """A normal distribution of mean zero."""
+
+    variance: float
+
+    def log_density(self, residuals: FloatArray) -> FloatArray:
+        """Logarithm of the density (m,) at residuals (m,)."""
+        density: FloatArray = -0.5 * (np.log(2 * np.pi * self.variance) + residuals**2 / self.variance)
+        return density
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Normal noise of any variance: what least squares fits."""
+
+    needs_residuals: bool = False
+    max_rows: int | None = None
+
+    def nll(self, residuals: FloatArray) -> float:
+        """Of the variance of these residuals."""
+        return float(nll_of_variance(float(np.mean(residuals**2))))
+
+    def fit(self, residuals: FloatArray) -> GaussianDensity:
+        """The normal distribution of the same variance."""
+        return GaussianDensity(float(np.mean(residuals**2)))

@@ -1,0 +1,126 @@
+"""Registry of operators from scores to orderings, and what the argument ``operator`` stands for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Literal, TypeAlias
+
+from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.registry import Registry
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.operators.distribution import OrderDistribution
+from daguerreotype.operators.precedence import Precedence
+from daguerreotype.operators.sparsemap import sparsemap
+from daguerreotype.operators.sparsemax import top_k_sparsemax
+
+Operator: TypeAlias = Callable[[FloatArray, float], OrderDistribution]
+
+
+@dataclass
+class Sparsemax:
+    """Top-k sparsemax with a fixed k."""
+
+    k: int
+    precedence: Precedence | None = None
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """Distribution over the k best rankings, of those that obey."""
+        return top_k_sparsemax(theta, self.k, tau=tau, precedence=self.precedence)
+
+
+@dataclass
+class SparseMap:
+    """SparseMAP by active set with a fixed number of iterations, or by its closed form."""
+
+    max_iter: int
+    precedence: Precedence | None = None
+    method: Literal["active-set", "peel"] = "active-set"
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """Distribution whose mean ranking is the projection, on the hull of those that obey."""
+        return sparsemap(theta, self.max_iter, tau=tau, method=self.method, precedence=self.precedence)
+
+
+@dataclass(frozen=True)
+class OperatorEntry:
+    """An operator under its name.
+
+    Attributes
+    ----------
+    make : callable or None
+        From ``k`` and a precedence, or None where nothing is known, to the operator. None: nothing is trained.
+    help : str
+        What it is for, in one line.
+    order : {"learned", "given", "drawn"}
+        Where the order comes from: training, the user's ``init``, or chance.
+    """
+
+    make: Callable[[int, Precedence | None], Operator] | None
+    help: str
+    order: Literal["learned", "given", "drawn"] = "learned"
+
+
+OPERATORS: Registry[OperatorEntry] = Registry(
+    "operator",
+    {
+        "sparsemax": OperatorEntry(Sparsemax, "mass on the k best orders"),
+        "sparsemap": OperatorEntry(SparseMap, "orders whose mean is the projection of the scores"),
+        "sparsemap-peel": OperatorEntry(
+            lambda k, precedence: SparseMap(k, precedence, "peel"),
+            "the same in closed form: for edges that are slow to fit",
+        ),
+        "fixed": OperatorEntry(None, "keeps the order given as init", "given"),
+        "random": OperatorEntry(None, "draws one order", "drawn"),
+    },
+)
+
+
+@dataclass
+class Watched:
+    """A user's operator under knowledge: it gets scores that obey, and its rankings must."""
+
+    operator: Operator
+    precedence: Precedence
+    names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        try:
+            self.asks = "precedence" in signature(self.operator).parameters
+        except (TypeError, ValueError):  # it does not tell
+            self.asks = False
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """What the operator returns, checked; it is told the precedence if it has a parameter of that name."""
+        known: dict[str, Any] = {"precedence": self.precedence} if self.asks else {}
+        distribution = self.operator(theta, tau, **known)
+        for ranks in distribution.ranks:
+            broken = self.precedence.broken_by(ranks)
+            if broken is not None:
+                first, second = (self.names[node] for node in broken)
+                raise ValueError(
+                    f"the operator returned a ranking with {second!r} before {first!r}, but knowledge says that "
+                    f"{first!r} comes first. Give it a parameter precedence, which it will be passed, and return "
+                    "rankings that obey, as those of k_best_rankings(theta, k, precedence=precedence) do."
+                )
+        return distribution
+
+
+def make_operator(
+    operator: Any, k: int, precedence: Precedence | None = None, names: Sequence[str] = ()
+) -> Operator | None:
+    """The operator behind a short name or a callable (theta, tau) -> OrderDistribution; None for no training."""
+    k = check_positive_int(k, "k")
+    if operator in OPERATORS:
+        make = OPERATORS[operator].make
+        return None if make is None else make(k, precedence)
+    if callable(operator) and not isinstance(operator, type):
+        return operator if precedence is None else Watched(operator, precedence, names)
+    raise ValueError(
+        f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got "
+        f"{operator!r}."
+    )
+
+
+def order_source(operator: Any) -> str:
+    """Where the order comes from: "learned", "given" or "drawn"."""
+    return OPERATORS[operator].order if operator in OPERATORS else "learned"

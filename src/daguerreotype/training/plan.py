@@ -1,0 +1,203 @@
+"""The plan of a fit: what the settings of a learner stand for, checked before any work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.scales import SCALES, check_scale
+from daguerreotype.data.streams import Source
+from daguerreotype.data.table import Table, canonical_columns
+from daguerreotype.edges.base import EdgeEstimator
+from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.edges.registry import EDGES, make_estimator
+from daguerreotype.knowledge import Knowledge
+from daguerreotype.noise import FreeShape, NoiseModel, make_noise
+from daguerreotype.operators.registry import Operator, make_operator, order_source
+from daguerreotype.training.constraints import Constraints
+from daguerreotype.training.objective import LOSSES, Objective, Smooth, make_objective
+from daguerreotype.training.schedule import Schedule
+from daguerreotype.training.start import make_obeying, make_start, make_temperature
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a fit depends on beside its table.
+
+    Attributes
+    ----------
+    estimator : EdgeEstimator
+        Chooses parents.
+    objective : Objective
+        How local fits add up.
+    noise : NoiseModel
+        What residuals are likely under.
+    other_noise : NoiseModel or None
+        What to go on with where residuals turn out not to be like ``noise``.
+    operator : callable or None
+        From scores to orderings; None keeps the order of the start.
+    schedule : Schedule
+        All numbers of training.
+    transform : str
+        Scales to try.
+    standardize : bool
+        Whether columns are scaled to variance one.
+    constraints : Constraints
+        What orders and edges obey.
+    joint : bool
+        Whether edges and ordering are trained together.
+    columns : array of shape (d,)
+        The order that columns take part in.
+    start : array of shape (d,)
+        Scores to start from, in that order.
+    """
+
+    estimator: EdgeEstimator
+    objective: Objective
+    noise: NoiseModel
+    other_noise: NoiseModel | None
+    operator: Operator | None
+    schedule: Schedule
+    transform: str
+    standardize: bool
+    constraints: Constraints
+    joint: bool
+    columns: IntArray
+    start: FloatArray
+
+
+def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
+    """The plan for one table, from the settings of a learner by name."""
+    known = Knowledge.of(settings["knowledge"]).resolve(table.names, numbered=not table.named)
+    seed = settings["random_state"]
+    rng = np.random.default_rng(0 if seed is None else seed)
+    max_iter = check_positive_int(settings["max_iter"], "max_iter")
+    tau = make_temperature(settings["tau"], max_iter)
+    # Columns take part in an order of their own, made from the data: what breaks ties must not depend on how
+    # the user happened to number them.
+    columns = canonical_columns(table.summary.covariance, table.summary.skewness)
+    if seed is not None:
+        columns = rng.permutation(columns)
+    source = order_source(settings["operator"])
+    start = make_start(
+        settings["init"],
+        names=table.names,
+        variances=np.diag(table.summary.covariance),
+        tau=tau(0),
+        rng=rng,
+        order_source=source,
+        columns=columns,
+    )
+    if source == "given":
+        known.check_order(np.argsort(start))
+    known = known.take(columns)
+    constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
+    extended = settings["penalty"] is None
+    penalty = 1.0 if extended else check_positive(settings["penalty"], "penalty")
+    estimator = make_estimator(settings["edges"], penalty=penalty, gamma=1.0 if extended else 0.0, seed=seed or 0)
+    constraints.check_estimator(estimator)
+    joint, objective = _make_objective(settings, estimator, penalty)
+    noise, other = _make_noise(settings, joint)
+    check_scale(settings["transform"])
+    schedule = Schedule(
+        tau=tau,
+        rate=check_positive(settings["learning_rate"], "learning_rate"),
+        l2=check_positive(settings["l2_theta"], "l2_theta", zero=True),
+        max_iter=max_iter,
+        tolerance=check_positive(settings["tol"], "tol", zero=True),
+        patience=check_positive_int(settings["patience"], "patience"),
+        refine=bool(settings["refine"]),
+        n_restarts=check_count(settings["n_restarts"], "n_restarts"),
+        seed=seed or 0,
+    )
+    operator = make_operator(settings["operator"], settings["k"], constraints.precedence, constraints.names)
+    return Plan(
+        estimator=estimator,
+        objective=objective,
+        noise=noise,
+        other_noise=other if operator is not None else None,
+        operator=operator,
+        schedule=schedule,
+        transform=settings["transform"],
+        standardize=bool(settings["standardize"]),
+        constraints=constraints,
+        joint=joint,
+        columns=columns,
+        start=make_obeying(start[columns], constraints, source, tau(0)),
+    )
+
+
+def joint_loss(settings: Mapping[str, Any]) -> str:
+    """The name of the loss of joint training."""
+    return "nll_ev" if settings["loss"] == "auto" else str(settings["loss"])
+
+
+def _make_objective(settings: Mapping[str, Any], estimator: Any, penalty: float) -> tuple[bool, Objective]:
+    """Whether training is joint, and its objective. Refuses parts that cannot be trained so."""
+    training = settings["training"]
+    if training == "bilevel":
+        return False, make_objective(settings["loss"], penalty)
+    if training != "joint":
+        raise ValueError(f"training must be 'bilevel' or 'joint', got {training!r}.")
+    if not isinstance(estimator, GradientEdges):
+        names = " or ".join(f"edges={name!r}" for name, entry in EDGES.items() if entry.by_gradient)
+        raise ValueError(
+            f"training='joint' needs edges that are trained by gradient: {names}, got {settings['edges']!r}. "
+            "Other edges are trained with training='bilevel'."
+        )
+    loss = joint_loss(settings) if isinstance(settings["loss"], str) else settings["loss"]
+    if loss in ("bic", "entropy") or not isinstance(make_objective(loss, 0.0), Smooth):
+        raise ValueError(
+            f"training='joint' takes loss 'auto', 'nll_ev', 'nll_nv' or 'mse', got {settings['loss']!r}."
+        )
+    return True, make_objective(loss, 0.0)
+
+
+def _make_noise(settings: Mapping[str, Any], joint: bool) -> tuple[NoiseModel, NoiseModel | None]:
+    """The noise model, and the one to go on with where residuals are clearly not Gaussian."""
+    loss = settings["loss"]
+    if settings["noise"] != "auto":
+        noise = make_noise(settings["noise"])
+        if joint and noise.needs_residuals:
+            raise ValueError(f"training='joint' takes Gaussian noise, got noise={settings['noise']!r}.")
+        return noise, None
+    name = LOSSES[loss].noise if isinstance(loss, str) and not joint else "gaussian"
+    return make_noise(name), FreeShape() if loss == "auto" and not joint else None
+
+
+def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool:
+    """Refuse, before any row is read, what cannot be learned without all rows; source None: without any.
+
+    Returns whether quantiles of the columns will be needed.
+    """
+    estimator = make_estimator(settings["edges"], seed=settings["random_state"] or 0)
+    make_objective(settings["loss"], 1.0)
+    how = "from moments alone" if source is None else "chunk by chunk"
+    by_moments = bool(getattr(estimator, "from_moments", False))
+    by_passes = bool(getattr(estimator, "from_passes", False))
+    if not by_moments and not (by_passes and source is not None):
+        kinds = "'bic', 'lars', 'lasso' and 'linear'" + ("" if source is None else ", and 'gam',")
+        why = "needs the shapes of curves, which moments do not tell" if by_passes else "looks at single rows"
+        raise ValueError(f"{type(estimator).__name__} {why}: {how} choose edges among {kinds}.")
+    if _make_noise(settings, joint=False)[0].needs_residuals:
+        what = "loss='entropy'" if settings["noise"] == "auto" else f"noise={settings['noise']!r}"
+        raise ValueError(
+            f"{what} looks at the residual of every row, which {how} there is none of: choose loss='bic', "
+            "'nll_ev', 'nll_nv' or 'mse'."
+        )
+    transform = settings["transform"]
+    check_scale(transform)
+    if transform not in ("auto", "none") and (source is None or not SCALES[transform].from_ends):
+        others = [repr(name) for name, entry in SCALES.items() if entry.from_ends and name != "none"]
+        log = "" if source is None else f" or {', '.join(others)}"
+        raise ValueError(f"transform={transform!r} needs all rows: {how} choose transform='none'{log}.")
+    if source is not None and source.once and (by_passes or transform not in ("auto", "none")):
+        what = f"edges={'gam'!r}" if by_passes else f"transform={transform!r}"
+        raise ValueError(
+            f"{what} reads the rows more than once, but an iterator ends. Give a function that returns a new "
+            "iterator each time, or a path."
+        )
+    return by_passes

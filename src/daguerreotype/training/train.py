@@ -1,0 +1,170 @@
+"""Training on one table: learn the ordering, refine it, train on around the new mode; or keep a given order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import HasResiduals, KeepsRequired, LocalFit, LocalModels, offered
+from daguerreotype.noise import NoiseModel
+from daguerreotype.noise.free_shape import MAX_ROWS, entropy, negentropy
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.bilevel import Training, train_bilevel
+from daguerreotype.training.checkpoint import Checkpoint, describe_run
+from daguerreotype.training.history import FitHistory, Step, history_of
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.plan import Plan
+from daguerreotype.training.refine import refine_order
+from daguerreotype.training.run import Run
+from daguerreotype.training.start import order_to_theta
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """An ordering, the distribution around it, and the edges of its mode."""
+
+    theta: FloatArray
+    distribution: OrderDistribution
+    order: IntArray
+    fits: list[LocalFit]
+    models: LocalModels
+    edge_probabilities: FloatArray
+    loss: float
+    history: FitHistory
+    interrupted: bool
+    n_rows: int
+    rows_per_node: IntArray | None = None  # rows that count for each node, where not all do
+    holds_rows: bool = True  # whether residuals of the training rows can be had
+
+    def residuals(self) -> list[FloatArray] | None:
+        """Residuals of every node on the first rows that count for it; None if they cannot be had."""
+        models = offered(self.models, HasResiduals)
+        if models is None or not self.holds_rows:
+            return None
+        return [models.residuals(node, fit)[:MAX_ROWS] for node, fit in enumerate(self.fits)]
+
+    def negentropy(self) -> float:
+        """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
+        residuals = self.residuals()
+        return 0.0 if residuals is None else float(np.median([negentropy(each) for each in residuals]))
+
+    @property
+    def n_rows_used(self) -> int:
+        """How many rows of each node, at most, its likelihood is taken from: the first ones that count for it."""
+        by_rows = self.holds_rows and offered(self.models, HasResiduals) is not None
+        return min(self.n_rows, MAX_ROWS) if by_rows else self.n_rows
+
+    def log_likelihood(self) -> float:
+        """Log-likelihood per row of the fitted model on the training table, less the BIC penalty.
+
+        Noise may have any shape, whatever orders were compared by: so models that were learned under different
+        noise compare. Where residuals cannot be had it is taken as Gaussian. Where not all rows count for a node,
+        its mechanism does in those that do.
+        """
+        residuals = self.residuals()
+        if residuals is None:
+            nll = np.array([fit.nll for fit in self.fits])
+        else:
+            nll = np.array([entropy(each) for each in residuals])
+        rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
+        used = np.minimum(rows, self.n_rows_used)
+        penalty = 0.5 * np.log(used) / used * np.array([fit.dof for fit in self.fits])
+        return -float(np.sum(rows / self.n_rows * (nll + penalty)))
+
+
+def train(table: Table, plan: Plan, run: Run) -> TrainingResult:
+    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly."""
+    if plan.joint and plan.operator is not None:
+        from daguerreotype.training.joint.fine_tune import train_and_fine_tune  # needs torch
+
+        return train_and_fine_tune(table, plan, run)
+    return _train_order(_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
+
+
+def train_on(found: TrainingResult, noise: NoiseModel, table: Table, plan: Plan, run: Run) -> TrainingResult:
+    """Go on under another noise model from an order that was found: it is near, so without restarts."""
+    scores = _scores(table, plan, run, noise, found.models)
+    start = order_to_theta(found.order, plan.schedule.tau(0))
+    return _train_order(scores, table, plan, run, start, first=False)
+
+
+def _scores(
+    table: Table, plan: Plan, run: Run, noise: NoiseModel, models: LocalModels | None = None
+) -> OrderScores:
+    """Losses of orderings of the table; models that were prepared before serve again."""
+    return OrderScores(
+        plan.constraints.prepare(plan.estimator, table) if models is None else models,
+        plan.objective,
+        n_rows=table.n_rows,
+        d=table.n_columns,
+        noise=noise,
+        rows_per_node=table.rows_per_node,
+        constraints=plan.constraints,
+        moves_obey=isinstance(plan.estimator, KeepsRequired),
+        run=run,
+    )
+
+
+def _train_order(
+    scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray, first: bool = True
+) -> TrainingResult:
+    """Train, refine, train on. Only the ``first`` training of a table has restarts and a checkpoint."""
+    operator, schedule = plan.operator, plan.schedule
+    theta = plan.constraints.project(theta)
+    steps: list[Step] = []
+    refine_losses: list[float] = []
+    refined_at = None
+    if operator is None:
+        order = plan.constraints.sort(theta)
+        distribution, interrupted = OrderDistribution.of_order(order), False
+    else:
+        file = _checkpoint(scores, table, plan, run, theta) if first else None
+        state = train_bilevel(operator, scores, theta, schedule, checkpoint=file)
+        steps = state.steps
+        if schedule.refine and not state.interrupted:
+            refined_at = len(steps)
+            tau = schedule.tau(refined_at)
+            order, refined, interrupted = refine_order(
+                state.best_order,
+                scores,
+                n_restarts=schedule.n_restarts if first else 0,
+                random_state=schedule.seed,
+                progress=refine_losses.append,
+            )
+            if interrupted:
+                state = Training(theta, order_to_theta(order, tau), order, refined, steps, interrupted)
+            elif refined < state.best_loss:
+                start = order_to_theta(order, tau)
+                state = train_bilevel(operator, scores, start, schedule, phase="resume", n_before=refined_at)
+                steps = steps + state.steps
+        theta, order, interrupted = state.best_theta, state.best_order, state.interrupted
+        distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0)))
+    return TrainingResult(
+        theta=theta,
+        distribution=distribution,
+        order=order,
+        fits=scores.fits_of(order),
+        models=scores.models,
+        edge_probabilities=scores.edge_probabilities(distribution),
+        loss=scores.loss_of(order),
+        history=history_of(steps, table.n_columns, refined_at, refine_losses),
+        interrupted=interrupted,
+        n_rows=table.n_rows,
+        rows_per_node=table.rows_per_node,
+        holds_rows=table.holds_rows,
+    )
+
+
+def _checkpoint(scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray) -> Checkpoint | None:
+    """The file of the first phase; what follows is made from its end alone, and made again after a resume."""
+    if run.checkpoint is None or plan.operator is None:
+        return None
+    schedule = plan.schedule
+    settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(plan.objective)}
+    settings["noise"] = repr(scores.noise)
+    start = plan.operator(theta, schedule.tau(0))
+    known = describe_run(
+        table, plan.estimator, start, theta, schedule.tau, **settings, **plan.constraints.settings()
+    )
+    return Checkpoint(run.checkpoint, known)
