@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
 from daguerreotype.cli import fit as verb
+from daguerreotype.cli.inputs import read_input
 from daguerreotype.cli.main import app
 from daguerreotype.cli.show import Outcome, show_outcome, to_json
-from daguerreotype.data.readers import Input, Reading, read_input
+from daguerreotype.data.readers import Input, Reading
 from daguerreotype.datasets import load_sachs
 from daguerreotype.edges.registry import NAMED
 from daguerreotype.metrics import evaluate

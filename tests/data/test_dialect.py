@@ -1,14 +1,12 @@
 """Tables as spreadsheets and statistics programs write them all hold the same numbers."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daguerreotype.data.dialect import detect, is_number
-from daguerreotype.data.number_formats import respell
-from daguerreotype.data.readers import read_input
+from daguerreotype.data.readers import read_file
 
 VALUES = [[1537.25, -0.5, 12.0], [-2.125, 1000.5, 3.0], [0.75, 2.25, 1234567.5]]
 
@@ -49,12 +47,12 @@ def test_however_a_table_is_written_its_numbers_and_names_are_read(tmp_path, kin
     text, encoding = WRITTEN[kind]
     (tmp_path / "table.csv").write_bytes(text.encode(encoding))
     expected = pd.DataFrame(VALUES, columns=["a", "b", "c"])
-    pd.testing.assert_frame_equal(read_input(tmp_path / "table.csv").table, expected, check_dtype=False)
+    pd.testing.assert_frame_equal(read_file(tmp_path / "table.csv").table, expected, check_dtype=False)
 
 
 def test_letters_of_old_windows_programs_are_read_and_noted(tmp_path):
     (tmp_path / "table.csv").write_bytes("Größe,b\n1,2\n".encode("cp1252"))
-    task = read_input(tmp_path / "table.csv")
+    task = read_file(tmp_path / "table.csv")
     assert list(task.table.columns) == ["Größe", "b"]
     assert "is not UTF-8; its letters are read as Windows-1252" in task.notes[0]
 
@@ -80,6 +78,36 @@ def test_words_among_few_decimal_commas_do_not_hide_the_semicolons():
     assert detect(b"from;to;weight\na;b;1,5\nb;c;-2,5\n").delimiter == ";"
 
 
+@pytest.mark.parametrize("first", ["0,1,2", ",0,1", ",0,1,2"])
+def test_numbers_that_count_the_columns_are_names_as_pandas_writes_them(first):
+    row = ",".join(["0.5"] * (first.count(",") + 1))
+    assert detect(f"{first}\n{row}\n{row}\n".encode()).header
+
+
+@pytest.mark.parametrize("first", ["0,1", "1,2,3", "0,1,1", "0,1,2.5", "0,1,"])
+def test_other_numbers_in_the_first_line_are_a_row(first):
+    assert not detect(f"{first}\n{first}\n".encode()).header
+
+
+@pytest.mark.parametrize("start", [0, 1, 101])
+def test_rows_may_be_counted_from_any_number(start):
+    rows = "".join(f"{start + i},1.5,2.5\n" for i in range(3))
+    assert detect(f"a,b\n{rows}".encode()).row_names
+    assert not detect(f"a,b\n{rows}{start},1.5,2.5\n".encode()).row_names
+
+
+def test_the_start_of_a_file_may_end_within_a_letter():
+    data = "größe,b\n1,2\n3,4ö".encode()
+    assert detect(data[:-1], cut=True).encoding == "utf-8"
+    assert detect(data[:-1]).encoding == "cp1252"
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab"])
+def test_a_delimiter_is_one_character(delimiter):
+    with pytest.raises(ValueError, match=rf"delimiter is '{delimiter}': expected one character"):
+        detect(b"a,b", delimiter)
+
+
 def test_a_long_file_is_judged_by_whole_lines():
     rows = "\n".join(["1.5;2.5"] * 60_000)
     found = detect(f"a;b\n{rows}".encode())
@@ -94,17 +122,3 @@ def test_numbers_are_numbers(text):
 @pytest.mark.parametrize("text", ["", "a", "1.2.3", "1,2,3", "2024-01-01", "5%"])
 def test_other_words_are_not(text):
     assert not is_number(text)
-
-
-@pytest.mark.parametrize("cells", [["1,5", "x"], ["1,23,4"], ["12,34.5"], [","], ["2024-01-01"], [None, None]])
-def test_text_that_is_no_number_in_any_spelling_is_left_alone(cells):
-    assert respell([pd.Series(cells, name="a", dtype="str")], decimal_first=True)[0] == {}
-
-
-@pytest.mark.parametrize(("decimal_first", "expected"), [(True, 1.234), (False, 1234.0)])
-def test_a_comma_that_could_be_both_is_what_the_rest_of_the_file_makes_of_it(decimal_first, expected):
-    doubtful, plain = pd.Series(["1,234", None], name="a", dtype="str"), pd.Series(["0,5"], name="b", dtype="str")
-    found, _ = respell([doubtful], decimal_first=decimal_first)
-    np.testing.assert_array_equal(found["a"], [expected, np.nan])
-    found, spelling = respell([doubtful, plain], decimal_first=decimal_first)
-    assert (spelling, found["a"][0], found["b"][0]) == ("decimal commas", 1.234, 0.5)

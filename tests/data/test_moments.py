@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from daguerreotype.data import Moments
-from daguerreotype.data.exact_products import BLOCK, PANEL
+from daguerreotype.data.double_double import BLOCK, PANEL
 
 
 def exact_covariance(X):

@@ -1,41 +1,37 @@
-"""What a user's CSV files say, and every way they can be wrong."""
+"""What a user's files say, and every way they can be wrong; whole and in chunks they say the same."""
 
+import bz2
 import gzip
 import io
+import lzma
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from daguerreotype.data.readers import Reading, read_input
-
-
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="file.csv"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
+from daguerreotype.data import read_table
+from daguerreotype.data.readers import Reading, read_chunks, read_file
 
 
 def test_names_and_numbers_come_from_the_file(write):
-    task = read_input(write("a,b\n1,2.5\n3,4\n"))
+    task = read_file(write("a,b\n1,2.5\n3,4\n"))
     pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 3], "b": [2.5, 4.0]}))
     assert (task.name, task.known, task.notes) == ("file.csv", None, ())
 
 
 @pytest.mark.parametrize("first", ["1,2", "1.5,1.5", "-1e3,0", "0,0"])
 def test_a_first_line_of_numbers_is_a_row_and_not_a_header(write, first):
-    task = read_input(write(f"{first}\n3,4\n"))
+    task = read_file(write(f"{first}\n3,4\n"))
     assert list(task.table.columns) == ["x0", "x1"]
     assert task.table.iloc[0].tolist() == [float(value) for value in first.split(",")]
     assert "columns are called x0, x1" in task.notes[0]
 
 
 def test_one_word_among_numbers_makes_a_header(write):
-    assert list(read_input(write("2001,b\n1,2\n")).table.columns) == ["2001", "b"]
+    assert list(read_file(write("2001,b\n1,2\n")).table.columns) == ["2001", "b"]
 
 
 @pytest.mark.parametrize(
@@ -51,26 +47,20 @@ def test_one_word_among_numbers_makes_a_header(write):
     ids=["pandas", "R csv", "pandas twice", "names of rows", "R table", "no place in the header"],
 )
 def test_a_first_column_that_only_tells_the_rows_apart_is_left_out(write, text):
-    task = read_input(write(text))
+    task = read_file(write(text))
     pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 3], "b": [2, 5]}))
     assert "left out the first column" in task.notes[0]
 
 
 def test_a_first_column_without_a_name_that_measures_something_stays(write):
-    task = read_input(write(",a,b\n5,1,2\n5,3,5\n7,2,1\n"))
+    task = read_file(write(",a,b\n5,1,2\n5,3,5\n7,2,1\n"))
     assert list(task.table.columns) == ["column 1", "a", "b"]
     assert "has no name; it is called 'column 1'" in task.notes[0]
 
 
 def test_commas_at_the_ends_of_lines_shift_no_names(write):
-    table = read_input(write("a,b\n1,2,\n3,4,\n")).table
+    table = read_file(write("a,b\n1,2,\n3,4,\n")).table
     pd.testing.assert_frame_equal(table, pd.DataFrame({"a": [1, 3], "b": [2, 4]}))
-
-
-def test_without_a_file_the_sachs_data_come_with_their_graph():
-    task = read_input(None)
-    assert task.table.shape == (853, 11)
-    assert task.known.to_numpy().sum() == 17
 
 
 @pytest.mark.parametrize(
@@ -83,11 +73,11 @@ def test_without_a_file_the_sachs_data_come_with_their_graph():
         ("a;b\n1;2\n3;4;5;6\n", "semicolon-separated text: line 3"),
         ("a,b,a\n1,2,3\n", "more than one column 'a'. Give every column a name"),
         ("a,,\n1,2,3\n", "several columns without a name"),
-        ("a,b\n1,\n2,\n", "column 'b' of .* is empty. Leave it out with --drop 'b'"),
+        ("a,b\n1,\n2,\n", "column 'b' of .* is empty. Leave it out with drop=\\['b'\\]\\."),
         (
             "a,b,c\n1,x,1\n2,2,u\n",
             r"columns 'b' \('x' in row 1\), 'c' \('u' in row 2\) of .* hold values other than numbers\. "
-            "Encode them as numbers, or leave them out with --drop-non-numeric",
+            "Encode them as numbers, or leave them out with drop_non_numeric=True",
         ),
         (
             "a,b,c\n1,2,3\n1,,3\n4,?,\n",
@@ -99,32 +89,32 @@ def test_without_a_file_the_sachs_data_come_with_their_graph():
 def test_a_file_that_is_no_table_is_refused_with_the_reason(write, text, expected):
     path = write(text)
     with pytest.raises(ValueError, match=expected) as caught:
-        read_input(path)
+        read_file(path)
     assert str(path) in str(caught.value)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "image.csv").write_bytes(bytes(range(128, 256)))
     with pytest.raises(ValueError, match=r"image\.csv as text: it holds bytes that are no text"):
-        read_input(tmp_path / "image.csv")
+        read_file(tmp_path / "image.csv")
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"there is no file .*nowhere\.csv\. Check its name"):
-        read_input(tmp_path / "nowhere.csv")
+        read_file(tmp_path / "nowhere.csv")
     with pytest.raises(ValueError, match=r"cannot read .*: Is a directory"):
-        read_input(tmp_path)
+        read_file(tmp_path)
 
 
 def test_a_workbook_is_told_from_a_table(tmp_path):
     (tmp_path / "book.csv").write_bytes(b"PK\x03\x04rest")
     with pytest.raises(ValueError, match=r"book\.csv is a zip archive or an Excel workbook.* Save a sheet as CSV"):
-        read_input(tmp_path / "book.csv")
+        read_file(tmp_path / "book.csv")
 
 
 def test_columns_and_rows_that_are_no_use_are_left_out_on_request_and_noted(write):
     path = write("id,a,b,when\np,1,2,2024-01-01\nq,3,,2024-01-02\nr,5,6,2024-01-03\n")
-    task = read_input(path, Reading(drop=["id"], drop_non_numeric=True, drop_missing=True))
+    task = read_file(path, Reading(drop=["id"], drop_non_numeric=True, drop_missing=True))
     pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 5], "b": [2.0, 6.0]}))
     assert task.notes == (
         "left out what holds no numbers: 'when'.",
@@ -134,44 +124,158 @@ def test_columns_and_rows_that_are_no_use_are_left_out_on_request_and_noted(writ
 
 def test_what_cannot_be_left_out_is_said(write):
     with pytest.raises(ValueError, match=r"cannot drop 'z': the columns of .*file\.csv are 'a', 'b'"):
-        read_input(write("a,b\n1,2\n"), Reading(drop=["z"]))
-    with pytest.raises(ValueError, match=r"every row of .* has an empty cell: --drop-missing would leave nothing"):
-        read_input(write("a,b\n1,\n,2\n"), Reading(drop_missing=True))
+        read_file(write("a,b\n1,2\n"), Reading(drop=["z"]))
+    with pytest.raises(
+        ValueError, match=r"every row of .* has an empty cell: drop_missing=True would leave nothing"
+    ):
+        read_file(write("a,b\n1,\n,2\n"), Reading(drop_missing=True))
 
 
 def test_a_user_who_knows_better_is_obeyed(write):
-    table = read_input(write("1;2,5\n3;4,5\n"), Reading(delimiter=",", header=True, drop_non_numeric=True)).table
+    table = read_file(write("1;2,5\n3;4,5\n"), Reading(delimiter=",", header=True, drop_non_numeric=True)).table
     assert list(table.columns) == ["5"]
-    task = read_input(write("a,b\n1,2\n"), Reading(header=False, drop_non_numeric=True, drop_missing=True))
+    task = read_file(write("a,b\n1,2\n"), Reading(header=False, drop_non_numeric=True, drop_missing=True))
     assert task.notes[0] == "the columns are called x0, x1, ..."
-    assert read_input(write("1\t2\n3\t4\n"), Reading(delimiter="\t")).table.shape == (2, 2)
+    assert read_file(write("1\t2\n3\t4\n"), Reading(delimiter="\t")).table.shape == (2, 2)
 
 
 def test_standard_input_is_read_like_a_file(monkeypatch):
     pipe = io.TextIOWrapper(io.BytesIO(b"a;b\n1;2\n3;4\n"))
     monkeypatch.setattr("sys.stdin", pipe)
-    task = read_input(Path("-"))
+    task = read_file(Path("-"))
     assert (task.name, task.table.shape) == ("standard input", (2, 2))
 
 
 def test_a_packed_file_is_unpacked(tmp_path):
     (tmp_path / "data.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
-    assert read_input(tmp_path / "data.csv.gz").table.shape == (1, 2)
+    assert read_file(tmp_path / "data.csv.gz").table.shape == (1, 2)
 
 
 def test_parquet_gives_the_numbers_that_were_written(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": ["x", "y"]})
     frame.to_parquet(tmp_path / "data.parquet")
-    task = read_input(tmp_path / "data.parquet", Reading(drop_non_numeric=True))
+    task = read_file(tmp_path / "data.parquet", Reading(drop_non_numeric=True))
     pd.testing.assert_frame_equal(task.table, frame[["a", "b"]])
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "data.parquet").read_bytes()[:200])
     with pytest.raises(ValueError, match=r"cannot read .*cut\.parquet as Parquet"):
-        read_input(tmp_path / "cut.parquet")
+        read_file(tmp_path / "cut.parquet")
 
 
 def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "data.parquet").write_bytes(b"PAR1")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"data\.parquet is a Parquet file.* Run: pip install pyarrow"):
-        read_input(tmp_path / "data.parquet")
+        read_file(tmp_path / "data.parquet")
+
+
+# ------------------------------------------------------------------ from Python
+
+
+def test_what_was_decided_is_logged(write, caplog):
+    path = write("id;a;b\nx;1,5;2\ny;2,5;3\nx;;\n")
+    with caplog.at_level("INFO", "daguerreotype"):
+        table = read_table(str(path), drop="id", drop_missing=True)
+    assert table.to_numpy().tolist() == [[1.5, 2], [2.5, 3]]
+    assert caplog.messages == ["read decimal commas in 'a'.", "left out 1 of 3 rows, which have empty cells."]
+
+
+def test_several_columns_can_be_left_out(write):
+    assert list(read_table(write("a,b,c\n1,2,3\n"), drop=["a", "c"]).columns) == ["b"]
+
+
+def test_several_empty_columns_are_named_and_one_is_shown_how_to_leave_out(write):
+    with pytest.raises(ValueError, match=r"columns 'b', 'c' of .* are empty\. Leave them out with drop=\['b'\]\."):
+        read_table(write("a,b,c\n1,,\n2,,\n"))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_files_are_known_by_their_first_bytes(tmp_path, pack):
+    (tmp_path / "data").write_bytes(pack(b"a,b\n1,2\n"))
+    assert read_table(tmp_path / "data").to_numpy().tolist() == [[1, 2]]
+    (tmp_path / "cut").write_bytes(pack(b"a,b\n" + b"1,2\n" * 99)[:-9])
+    with pytest.raises(ValueError, match=r"cannot read .*cut: "):
+        read_table(tmp_path / "cut")
+
+
+def test_zstd_without_its_library_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "data.csv.zst").write_bytes(b"\x28\xb5\x2f\xfdrest")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="Run: pip install zstandard"):
+        read_table(tmp_path / "data.csv.zst")
+
+
+# ------------------------------------------------------------------ in chunks
+
+
+def in_chunks(path, n_rows=2):
+    return pd.concat(list(read_chunks(path, n_rows)), ignore_index=True)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("mark", [".", ","])
+@given(
+    values=st.lists(st.tuples(*[st.floats(-1e6, 1e6).map(lambda x: round(x, 3))] * 2), min_size=3, max_size=9),
+    header=st.booleans(),
+    numbered=st.booleans(),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"]),
+)
+def test_a_table_written_in_any_dialect_is_read_back_whole_and_in_chunks(
+    tmp_path_factory, delimiter, mark, values, header, numbered, encoding
+):
+    path = tmp_path_factory.mktemp("tables") / "table.csv"
+    names = ["Größe", "b"] if header else ["x0", "x1"]
+    frame = pd.DataFrame(values, columns=names)
+    text = frame.to_csv(sep=delimiter, index=numbered and header, header=header, decimal=mark, float_format="%.3f")
+    path.write_bytes(text.encode(encoding))
+    pd.testing.assert_frame_equal(read_table(path), frame, check_dtype=False)
+    pd.testing.assert_frame_equal(in_chunks(path), frame, check_dtype=False)
+
+
+def test_later_chunks_are_read_as_the_first_lines_say(write):
+    rows = ["1,5;2"] * 100 + ["3;1.234", "1.234,5;4", "2.000;5"]
+    table = in_chunks(write("a;b\n" + "\n".join(rows)), 1)
+    assert table.tail(3).to_numpy().tolist() == [[3, 1234], [1234.5, 4], [2000, 5]]
+
+
+def test_separated_thousands_turn_up_in_some_chunks_only(write):
+    table = in_chunks(write('a,b\n"1,234.5",1\n2,2\n"3,000",3\n'), 1)
+    assert table.to_numpy().tolist() == [[1234.5, 1], [2, 2], [3000, 3]]
+
+
+def test_text_that_turns_up_later_stays_text(write):
+    *_, last = read_chunks(write("a,b\n" + "1,2\n" * 100 + "1,x\n"), 100)
+    assert last["b"].tolist() == ["x"]
+
+
+def test_blank_rows_are_left_out_of_every_chunk_and_missing_values_are_not(write):
+    table = in_chunks(write("a,b\n1,2\n,\n3,4\n,5\n,\n"), 2)
+    assert table["b"].tolist() == [2, 4, 5]
+    assert table["a"].isna().tolist() == [False, False, True]
+
+
+def test_part_of_a_file_with_counted_rows_has_the_same_columns_as_the_whole(write):
+    frame = pd.DataFrame({"a": np.arange(6) / 2, "b": 1.5})
+    first, second = write(frame[:3].to_csv(), "0.csv"), write(frame[3:].to_csv(), "1.csv")
+    assert list(in_chunks(first).columns) == list(in_chunks(second).columns) == ["a", "b"]
+
+
+def test_a_part_without_rows_is_no_chunk(write):
+    assert list(read_chunks(write("a,b\n"), 9)) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "is empty"),
+        (b"a,b\n" + b"1,2\n" * 9 + b"1,2,3,4\n", "comma-separated text: line 11 has 4 fields, 2 were expected"),
+        (b"a;b\n1,5;2.5\n", "decimal commas in 'a', but points in 'b'"),
+        (b"a,b\n" + b"1,2\n" * 99_999 + b"\xff,3\n", "comma-separated text: .*can't decode byte 0xff"),
+        (b"PK\x03\x04", "is a zip archive or an Excel workbook"),
+        (bytes(range(128, 256)), "it holds bytes that are no text"),
+    ],
+)
+def test_what_no_chunk_can_be_read_from_is_refused_with_the_reason(tmp_path, data, expected):
+    (tmp_path / "table.csv").write_bytes(data)
+    with pytest.raises(ValueError, match=rf"table\.csv.*{expected}"):
+        list(read_chunks(tmp_path / "table.csv", 1000))

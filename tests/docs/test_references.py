@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 THEORY = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "src" / "daguerreotype"
 PLACE = re.compile(r"`(daguerreotype[\w.]*):([\w.]+)`")
-PUBLIC = ["", "operators", "edges", "graphs", "metrics", "simulate", "datasets", "plotting", "report"]
+PUBLIC = ["", "data", "operators", "edges", "graphs", "metrics", "simulate", "datasets", "plotting", "report"]
 PUBLIC += ["bootstrap", "baselines"]
 NUMBER = re.compile(r"\*\*Eq\. (\d+)")
 

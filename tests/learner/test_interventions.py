@@ -301,7 +301,7 @@ def rows_of(X, entry):
         (
             lambda X: [True] * len(X),
             ValueError,
-            "holds True in row 0, which does not say which column was set: give",
+            "holds True in row 0, which does not say which column was intervened on: give",
         ),
         (
             lambda X: np.zeros((240, 3), bool),
@@ -309,7 +309,11 @@ def rows_of(X, entry):
             "interventions has 3 columns, but X has 4: give a boolean",
         ),
         (lambda X: (X > 0).astype("boolean").where(X > 0), ValueError, "is a table that holds nan: expected True"),
-        (lambda X: X, ValueError, r"is a table that holds .*: expected True \(or 1\) where a column was set from"),
+        (
+            lambda X: X,
+            ValueError,
+            r"is a table that holds .*: expected True \(or 1\) where a column was intervened",
+        ),
         (
             lambda X: X.set_axis(list("abcx"), axis=1) > 0,
             ValueError,
@@ -323,12 +327,12 @@ def rows_of(X, entry):
         (
             lambda X: ["a"] * 240,
             ValueError,
-            "column 'a' was set from outside in all 240 rows, so nothing tells what",
+            "column 'a' was intervened on in all 240 rows, so nothing tells what",
         ),
         (
             lambda X: ["a"] * 238 + [None] * 2,
             ValueError,
-            "outside in all but 2 of 240 rows, .* Add rows in which it",
+            "intervened on in all but 2 of 240 rows, .* Add rows in which it",
         ),
     ],
 )
@@ -348,11 +352,11 @@ def test_a_column_that_varies_only_where_it_was_set_is_refused():
     X, _ = experiments()
     X.loc[100:, "b"] = 1.0
     with pytest.raises(
-        ValueError, match="column 'b' is constant in the 140 rows in which it was not set from outside"
+        ValueError, match="column 'b' is constant in the 140 rows in which it was not intervened on"
     ):
         Daguerreotype(**QUICK).fit(X, interventions=["b"] * 100 + [None] * 140)
     with pytest.raises(
-        ValueError, match=r"'b' is constant in the 140 rows in which 'c' was not set .* it causes 'c'"
+        ValueError, match=r"'b' is constant in the 140 rows in which 'c' was not intervened on.* it causes 'c'"
     ):
         Daguerreotype(**QUICK).fit(X, interventions=["c"] * 100 + [None] * 140)
 

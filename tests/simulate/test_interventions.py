@@ -75,13 +75,16 @@ def test_a_tuple_that_names_a_column_is_one_target():
     [
         (
             {"age": 1.0},
-            "interventions names 'age', which is not a column: the columns are dose, response, outcome.",
+            "interventions names 'age', which is no column; the columns are 'dose', 'response', 'outcome'.",
         ),
         (
             [None, ["dose", "age"], None],
-            "interventions[1] names 'age', which is not a column: the columns are dose, response, outcome.",
+            "interventions names 'age' in row 1, which is no column; the columns are 'dose', 'response', 'outco",
         ),
-        ([None, 0, None], "interventions[1] names 0, which is not a column"),
+        ([None, 0, None], "interventions names '0' in row 1, which is no column"),
+        ([None, "does", None], "interventions names 'does' in row 1, which is no column; did you mean 'dose'?"),
+        ([True, None, None], "interventions holds True in row 0, which does not say which column"),
+        ([None, {"dose": np.nan}, None], "interventions sets 'dose' to nan in row 1: give a finite number"),
         ([None], "interventions has 1 entries for n=3 rows: give one entry for each row"),
         (
             {"dose": np.inf},

@@ -102,8 +102,9 @@ def compare(
     from daguerreotype.cli.progress import waiting
 
     with waiting(quiet, steps=len(names) * seeds) as tell:
+        from daguerreotype.cli.inputs import read_input
         from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading, read_input
+        from daguerreotype.data.readers import Reading
 
         task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header))
         known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))

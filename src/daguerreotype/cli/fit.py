@@ -129,8 +129,9 @@ def fit(
 
     with waiting(quiet) as tell:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
+        from daguerreotype.cli.inputs import read_input
         from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading, read_input
+        from daguerreotype.data.readers import Reading
 
         task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions))
         known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))

@@ -54,8 +54,9 @@ def report(
 
     with waiting(quiet) as tell:
         from daguerreotype.cli.fit import learn
+        from daguerreotype.cli.inputs import read_input
         from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading, read_input
+        from daguerreotype.data.readers import Reading
 
         saved = source.suffix == ".npz"
         if data is not None and not saved:

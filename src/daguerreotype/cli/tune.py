@@ -136,7 +136,8 @@ def tune(
     from daguerreotype.cli.progress import waiting
 
     with waiting(quiet, steps=trials) as tell:
-        from daguerreotype.data.readers import Reading, read_input
+        from daguerreotype.cli.inputs import read_input
+        from daguerreotype.data.readers import Reading
 
         task = None
         if data is not None:

@@ -1,5 +1,6 @@
-"""How is a text file written? Its encoding, what separates its cells, and whether its first line holds names."""
+"""Dialect of a delimited text file: encoding, delimiter, header and names of rows, found in its first lines."""
 
+import codecs
 import csv
 import io
 import re
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}  # the earlier of equals wins
 SAMPLE = 65_536  # characters that are looked at
+START = 4 * SAMPLE  # bytes that hold at least so many
 ROWS = 100
 UNLIKE_FIRST = 0.4  # what a delimiter keeps of its score if the first line has another number of cells
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -46,16 +48,19 @@ class Dialect:
         return f"{DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated text"
 
 
-def detect(data: bytes, delimiter: str | None = None, header: bool | None = None) -> Dialect:
+def detect(data: bytes, delimiter: str | None = None, header: bool | None = None, *, cut: bool = False) -> Dialect:
     """Find out how ``data`` is written; what is given is taken as it is.
 
     Of all delimiters the one wins under which most cells after the first line are numbers, in lines of one
-    width. The first line holds names unless all its cells are numbers.
+    width. The first line holds names unless all its cells are numbers, and even then if they count the columns.
+    Data that are ``cut`` are the start of a file.
     """
-    encoding = _encoding(data)
-    text = data[: 4 * SAMPLE].decode(encoding, errors="ignore")[:SAMPLE]
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"delimiter is {delimiter!r}: expected one character, such as ';' or '\\t'")
+    encoding = _encoding(data, cut)
+    text = data[:START].decode(encoding, errors="ignore")[:SAMPLE]
     lines = text.splitlines(keepends=True)
-    if len(data) > 4 * SAMPLE or len(text) == SAMPLE:
+    if cut or len(data) > START or len(text) == SAMPLE:
         lines = lines[:-1] or lines  # the last one may be cut
     skipped = 0
     while lines and (lines[0].startswith("#") or not lines[0].strip()):
@@ -64,11 +69,13 @@ def detect(data: bytes, delimiter: str | None = None, header: bool | None = None
         delimiter = delimiter or told[1]
         skipped, lines = skipped + 1, lines[1:]
     sample = "".join(lines)
-    delimiter = delimiter or max(DELIMITERS, key=lambda each: _fit(_cells(sample, each)))
+    if delimiter is None:
+        likely = [each for each in DELIMITERS if each in sample or (each == " " and "\t" in sample)]
+        delimiter = max(likely, key=lambda each: _fit(_cells(sample, each)), default=",")
     rows = _cells(sample, delimiter)
     first = rows[0] if rows else []
     if header is None:
-        header = not all(map(is_number, filter(None, first)))
+        header = not all(map(is_number, filter(None, first))) or _counts_columns(first)
     row_names = header and _has_row_names(len(first), rows[1:])
     return Dialect(encoding, delimiter, header, tuple(first), skipped, row_names)
 
@@ -84,14 +91,15 @@ def is_number(text: str) -> bool:
     return False
 
 
-def _encoding(data: bytes) -> str:
-    """The encoding that a mark tells, else UTF-8, else that of old Windows programs."""
+def _encoding(data: bytes, cut: bool) -> str:
+    """The encoding that a byte order mark tells, else UTF-8, else that of old Windows programs."""
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
             return encoding
     for encoding in ("utf-8", "cp1252"):
         try:
-            data.decode(encoding)
+            # The last character of data that are cut may be incomplete.
+            codecs.getincrementaldecoder(encoding)().decode(data, final=not cut)
         except UnicodeDecodeError:
             continue
         if b"\0" not in data:
@@ -116,17 +124,24 @@ def _cells(text: str, delimiter: str) -> list[list[str]]:
     return rows
 
 
+def _counts_columns(first: list[str]) -> bool:
+    """Whether a first line of numbers holds names after all: 0, 1, 2, ..., as pandas writes for want of others."""
+    names = first[1:] if first[:1] == [""] else first
+    return len(first) > 2 and names == [str(j) for j in range(len(names))]
+
+
 def _has_row_names(n_names: int, rows: list[list[str]]) -> bool:
     """Whether rows have one more cell than names, and the first cell counts them or differs in all of them."""
     if not rows or any(len(row) != n_names + 1 for row in rows) or not any(row[-1] for row in rows):
         return False
     first = [row[0] for row in rows]
-    counted = any(first == [str(i + start) for i in range(len(rows))] for start in (0, 1))
-    return counted or (len(set(first)) == len(first) and not any(map(is_number, first)))
+    if first[0].isdecimal():
+        return first == [str(int(first[0]) + i) for i in range(len(rows))]
+    return len(set(first)) == len(first) and not any(map(is_number, first))
 
 
 def _fit(rows: list[list[str]]) -> float:
-    """Share of numbers among the cells below the first line, times that of lines of one width, the first's too."""
+    """Score of a delimiter: the share of numbers below the first line, times that of lines as wide as most."""
     below = rows[1:] or rows
     if not below:
         return -1.0

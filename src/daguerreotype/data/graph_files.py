@@ -1,11 +1,11 @@
-"""Which graph does a user's file hold? A list of edges or a matrix; which of them is found out."""
+"""Graphs from files: lists of edges and adjacency matrices, told apart by their content."""
 
 from pathlib import Path
 
 import networkx as nx
 import pandas as pd
 
-from daguerreotype.data.cells import called, read_cells
+from daguerreotype.data.readers import called, read_cells
 from daguerreotype.graphs.dag import Dag, as_dag, match_names
 
 ENDS = (("cause", "effect"), ("source", "target"), ("from", "to"))
@@ -42,9 +42,9 @@ def read_pair(true: Path, estimated: Path) -> tuple[Dag, Dag]:
 
 def read_dag(path: Path) -> tuple[Dag, bool]:
     """The DAG at ``path``, and whether it was a list of edges: then it has no nodes without edges."""
-    cells = read_cells(path, words=True)
-    frame, what = cells.frame, f"the graph of {called(path)}"
-    if not cells.named:
+    frame, dialect = read_cells(path, words=True)
+    what = f"the graph of {called(path)}"
+    if dialect is not None and not dialect.header:
         return as_dag(_numbers(frame).to_numpy(), what), False
     lower = [str(column).lower() for column in frame.columns]
     square = len(frame) == frame.shape[1] and bool(frame.isin(["0", "1"]).to_numpy().all())

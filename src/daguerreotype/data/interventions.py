@@ -1,15 +1,14 @@
-"""Which rows had which columns set from outside? What the user says about experiments, as one mask."""
+"""Interventions: which columns were intervened on in which rows, as users say it and as a boolean mask."""
 
-from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from daguerreotype._lib.labels import suggest
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
-SHOWN = 5
 LEAST = 3  # rows that a column's own fit needs, as many as a table does
 EXPECTED = (
     "give a list with one entry per row (None, a column, or several columns), or a boolean table with a row per "
@@ -20,12 +19,12 @@ EXPECTED = (
 def read_interventions(
     interventions: Any, n_rows: int, names: Sequence[str], *, numbered: bool
 ) -> BoolArray | None:
-    """Whether each column was set from outside in each row (n, d); None if none ever was.
+    """Whether each column was intervened on in each row (n, d); None if none ever was.
 
     Parameters
     ----------
     interventions : None, sequence of n entries, or boolean table of shape (n, d)
-        An entry is None, NaN or "" where nothing was set, a column, or a collection of columns. The columns of a
+        An entry is None, NaN or "" where nothing was done, a column, or a collection of columns. The columns of a
         DataFrame are matched by name if X has names.
     n_rows, names
         Rows and column names of X.
@@ -41,24 +40,24 @@ def read_interventions(
     if getattr(interventions, "ndim", 1) == 2:
         mask = _read_table(interventions, names, numbered)
     else:
-        columns = _Columns(names, numbered)
+        targets = Targets(names, numbered=numbered)
         mask = np.zeros((n_rows, len(names)), dtype=np.bool_)
         for row, entry in enumerate(interventions):
-            mask[row, columns.of(entry, row)] = True
+            mask[row, list(targets.of(entry, row))] = True
     return mask if mask.any() else None
 
 
-def check_counted(values: FloatArray, excluded: BoolArray, names: Sequence[str]) -> None:
+def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str]) -> None:
     """Refuse columns about whose causes the rows that are left for them say nothing."""
-    for j in np.flatnonzero(excluded.any(axis=0)):
-        kept = values[~excluded[:, j]]
+    for j in np.flatnonzero(intervened.any(axis=0)):
+        kept = values[~intervened[:, j]]
         name, n = names[j], len(values)
         if len(kept) < LEAST:
             left = "in all" if not len(kept) else f"in all but {len(kept)} of"
             raise ValueError(
-                f"column {name!r} was set from outside {left} {n} rows, so nothing tells what causes it; at "
-                f"least {LEAST} other rows are needed, and many more to learn. Add rows in which it was not set, "
-                "or drop the column."
+                f"column {name!r} was intervened on {left} {n} rows, so nothing tells what causes it; at least "
+                f"{LEAST} other rows are needed, and many more to learn. Add rows in which it was not, or drop "
+                "the column."
             )
         constant = np.flatnonzero(np.ptp(kept, axis=0) <= 1e-14 * np.abs(kept).max(axis=0))
         if constant.size:
@@ -66,18 +65,18 @@ def check_counted(values: FloatArray, excluded: BoolArray, names: Sequence[str])
             advice = "Add rows in which it varies, or drop the column."
             if one == j:
                 raise ValueError(
-                    f"column {name!r} is constant in the {len(kept)} rows in which it was not set from outside, "
-                    f"so nothing tells what causes it. {advice}"
+                    f"column {name!r} is constant in the {len(kept)} rows in which it was not intervened on, so "
+                    f"nothing tells what causes it. {advice}"
                 )
             raise ValueError(
-                f"column {names[one]!r} is constant in the {len(kept)} rows in which {name!r} was not set from "
-                f"outside, so nothing tells whether it causes {name!r}. {advice}"
+                f"column {names[one]!r} is constant in the {len(kept)} rows in which {name!r} was not intervened "
+                f"on, so nothing tells whether it causes {name!r}. {advice}"
             )
 
 
-def count_set(excluded_rows: IntArray, labels: Sequence[Any]) -> dict[Any, int]:
-    """In how many rows each column was set, by its label; only columns that were."""
-    return {label: int(count) for label, count in zip(labels, excluded_rows, strict=True) if count}
+def count_set(intervened_rows: IntArray, labels: Sequence[Any]) -> dict[Any, int]:
+    """In how many rows each column was intervened on, by its label; only columns that were."""
+    return {label: int(count) for label, count in zip(labels, intervened_rows, strict=True) if count}
 
 
 def _read_table(table: Any, names: Sequence[str], numbered: bool) -> BoolArray:
@@ -87,7 +86,7 @@ def _read_table(table: Any, names: Sequence[str], numbered: bool) -> BoolArray:
         unknown = [name for name in given if name not in names]
         if unknown:
             raise ValueError(
-                f"interventions has a column {unknown[0]!r}, which X has not; {_hint(unknown[0], names)}"
+                f"interventions has a column {unknown[0]!r}, which X has not; {suggest(unknown[0], names)}"
             )
         if len(set(given)) < len(given):
             raise ValueError("interventions has several columns of the same name: give each column of X once.")
@@ -102,34 +101,49 @@ def _read_table(table: Any, names: Sequence[str], numbered: bool) -> BoolArray:
     if values.dtype != np.bool_ and not np.isin(values, (0, 1)).all():
         odd = values[~np.isin(values, (0, 1))][0]
         raise ValueError(
-            f"interventions is a table that holds {odd!r}: expected True (or 1) where a column was set from "
-            "outside, and False (or 0) elsewhere."
+            f"interventions is a table that holds {odd!r}: expected True (or 1) where a column was "
+            "intervened on, and False (or 0) elsewhere."
         )
     mask: BoolArray = values.astype(np.bool_)
     return mask
 
 
-class _Columns:
-    """Positions of the columns that an entry names."""
+class Targets:
+    """The columns that entries of interventions name.
 
-    def __init__(self, names: Sequence[str], numbered: bool) -> None:
-        self.names, self.numbered = list(names), numbered
-        self.place = {name: j for j, name in enumerate(self.names)}
+    Parameters
+    ----------
+    names : sequence
+        Names of all columns; entries name them, or what prints like them.
+    numbered : bool
+        Whether whole numbers are positions instead.
+    """
 
-    def of(self, entry: Any, row: int) -> list[int]:
-        """All of one entry."""
+    def __init__(self, names: Sequence[Hashable], *, numbered: bool = False) -> None:
+        self.names, self.numbered = [str(name) for name in names], numbered
+        self._place = {name: j for j, name in enumerate(self.names)}
+
+    def of(self, entry: Any, row: int | None = None) -> dict[int, Any]:
+        """Positions of the columns that an entry names, each with the value that it is set to, or None.
+
+        An entry is nothing, a column, a collection of columns, or a mapping from columns to values. It stands for
+        one row, or for all of them.
+        """
         if _is_nothing(entry):
-            return []
+            return {}
+        if isinstance(entry, Mapping):
+            return {self._find(column, row): value for column, value in entry.items()}
         several = isinstance(entry, Collection | np.ndarray) and not isinstance(entry, str | bytes)
-        if several and str(entry) not in self.place:  # a tuple may itself be the name of a column
-            return [self.one(each, row) for each in entry if not _is_nothing(each)]
-        return [self.one(entry, row)]
+        if several and str(entry) not in self._place:  # a tuple may itself be the name of a column
+            return {self._find(column, row): None for column in entry if not _is_nothing(column)}
+        return {self._find(entry, row): None}
 
-    def one(self, column: Any, row: int) -> int:
+    def _find(self, column: Any, row: int | None) -> int:
         """The position of one column."""
+        where = "" if row is None else f" in row {row}"
         if isinstance(column, bool | np.bool_):
             raise ValueError(
-                f"interventions holds {column!r} in row {row}, which does not say which column was set: "
+                f"interventions holds {column!r}{where}, which does not say which column was intervened on: "
                 f"{EXPECTED}."
             )
         if isinstance(column, float | np.floating) and float(column).is_integer():
@@ -137,28 +151,20 @@ class _Columns:
         if self.numbered and isinstance(column, int | np.integer):
             if not 0 <= column < len(self.names):
                 raise ValueError(
-                    f"interventions names column {column} in row {row}, but the columns go from 0 to "
+                    f"interventions names column {column}{where}, but the columns go from 0 to "
                     f"{len(self.names) - 1}."
                 )
             return int(column)
-        if str(column) not in self.place:
+        name = str(column)
+        if name not in self._place:
             raise ValueError(
-                f"interventions names {str(column)!r} in row {row}, which is no column; "
-                f"{_hint(str(column), self.names)}"
+                f"interventions names {name!r}{where}, which is no column; {suggest(name, self.names)}"
             )
-        return self.place[str(column)]
+        return self._place[name]
 
 
 def _is_nothing(entry: Any) -> bool:
-    """Whether an entry says that nothing was set: None, NaN, NA or an empty text."""
+    """Whether an entry says that nothing was done: None, NaN, NA or an empty text."""
     if entry is None or entry is pd.NA or (isinstance(entry, str) and not entry.strip()):
         return True
     return isinstance(entry, float | np.floating) and bool(np.isnan(entry))
-
-
-def _hint(name: str, names: Sequence[str]) -> str:
-    near = get_close_matches(name, names, 1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"the columns are {', '.join(map(repr, names[:SHOWN]))}{more}."

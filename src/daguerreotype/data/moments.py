@@ -1,8 +1,8 @@
-r"""What does a linear model need of a table? Its second moments, in one pass, the same to the last bit.
+r"""Means, second and third moments of columns in one pass over chunks of rows, reproducible to the last bit.
 
 A sum of floats depends on the sequence of its terms, and equally good graphs are told apart by less than that. So
-sums are taken here to more digits than are kept: those of a block of rows in two parts (see `blocks`), those of
-all blocks as pairs of floats. Whatever the chunks and their sequence, the result rounds to the same matrix.
+sums are double-double numbers, to more digits than are kept: see `double_double`. Whatever the chunks and their
+sequence, the result rounds to the same matrix.
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,22 @@ from typing import Any, Self
 
 import numpy as np
 
+from daguerreotype._lib.numba import algebra_kernel
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.data import double_double as pairs
-from daguerreotype.data.chunks import check_same_columns, chunk_names, chunk_values, refuse_not_finite
-from daguerreotype.data.double_double import Pair
-from daguerreotype.data.exact_products import BLOCK, add_cubes, add_exactly, add_plainly, panels, round_shift
+from daguerreotype.data.accumulators import check_same_columns, chunk_names, chunk_values, refuse_not_finite
+from daguerreotype.data.double_double import (
+    BLOCK,
+    DoubleDouble,
+    add_exact_products,
+    add_products,
+    panels,
+    round_shift,
+    two_sum,
+    zeros,
+)
+from daguerreotype.data.streams import read_source
 
-KEPT = 46  # bits of the result
+KEPT = 46  # bits of second moments; the last of 53 may depend on the sequence of rows
 QUIET = np.errstate(over="ignore", invalid="ignore")  # values too large to square show in the result
 
 
@@ -37,7 +46,7 @@ class Moments:
     Examples
     --------
     >>> import numpy as np
-    >>> from daguerreotype.data.moments import Moments
+    >>> from daguerreotype.data import Moments
     >>> first, second = Moments().update(np.array([[1.0, 0.0], [2.0, 4.0]])), Moments()
     >>> second = second.update(np.array([[3.0, 2.0]]))
     >>> first.merge(second).covariance
@@ -54,7 +63,7 @@ class Moments:
         self._n_waiting = self._n_summed = 0
         self._done: Moments | None = None  # the same with no rows waiting, once it was asked for
         self._shift: FloatArray = np.zeros(0)
-        self._sums = Pair(np.zeros((0, 0)), np.zeros((0, 0)))  # of [x, 1]' [x, 1], x less the shift
+        self._sums = zeros(0, 0)  # of [x, 1]' [x, 1], x less the shift
         self._cubes: FloatArray = np.zeros(0)
         self._low: FloatArray = np.zeros(0)
         self._high: FloatArray = np.zeros(0)
@@ -65,24 +74,26 @@ class Moments:
     @classmethod
     def from_chunks(cls, source: Any, *, names: Sequence[str] | None = None) -> Self:
         """Moments of files, of an iterable of arrays or frames, or of a dask DataFrame: see `read_source`."""
-        from daguerreotype.data.streams import read_source
-
         return read_source(source).gather(lambda: cls(names))
 
-    def update(self, chunk: Any) -> Self:
-        """Take in rows (m, d): an array, a DataFrame, or a batch of pyarrow."""
+    def update(self, chunk: Any, number: int | None = None) -> Self:
+        """Take in rows (m, d): an array, a DataFrame, or a batch of pyarrow.
+
+        Messages call the chunk by its ``number``, by default how many were taken in before.
+        """
         self._done = None
-        values = chunk_values(chunk, self.n_chunks)
+        number = self.n_chunks if number is None else number
+        values = chunk_values(chunk, number)
         self._names, self.named = check_same_columns(
-            self._names, self.named, chunk_names(chunk), values.shape[1], self.n_chunks
+            self._names, self.named, chunk_names(chunk), values.shape[1], number
         )
         first = 0
         while first < len(values):
             block = values[first : first + BLOCK - self._n_waiting]
             if len(block) == BLOCK:
-                self._add_block(block, first)
+                self._add_block(block, first, number)
             else:
-                self._wait(block, first)
+                self._wait(block, first, number)
             first += len(block)
         self.n_chunks += 1
         return self
@@ -104,31 +115,31 @@ class Moments:
                 self._begin(other._shift)
             sums, cubes = other._moved(self._shift)
             self._n_summed += other._n_summed
-            self._sums = pairs.add(self._sums, sums)
+            self._sums = self._sums + sums
             self._cubes = self._cubes + cubes
             self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
         return self
 
-    def _wait(self, rows: FloatArray, first: int) -> None:
-        """Keep a copy of rows, which begin at row ``first`` of the chunk, until they make a block."""
+    def _wait(self, rows: FloatArray, first: int, number: int) -> None:
+        """Keep a copy of rows, which begin at row ``first`` of chunk ``number``, until they make a block."""
         if not np.isfinite(rows).all():
-            refuse_not_finite(rows, self.names, self.n_chunks, first)
+            refuse_not_finite(rows, self.names, number, first)
         self._waiting.append(np.array(rows, dtype=np.float64))
         self._n_waiting += len(rows)
         if self._n_waiting == BLOCK:
             block, self._waiting, self._n_waiting = np.concatenate(self._waiting), [], 0
-            self._add_block(block, 0)
+            self._add_block(block, 0, number)
 
     def _begin(self, shift: FloatArray) -> None:
         """Empty sums about ``shift`` (d,)."""
         d = shift.size
         self._shift = shift
-        self._sums = Pair(np.zeros((d + 1, d + 1)), np.zeros((d + 1, d + 1)))
+        self._sums = zeros(d + 1, d + 1)
         self._cubes, self._low, self._high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
 
     @QUIET
-    def _add_block(self, rows: FloatArray, first: int) -> None:
-        """Sums of at most one block of rows (m, d), which begin at row ``first`` of the chunk."""
+    def _add_block(self, rows: FloatArray, first: int, number: int) -> None:
+        """Sums of at most one block of rows (m, d), which begin at row ``first`` of chunk ``number``."""
         m, d = rows.shape
         if self._scratch.shape[1:] != (d, m):
             self._scratch = np.empty((3 if self.exact else 1, d, m))
@@ -136,33 +147,35 @@ class Moments:
         values[:] = rows.T
         low, high = values.min(axis=1), values.max(axis=1)
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            refuse_not_finite(values.T, self.names, self.n_chunks, first)
+            refuse_not_finite(values.T, self.names, number, first)
         if self._n_summed == 0:
             self._begin(round_shift(values))
-        add_cubes(values, self._shift, self._cubes)
+        _add_cubes(values, self._shift, self._cubes)
         if self.exact:
             largest = np.maximum(np.abs(low - self._shift), np.abs(high - self._shift))
-            add_exactly(self._sums, values, self._shift, largest, *more)
+            add_exact_products(self._sums, values, self._shift, largest, *more)
         else:
             values -= self._shift[:, None]
-            add_plainly(self._sums.high, values)
+            add_products(self._sums.high, values)
         self._n_summed += m
         self._low, self._high = np.minimum(self._low, low), np.maximum(self._high, high)
 
-    def _moved(self, shift: FloatArray) -> tuple[Pair, FloatArray]:
+    def _moved(self, shift: FloatArray) -> tuple[DoubleDouble, FloatArray]:
         """Sums and cubes about another shift: of y + e, with e the difference of the shifts."""
         if np.array_equal(shift, self._shift):
             return self._sums, self._cubes
         d = shift.size
         n, sums = float(self._n_summed), self._sums[:d, d]  # of y
-        e = pairs.two_sum(self._shift, -shift)
-        moved = pairs.multiply(e, Pair(n, 0.0))
-        new_sums = pairs.add(sums, moved)
-        squares = pairs.add(
-            self._sums[:d, :d], pairs.add(_outer(sums, e), pairs.add(_outer(e, sums), _outer(moved, e)))
-        )
-        total = Pair(np.zeros_like(self._sums.high), np.zeros_like(self._sums.high))
-        for whole, part, vector in zip(total, squares, new_sums, strict=True):
+        e = two_sum(self._shift, -shift)
+        moved = e * DoubleDouble(n, 0.0)
+        new_sums = sums + moved
+        # sum (y + e)(y + e)' = sum y y' + (sum y) e' + e (sum y)' + n e e'
+        squares = self._sums[:d, :d] + (_outer(sums, e) + (_outer(e, sums) + _outer(moved, e)))
+        total = zeros(d + 1, d + 1)
+        for whole, part, vector in (
+            (total.high, squares.high, new_sums.high),
+            (total.low, squares.low, new_sums.low),
+        ):
             whole[:d, :d], whole[:d, d], whole[d, :d] = part, vector, vector
         total.high[d, d] = n
         diagonal = np.diagonal(self._sums.high)[:d]
@@ -188,16 +201,16 @@ class Moments:
         """Means (d,)."""
         done = self._finished()
         d = done._shift.size
-        mean = pairs.add(pairs.divide(done._sums[:d, d], float(done.n_rows)), Pair(done._shift, 0.0))
-        return pairs.rounded(mean, 52)
+        mean = done._sums[:d, d] / float(done.n_rows) + DoubleDouble(done._shift, 0.0)
+        return mean.round_to(52)
 
     @property
     def covariance(self) -> FloatArray:
         """Covariances (d, d), divided by n."""
         done = self._finished()
         d, n = done._shift.size, float(done.n_rows)
-        mean = pairs.divide(done._sums[:d, d], n)  # about the shift
-        return done._read_out(pairs.negative(mean), mean)
+        mean = done._sums[:d, d] / n  # about the shift
+        return done._read_out(-mean, mean)
 
     @property
     def second(self) -> FloatArray:
@@ -207,21 +220,21 @@ class Moments:
         if not done._shift.any():
             return done._read_out()
         # with y = x - c:  mean(x x') = mean(y y') + mean(y) c' + c mean(x)'
-        mean, shift = pairs.divide(done._sums[:d, d], n), Pair(done._shift, np.zeros(d))
-        return done._read_out(mean, shift, shift, pairs.add(mean, shift))
+        mean, shift = done._sums[:d, d] / n, DoubleDouble(done._shift, np.zeros(d))
+        return done._read_out(mean, shift, shift, mean + shift)
 
     @QUIET
-    def _read_out(self, *vectors: Pair) -> FloatArray:
+    def _read_out(self, *vectors: DoubleDouble) -> FloatArray:
         """Sums of squares by n, plus products of the vectors, taken two and two."""
         d, n = self._shift.size, float(self.n_rows)
         matrix = np.empty((d, d))
         for part, rest in panels(d):
             columns = slice(part.start, d)
             sums = self._sums[part, columns]
-            found = pairs.divide(sums, n) if self.exact else Pair(sums.high / n, 0.0)
+            found = sums / n if self.exact else DoubleDouble(sums.high / n, 0.0)
             for left, right in zip(vectors[::2], vectors[1::2], strict=True):
-                found = pairs.add(found, pairs.multiply(left[part, None], right[None, columns]))
-            matrix[part, columns] = pairs.rounded(found, KEPT)
+                found = found + left[part, None] * right[None, columns]
+            matrix[part, columns] = found.round_to(KEPT)
             matrix[rest, part] = matrix[part, rest].T
             square = np.triu(matrix[part, part])
             matrix[part, part] = square + np.triu(square, 1).T
@@ -256,15 +269,29 @@ class Moments:
             return self
         if self._done is None:
             done = Moments()
-            own = {"_sums": Pair(*(part.copy() for part in self._sums)), "_cubes": self._cubes.copy()}
+            own = {
+                "_sums": DoubleDouble(self._sums.high.copy(), self._sums.low.copy()),
+                "_cubes": self._cubes.copy(),
+            }
             nothing = np.zeros((0, 0, 0))
             vars(done).update(vars(self), _waiting=[], _n_waiting=0, _scratch=nothing, **own)
-            done._add_block(np.concatenate(self._waiting), 0)
+            done._add_block(np.concatenate(self._waiting), 0, 0)  # rows that were found finite
             done._scratch = nothing
             self._done = done
         return self._done
 
 
-def _outer(a: Pair, b: Pair) -> Pair:
-    """Products (d, d) of all entries of two vectors."""
-    return pairs.multiply(a[:, None], b[None, :])
+def _outer(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
+    """Outer product (d, d) of two vectors."""
+    return a[:, None] * b[None, :]
+
+
+@algebra_kernel
+def _add_cubes(values: FloatArray, shift: FloatArray, cubes: FloatArray) -> None:
+    """Add the sums of the cubes of values (d, m) less their shift to those so far (d,)."""
+    for j in range(cubes.size):
+        total = 0.0
+        for t in range(values.shape[1]):
+            x = values[j, t] - shift[j]
+            total += x * x * x
+        cubes[j] += total

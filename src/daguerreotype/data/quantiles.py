@@ -1,4 +1,4 @@
-"""Which values stand at given ranks of a column that is too long to sort? Exact ones, in two passes.
+"""Exact order statistics of columns too long to sort, in two passes over chunks of rows.
 
 The first pass keeps a sketch: sorted samples of 2**l rows a value at level l, two of which collapse into one of
 the next level by taking every other value (Munro and Paterson 1980). A collapse of values that stand for w rows
@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.data.chunks import chunk_values
+from daguerreotype.data.accumulators import chunk_values
 
 SIZE = 8192  # values of a column kept at each level; below twice as many rows the sketch is exact
 
@@ -33,9 +33,9 @@ class QuantileSketch:
         self._n_waiting = 0
         self._levels: list[FloatArray | None] = []  # (SIZE, d) each
 
-    def update(self, chunk: Any) -> Self:
+    def update(self, chunk: Any, number: int | None = None) -> Self:
         """Take in rows (m, d)."""
-        values = chunk_values(chunk, 0)
+        values = chunk_values(chunk, number or 0)
         self.n_rows += len(values)
         first = 0
         while first < len(values):
@@ -102,12 +102,14 @@ class OrderStatistics:
 
     def __init__(self, ranks: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         self.ranks, self.lower, self.upper = ranks, lower, upper
+        self.n_rows = 0
         self._upto = np.zeros(lower.shape, dtype=np.int64)  # rows not above the lower value
         self._between: list[list[FloatArray]] = [[] for _ in range(lower.size)]
 
-    def update(self, chunk: Any) -> Self:
+    def update(self, chunk: Any, number: int | None = None) -> Self:
         """Take in rows (m, d)."""
-        columns = chunk_values(chunk, 0).T.astype(np.float64)
+        columns = chunk_values(chunk, number or 0).T.astype(np.float64)
+        self.n_rows += columns.shape[1]
         d = self.lower.shape[1]
         for place in range(self.lower.size):
             q, j = divmod(place, d)
@@ -118,6 +120,7 @@ class OrderStatistics:
 
     def merge(self, other: "OrderStatistics") -> Self:
         """Take in what another one has found between the same values."""
+        self.n_rows += other.n_rows
         self._upto = self._upto + other._upto
         self._between = [mine + its for mine, its in zip(self._between, other._between, strict=True)]
         return self

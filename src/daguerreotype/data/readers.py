@@ -1,17 +1,46 @@
-"""Which table does a user's file hold? Numbers under names; what is left out of it is noted."""
+"""Tables from files: CSV in any usual dialect and number format, compressed or not, Parquet, and standard input.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+`read_table` is for Python, `read_file` for the command line, which shows notes and has options with other names;
+`read_chunks` reads text some rows at a time. What a text file looks like is found out in one way for all of them.
+"""
+
+import bz2
+import gzip
+import importlib.util
+import io
+import logging
+import lzma
+import os
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 
-from daguerreotype.data.cells import PIPE, called, read_cells
-from daguerreotype.data.number_formats import respell
+from daguerreotype._lib.labels import listed, plural
+from daguerreotype.data.dialect import ROWS, START, Dialect, detect
+from daguerreotype.data.number_formats import DECIMAL, THOUSANDS, parse_numbers
 
-SHOWN = 5
+logger = logging.getLogger("daguerreotype")
+
+PIPE = Path("-")
+PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
+# Beside what pandas takes for an empty cell.
+EMPTY = ("?", ".", "-", "--", "n.a.", "#DIV/0!", "#REF!", "#VALUE!", "#NUM!", "#NAME?")
+# What messages call the options of a reading, with the column in question.
+PYTHON = {
+    "drop": "drop=[{!r}]",
+    "drop_non_numeric": "drop_non_numeric=True",
+    "drop_missing": "drop_missing=True",
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +56,9 @@ class Reading:
     delimiter, header : str, bool or None
         How the file is written; None to find out.
     interventions : str or None
-        The column that says which others were set from outside, row by row.
+        The column that says which others were intervened on, row by row.
+    words : mapping
+        What messages call ``drop``, ``drop_non_numeric`` and ``drop_missing``.
     """
 
     drop: Sequence[str] = ()
@@ -36,6 +67,7 @@ class Reading:
     delimiter: str | None = None
     header: bool | None = None
     interventions: str | None = None
+    words: Mapping[str, str] = field(default_factory=lambda: PYTHON)
 
 
 @dataclass(frozen=True)
@@ -53,7 +85,7 @@ class Input:
     notes : tuple of str
         What the user had better know about the file.
     interventions : list of n entries, or None
-        The columns that were set from outside in each row.
+        The columns that were intervened on in each row.
     """
 
     name: str
@@ -63,160 +95,421 @@ class Input:
     interventions: list[Any] | None = None
 
 
-def read_input(path: Path | None, reading: Reading | None = None) -> Input:
-    """The table at ``path``, or the Sachs data with their consensus graph."""
-    reading = reading or Reading()
-    if path is None:
-        return _sachs(reading.interventions)
-    cells = read_cells(path, delimiter=reading.delimiter, header=reading.header)
-    table, name = cells.frame, called(path)
-    notes: list[str] = []
-    if not cells.named:
-        table.columns = pd.Index([f"x{j}" for j in range(table.shape[1])])
-        why = f"the first line of {name} holds numbers, so " if reading.header is None else ""
-        notes.append(f"{why}the columns are called x0, x1, ...")
-    if cells.dialect is not None and cells.dialect.encoding == "cp1252":
-        notes.append(f"{name} is not UTF-8; its letters are read as Windows-1252.")
-    table = _without_blanks(table, notes)
-    if table.empty:
-        raise ValueError(f"{name} has no rows below the names of its columns.")
-    _check_names(table, name)
-    table = _without_row_names(table, name, notes)
-    table, targets = _take_interventions(table, reading.interventions, name)
-    table = _drop(table, reading.drop, name)
-    table = _to_numbers(table, reading, name, cells.dialect is None or cells.dialect.delimiter != ",", notes)
-    complete = table.notna().all(axis=1)
-    table = _without_missing(table, reading, name, notes)
-    if targets is not None:
-        targets = [entry for entry, kept in zip(targets, complete, strict=True) if kept]
-    return Input(name if path == PIPE else path.name, table, None, tuple(notes), targets)
-
-
-def quoted(names: Sequence[object]) -> str:
-    """The first few names, in quotes."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(repr(str(name)) for name in names[:SHOWN]) + more
-
-
-def _sachs(interventions: str | None) -> Input:
-    """The table that ships with the package: of all conditions if one asks for what they acted on."""
-    from daguerreotype.datasets import load_sachs
-
-    sachs = load_sachs(interventional=interventions is not None)
-    targets = None
-    if interventions is not None:
-        assert sachs.interventions is not None
-        if interventions != sachs.interventions.name:
-            raise ValueError(
-                f"the Sachs table has no column {interventions!r} of interventions: it is called "
-                f"{sachs.interventions.name!r}."
-            )
-        targets = sachs.interventions.tolist()
-    name = "Sachs et al. (2005), proteins and lipids in T cells"
-    return Input(name, sachs.X, sachs.adjacency, (), targets)
-
-
-def _take_interventions(
-    table: pd.DataFrame, column: str | None, name: str
-) -> tuple[pd.DataFrame, list[Any] | None]:
-    """The table without the column that names others, and what it names, row by row."""
-    if column is None:
-        return table, None
-    if column not in table.columns:
-        raise ValueError(
-            f"{name} has no column {column!r} of interventions: its columns are {quoted(list(table.columns))}."
-        )
-    cells = [None if pd.isna(cell) else cell for cell in table[column]]
-    several = ([part.strip() for part in cell.split(";")] if isinstance(cell, str) else cell for cell in cells)
-    return table.drop(columns=column), list(several)
-
-
-def _without_blanks(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """The table without what a spreadsheet leaves around it: rows, and columns without names, of empty cells."""
-    blank_columns = table.isna().all(axis=0).to_numpy() & (table.columns == "") & (len(table) > 0)
-    blank_rows = table.isna().all(axis=1).to_numpy()
-    if blank_rows.any():
-        notes.append(f"left out {blank_rows.sum()} row{'s' if blank_rows.sum() > 1 else ''} of empty cells.")
-    return table.loc[~blank_rows, ~blank_columns].reset_index(drop=True)
-
-
-def _check_names(table: pd.DataFrame, name: str) -> None:
-    """Refuse names that occur twice."""
-    repeated = table.columns[table.columns.duplicated()].unique()
-    if len(repeated):
-        what = (
-            "several columns without a name"
-            if "" in repeated
-            else f"more than one column {quoted(list(repeated))}"
-        )
-        raise ValueError(f"{name} has {what}. Give every column a name of its own.")
-
-
-def _without_row_names(table: pd.DataFrame, name: str, notes: list[str]) -> pd.DataFrame:
-    """The table without a first column that only names or numbers the rows, as pandas and R write it."""
-    first = table.columns[0]
-    if first not in ("", "Unnamed: 0"):
-        return table
-    values = table[first]
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        found = any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
-    else:
-        found = values.is_unique
-    if found and table.shape[1] > 1:
-        notes.append(f"left out the first column of {name}, which has no name and tells the rows apart.")
-        return table.drop(columns=first)
-    notes.append(f"the first column of {name} has no name; it is called 'column 1' and learned like any other.")
-    return table.rename(columns={first: "column 1"})
-
-
-def _drop(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
-    """The table without the columns that the user does not want."""
-    unknown = [column for column in names if column not in table.columns]
-    if unknown:
-        raise ValueError(
-            f"cannot drop {quoted(unknown)}: the columns of {name} are {quoted(list(table.columns))}."
-        )
-    return table.drop(columns=list(names))
-
-
-def _to_numbers(
-    table: pd.DataFrame, reading: Reading, name: str, decimal_first: bool, notes: list[str]
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    drop: str | Sequence[str] = (),
+    drop_non_numeric: bool = False,
+    drop_missing: bool = False,
 ) -> pd.DataFrame:
-    """The table in numbers. Columns that hold none are refused, or left out if asked."""
-    table = table.copy()
-    text = [column for column in table.columns if not pd.api.types.is_numeric_dtype(table[column].dtype)]
-    words = [column for column in text if pd.api.types.infer_dtype(table[column], skipna=True) == "string"]
-    numbers, spelling = respell((table[column] for column in words), decimal_first=decimal_first)
-    if numbers and spelling == "decimal commas":
-        _check_points(table.drop(columns=text), list(numbers), name)
-    for column, values in numbers.items():
-        table[column] = values
-    if numbers:
-        notes.append(f"read {spelling} in {quoted(list(numbers))}.")
-    bad = [column for column in text if column not in numbers]
-    if not bad:
-        return table
-    if reading.drop_non_numeric:
-        notes.append(f"left out what holds no numbers: {quoted(bad)}.")
-        return table.drop(columns=bad)
-    examples = ", ".join(f"{column!r} ({_example(table[column])})" for column in bad[:SHOWN])
-    more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
-    one = len(bad) == 1
-    it = "it" if one else "them"
-    raise ValueError(
-        f"column{'' if one else 's'} {examples}{more} of {name} hold{'s' if one else ''} values other than "
-        f"numbers. Encode {it} as numbers, or leave {it} out with --drop-non-numeric."
-    )
+    r"""Read a table of numbers from a file, whatever program wrote it.
+
+    What ``daguerreotype fit`` reads from a file, this reads too, and refuses in the same words. Encoding,
+    delimiter, header, decimal commas and separators of thousands are found out. A first column that only names or
+    numbers the rows, and empty rows and columns around the table, are left out. All such decisions are logged to
+    ``logging.getLogger("daguerreotype")`` at level INFO.
+
+    Parameters
+    ----------
+    path : str or path
+        A text file (CSV and kin; also packed by gzip, bzip2, xz or zstd) or a Parquet file; "-" is standard input.
+    delimiter : str, optional
+        The character between cells. Give it where it is found out wrongly.
+    header : bool, optional
+        Whether the first line names the columns. Give it where names look like numbers.
+    drop : str or sequence of str
+        Columns to leave out.
+    drop_non_numeric : bool
+        Leave out columns that hold anything but numbers. They are refused otherwise.
+    drop_missing : bool
+        Leave out rows with empty cells. They are refused otherwise.
+
+    Returns
+    -------
+    DataFrame of shape (n, d)
+        Numbers under the names of the file, or under x0, x1, ... if it has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or it holds no table of numbers. The message names the column and the remedy.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from daguerreotype.data import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "plots.csv")
+    ...     _ = path.write_text("plot;rain;yield\nA1;12,5;3,25\nA2;8,0;2,75\n")
+    ...     read_table(path, drop="plot")
+       rain  yield
+    0  12.5   3.25
+    1   8.0   2.75
+    """
+    dropped = [drop] if isinstance(drop, str) else list(drop)
+    found = read_file(Path(path), Reading(dropped, drop_non_numeric, drop_missing, delimiter, header))
+    for note in found.notes:
+        logger.info("%s", note)
+    return found.table
 
 
-def _check_points(table: pd.DataFrame, with_commas: list[str], name: str) -> None:
-    """Refuse points beside decimal commas: they may separate thousands."""
-    pointed = [column for column in table if table[column].dtype.kind == "f" and (table[column] % 1 > 0).any()]
-    if pointed:
+def read_file(path: Path, reading: Reading | None = None) -> Input:
+    """The table at ``path``, and what is to be said about it."""
+    reading = reading or Reading()
+    cells, dialect = read_cells(path, delimiter=reading.delimiter, header=reading.header)
+    cleaner = _Cleaner(called(path), reading, dialect)
+    table = cleaner.without_blank_rows(cells)
+    if table.empty:
+        raise ValueError(f"{called(path)} has no rows below the names of its columns.")
+    table = _take(table, cleaner.data_columns(table))
+    table, targets = cleaner.take_interventions(table)
+    table = cleaner.to_numbers(cleaner.without_dropped(table))
+    complete = table.notna().all(axis=1).to_numpy()
+    table = cleaner.complete_rows(table)
+    if targets is not None:
+        targets = list(compress(targets, complete))
+    return Input("standard input" if path == PIPE else path.name, table, None, tuple(cleaner.notes), targets)
+
+
+def read_chunks(path: Path, n_rows: int) -> Iterator[pd.DataFrame]:
+    """Rows of a text file, at most ``n_rows`` at a time, as `read_table` would read them.
+
+    Its first lines decide on names, columns and number formats. What turns up later and does not fit stays text,
+    or missing, for the one who takes in the chunks to refuse.
+    """
+    with _open(path) as file:
+        start = file.read(START)
+    dialect = _detect(start, path, cut=True)
+    options = _csv_options(dialect)
+    cleaner = _Cleaner(called(path), Reading(), dialect)
+    with _open(path) as file, _explained(path, dialect):
+        head = pd.read_csv(file, nrows=ROWS, **options)
+    head = _with_names(head, dialect).dropna(how="all")
+    if head.empty:
+        return
+    columns = cleaner.data_columns(head)
+    numbers, number_format = cleaner.parse_text(_take(head, columns))
+    for note in cleaner.notes:
+        logger.info("%s", note)
+    # These two take time that plain files are spared: text among their numbers is refused anyway.
+    options |= {"low_memory": not numbers, "skipinitialspace": f"{dialect.delimiter} ".encode() in start}
+    if numbers and number_format == DECIMAL:  # faster, and 1.234 stays text, to be parsed as 1234
+        options["decimal"] = ","
+    with _open(path) as file:
+        with _explained(path, dialect):
+            chunks = pd.read_csv(file, chunksize=n_rows, **options)
+        while True:
+            with _explained(path, dialect):
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            chunk = _take(chunk, columns)
+            if chunk.iloc[:, 0].isna().any():  # a blank row, or a missing value
+                chunk = chunk.dropna(how="all")
+            if numbers:
+                chunk = chunk.assign(**cleaner.parse_text(chunk, (number_format,))[0])
+            yield chunk
+
+
+# ------------------------------------------------------------------ files to cells
+
+
+def called(path: Path) -> str:
+    """What messages call a file."""
+    return "standard input" if path == PIPE else str(path)
+
+
+def read_cells(
+    path: Path, *, delimiter: str | None = None, header: bool | None = None, words: bool = False
+) -> tuple[pd.DataFrame, Dialect | None]:
+    """The cells of a file of any kind that is understood, under its names, and how it is written if it is text.
+
+    Columns are called "" where the file has no name for them, or x0, x1, ... if it has no names at all. With
+    ``words`` the cells of text files stay as they are written: a node may be called NA or 007.
+    """
+    with _open(path) as file:
+        data = file.read()
+    if data.startswith(PARQUET):
+        return _read_parquet(data, called(path)), None
+    dialect = _detect(data, path, delimiter, header)
+    options = _csv_options(dialect)
+    if words:
+        options |= {"dtype": "str", "na_values": (), "keep_default_na": False}
+    with _explained(path, dialect):
+        frame = pd.read_csv(io.BytesIO(data), **options)
+    return _with_names(frame, dialect), dialect
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if need be."""
+    try:
+        with ExitStack() as stack:
+            packed = sys.stdin.buffer if path == PIPE else stack.enter_context(path.open("rb"))
+            if path == PIPE:  # a pipe cannot be rewound
+                packed = io.BytesIO(packed.read())
+            magic = packed.read(6)
+            packed.seek(0)
+            unpack = next((unpack for start, unpack in UNPACK.items() if magic.startswith(start)), None)
+            yield packed if unpack is None else stack.enter_context(unpack(packed))
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}. Check its name and folder.") from None
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"cannot read {called(path)}: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def _unpack_zstd(packed: IO[bytes]) -> Any:
+    """Bytes behind zstd, as Python's own modules have them for the others."""
+    if importlib.util.find_spec("zstandard") is None:
+        raise ImportError("zstandard unpacks files that zstd packed. Run: pip install zstandard")
+    return importlib.import_module("zstandard").open(packed)
+
+
+UNPACK: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+    b"\x28\xb5\x2f\xfd": _unpack_zstd,
+}
+
+
+def _detect(
+    data: bytes, path: Path, delimiter: str | None = None, header: bool | None = None, *, cut: bool = False
+) -> Dialect:
+    """How a file is written that begins with these bytes, or that it is no text."""
+    if data.startswith(ZIP):
         raise ValueError(
-            f"{name} has decimal commas in {quoted(with_commas)}, but points in {quoted(pointed)}: these may be "
-            "decimal marks, or separate thousands. Write all numbers alike."
+            f"{called(path)} is a zip archive or an Excel workbook; expected CSV or Parquet. Save a sheet as CSV."
         )
+    try:
+        return detect(data, delimiter, header, cut=cut and len(data) == START)
+    except ValueError as error:
+        raise ValueError(f"cannot read {called(path)} as text: {error}.") from None
+
+
+def _csv_options(dialect: Dialect) -> dict[str, Any]:
+    """Arguments with which pandas reads such a text file."""
+    return {
+        "encoding": dialect.encoding,
+        "sep": r"\s+" if dialect.delimiter == " " else dialect.delimiter,
+        "header": 0 if dialect.header else None,
+        "names": range(len(dialect.first) + dialect.row_names) if dialect.header else None,
+        # The first column is never an index: where lines are too long, that would shift all names by one.
+        "index_col": False,
+        "skiprows": dialect.skipped,
+        "skipinitialspace": True,
+        "na_values": EMPTY,
+        "low_memory": False,  # or one column may be half numbers, half text
+    }
+
+
+def _with_names(frame: pd.DataFrame, dialect: Dialect) -> pd.DataFrame:
+    """The frame under the names in the first line of its file, or under x0, x1, ..."""
+    names = [""] * dialect.row_names + list(dialect.first)
+    return frame.set_axis(names if dialect.header else [f"x{j}" for j in range(frame.shape[1])], axis=1)
+
+
+@contextmanager
+def _explained(path: Path, dialect: Dialect) -> Iterator[None]:
+    """Let errors of pandas say what is wrong with a text file."""
+    name = called(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            yield
+    except pd.errors.ParserWarning:
+        raise ValueError(
+            f"the lines of {name} have more fields than its first line has names. Name every column."
+        ) from None
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{name} is empty.") from None
+    except ValueError as error:  # lines of uneven length, quotes without end
+        uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        why = "line {1} has {2} fields, {0} were expected".format(*uneven.groups()) if uneven else error
+        raise ValueError(f"cannot read {name} as {dialect.kind}: {why}.") from None
+
+
+def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
+    """The cells of a Parquet file."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ImportError(f"{name} is a Parquet file, and pyarrow reads those. Run: pip install pyarrow")
+    try:
+        return pd.read_parquet(io.BytesIO(data), engine="pyarrow").rename(columns=str)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read {name} as Parquet: {error}") from None
+
+
+# ------------------------------------------------------------------ cells to numbers
+
+
+def _take(table: pd.DataFrame, columns: Mapping[int, str]) -> pd.DataFrame:
+    """The columns at some places, under their names; not a copy if these are all."""
+    some = table if len(columns) == table.shape[1] else table.iloc[:, list(columns)]
+    return some.set_axis(list(columns.values()), axis=1)
+
+
+@dataclass
+class _Cleaner:
+    """Makes numbers of the cells of one file as the user wants it, and notes what was left out."""
+
+    name: str
+    reading: Reading
+    dialect: Dialect | None
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.dialect is not None and not self.dialect.header:
+            why = f"the first line of {self.name} holds numbers, so " if self.reading.header is None else ""
+            self.notes.append(f"{why}the columns are called x0, x1, ...")
+        if self.dialect is not None and self.dialect.encoding == "cp1252":
+            self.notes.append(f"{self.name} is not UTF-8; its letters are read as Windows-1252.")
+
+    def without_blank_rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table without the rows of empty cells that a spreadsheet leaves below it."""
+        blank = table.isna().all(axis=1).to_numpy()
+        if blank.any():
+            self.notes.append(f"left out {blank.sum()} row{plural(blank.sum())} of empty cells.")
+        return table.loc[~blank].reset_index(drop=True)
+
+    def data_columns(self, table: pd.DataFrame) -> dict[int, str]:
+        """Places and names of the columns, less empty ones without a name and a first one that names the rows."""
+        columns = {
+            place: name
+            for place, name in enumerate(table.columns)
+            if name != "" or table.iloc[:, place].notna().any()
+        }
+        names = pd.Index(list(columns.values()))
+        repeated = list(names[names.duplicated()].unique())
+        if repeated:
+            what = (
+                "several columns without a name" if "" in repeated else f"more than one column {listed(repeated)}"
+            )
+            raise ValueError(f"{self.name} has {what}. Give every column a name of its own.")
+        place, first = next(iter(columns.items()))
+        if first not in ("", "Unnamed: 0"):
+            return columns
+        if len(columns) > 1 and _tells_rows_apart(table.iloc[:, place]):  # as pandas and R write it
+            self.notes.append(
+                f"left out the first column of {self.name}, which has no name and tells the rows apart."
+            )
+            del columns[place]
+            return columns
+        self.notes.append(
+            f"the first column of {self.name} has no name; it is called 'column 1' and learned like any other."
+        )
+        return columns | {place: "column 1"}
+
+    def take_interventions(self, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
+        """The table without the column of interventions, and what that names, row by row."""
+        column = self.reading.interventions
+        if column is None:
+            return table, None
+        if column not in table.columns:
+            raise ValueError(
+                f"{self.name} has no column {column!r} of interventions: its columns are {listed(table.columns)}."
+            )
+        cells = [None if pd.isna(cell) else cell for cell in table[column]]
+        targets = [[part.strip() for part in cell.split(";")] if isinstance(cell, str) else cell for cell in cells]
+        return table.drop(columns=column), targets
+
+    def without_dropped(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table without the columns that the user does not want."""
+        unknown = [column for column in self.reading.drop if column not in table.columns]
+        if unknown:
+            raise ValueError(
+                f"cannot drop {listed(unknown)}: the columns of {self.name} are {listed(table.columns)}."
+            )
+        return table.drop(columns=list(self.reading.drop))
+
+    def parse_text(
+        self, table: pd.DataFrame, formats: Sequence[str] | None = None
+    ) -> tuple[dict[str, pd.Series], str]:
+        """Numbers of the text columns that hold some in one of these formats, by name, and that format.
+
+        By default the format is found out, of a table in which pandas took points for decimal marks.
+        """
+        text = _not_numeric(table)
+        words = (table[name] for name in text if pd.api.types.infer_dtype(table[name], skipna=True) == "string")
+        if formats is not None:
+            return parse_numbers(words, formats)
+        # Commas that do not separate cells are more likely decimal marks.
+        between_cells = self.dialect is not None and self.dialect.delimiter == ","
+        numbers, chosen = parse_numbers(words, (THOUSANDS, DECIMAL) if between_cells else (DECIMAL, THOUSANDS))
+        if chosen == DECIMAL and numbers:
+            self._check_points(table.drop(columns=text), list(numbers))
+        return numbers, chosen
+
+    def to_numbers(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table in numbers. Columns that hold none are refused, or left out if asked."""
+        numbers, chosen = self.parse_text(table)
+        if numbers:
+            table = table.assign(**numbers)
+            self.notes.append(f"read {chosen} in {listed(numbers)}.")
+        bad = _not_numeric(table)
+        if not bad:
+            return table
+        if self.reading.drop_non_numeric:
+            self.notes.append(f"left out what holds no numbers: {listed(bad)}.")
+            return table.drop(columns=bad)
+        examples = listed([f"{column!r} ({_example(table[column])})" for column in bad], quote=False)
+        it, s = ("it", "s") if len(bad) == 1 else ("them", "")
+        raise ValueError(
+            f"column{plural(len(bad))} {examples} of {self.name} hold{s} values other than numbers. "
+            f"Encode {it} as numbers, or leave {it} out with {self.reading.words['drop_non_numeric']}."
+        )
+
+    def _check_points(self, table: pd.DataFrame, with_commas: list[str]) -> None:
+        """Refuse points beside decimal commas: they may separate thousands."""
+        pointed = [name for name in table if table[name].dtype.kind == "f" and (table[name] % 1 > 0).any()]
+        if pointed:
+            raise ValueError(
+                f"{self.name} has decimal commas in {listed(with_commas)}, but points in {listed(pointed)}: these "
+                "may be decimal marks, or separate thousands. Write all numbers alike."
+            )
+
+    def complete_rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table without empty cells: they are refused, or their rows left out if asked."""
+        missing = table.isna()
+        counts = missing.sum()
+        bad = [column for column in table.columns if counts[column]]
+        if not bad:
+            return table
+        say = self.reading.words
+        empty = [column for column in bad if counts[column] == len(table)]
+        if empty:
+            are, it = ("is", "it") if len(empty) == 1 else ("are", "them")
+            raise ValueError(
+                f"column{plural(len(empty))} {listed(empty)} of {self.name} {are} empty. "
+                f"Leave {it} out with {say['drop'].format(empty[0])}."
+            )
+        rows = missing.any(axis=1).to_numpy()
+        if not self.reading.drop_missing:
+            where = listed([f"{column!r} ({counts[column]})" for column in bad], more="more columns", quote=False)
+            raise ValueError(
+                f"{self.name} has empty cells in {where}; the first is in row {int(np.argmax(rows)) + 1}. Fill "
+                f"them, or leave out the {rows.sum()} rows that have any with {say['drop_missing']}."
+            )
+        if rows.all():
+            raise ValueError(
+                f"every row of {self.name} has an empty cell: {say['drop_missing']} would leave nothing."
+            )
+        self.notes.append(f"left out {rows.sum()} of {len(table)} rows, which have empty cells.")
+        return table.loc[~rows].reset_index(drop=True)
+
+
+def _not_numeric(table: pd.DataFrame) -> list[str]:
+    """Names of the columns that pandas did not find to be numbers."""
+    return [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]
+
+
+def _tells_rows_apart(values: pd.Series) -> bool:
+    """Whether a column counts the rows, from whatever number, or holds a different text in each."""
+    if pd.api.types.is_integer_dtype(values.dtype):
+        return np.array_equal(values, values.iloc[0] + np.arange(len(values)))
+    return not pd.api.types.is_numeric_dtype(values.dtype) and values.is_unique
 
 
 def _example(column: pd.Series) -> str:
@@ -226,27 +519,3 @@ def _example(column: pd.Series) -> str:
         return str(column.dtype)
     row = int(np.argmax(strange.to_numpy()))
     return f"{str(column.iloc[row])[:30]!r} in row {row + 1}"
-
-
-def _without_missing(table: pd.DataFrame, reading: Reading, name: str, notes: list[str]) -> pd.DataFrame:
-    """The table without empty cells: they are refused, or their rows left out if asked."""
-    missing = table.isna()
-    counts = missing.sum()
-    bad = [column for column in table.columns if counts[column]]
-    if not bad:
-        return table
-    empty = [column for column in bad if counts[column] == len(table)]
-    if empty:
-        raise ValueError(f"column {quoted(empty)} of {name} is empty. Leave it out with --drop {empty[0]!r}.")
-    rows = missing.any(axis=1).to_numpy()
-    if not reading.drop_missing:
-        where = ", ".join(f"{column!r} ({counts[column]})" for column in bad[:SHOWN])
-        raise ValueError(
-            f"{name} has empty cells in {where}{f' and {len(bad) - SHOWN} more columns' * (len(bad) > SHOWN)}; "
-            f"the first is in row {int(np.argmax(rows)) + 1}. Fill them, or leave out the {rows.sum()} rows that "
-            "have any with --drop-missing."
-        )
-    if rows.all():
-        raise ValueError(f"every row of {name} has an empty cell: --drop-missing would leave nothing.")
-    notes.append(f"left out {rows.sum()} of {len(table)} rows, which have empty cells.")
-    return table.loc[~rows].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Where do chunks of rows come from? Files, iterators, arrays and dask frames, behind one way to read them all."""
+"""Sources of rows, read chunk by chunk: files, iterators, arrays, pyarrow datasets and dask DataFrames."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,17 +10,23 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from daguerreotype.data.readers import read_chunks
+
 ROWS = 2**16  # of a chunk that is cut here
-PARQUET = (".parquet", ".pq")
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-PACKED = (".gz", ".bz2", ".xz", ".zst")
+WIDTH = 8  # accumulators of dask partitions that one task merges
+PARQUET, TEXT, PACKED = (".parquet", ".pq"), (".csv", ".tsv"), (".gz", ".bz2", ".xz", ".zst")
 
 
 class Accumulator(Protocol):
     """Takes in rows chunk by chunk, and what another one took in."""
 
-    def update(self, chunk: Any) -> Self:
-        """Take in the rows of a chunk."""
+    @property
+    def n_rows(self) -> int:
+        """Rows taken in."""
+        ...
+
+    def update(self, chunk: Any, number: int | None = None) -> Self:
+        """Take in the rows of a chunk, which messages call by its number."""
         ...
 
     def merge(self, other: Any) -> Self:
@@ -55,11 +61,50 @@ class Chunks:
         """Read all chunks."""
         found = empty()
         with threadpool_limits(1):  # products of small blocks gain nothing by threads
-            for chunk in self.open():
-                found.update(chunk)
+            for number, chunk in enumerate(self.open()):
+                found.update(chunk, number)
                 if progress is not None:
                     progress(len(chunk))
         return found
+
+
+@dataclass(frozen=True)
+class DaskChunks:
+    """Partitions of a dask DataFrame, each taken in on its own, then merged in a tree.
+
+    Tasks are pure: a worker that dies costs time, not rows, since dask repeats what was lost with it.
+    """
+
+    frame: Any
+    once: bool = False
+
+    def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
+        """What an accumulator has after all partitions, by whatever scheduler dask is set to."""
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        take_in, merge_all = delayed(_take_in, pure=False), delayed(_merge_all, pure=False)
+        parts = [take_in(empty, part, number) for number, part in enumerate(self.frame.to_delayed())]
+        while len(parts) > 1:
+            parts = [merge_all(empty, parts[first : first + WIDTH]) for first in range(0, len(parts), WIDTH)]
+        found: A = compute(parts[0])[0]  # type: ignore[no-untyped-call]
+        if progress is not None:
+            progress(found.n_rows)
+        return found
+
+
+def _take_in(empty: Callable[[], A], partition: Any, number: int) -> A:
+    """One partition."""
+    with threadpool_limits(1):
+        return empty().update(partition, number)
+
+
+def _merge_all(empty: Callable[[], A], parts: Sequence[A]) -> A:
+    """Some accumulators as one; none of them is changed."""
+    found = empty()
+    for part in parts:
+        found.merge(part)
+    return found
 
 
 def read_source(source: Any) -> Source:
@@ -68,9 +113,9 @@ def read_source(source: Any) -> Source:
     Parameters
     ----------
     source : path, list of paths, iterable of chunks, callable, pyarrow Dataset, dask DataFrame, array or DataFrame
-        A file (.parquet, .pq, .csv, .tsv, the last two also compressed) or a folder of such files; chunks (arrays,
-        DataFrames, pyarrow batches) in a list or an iterator; a function that returns an iterator of chunks, for
-        what is to be read more than once.
+        A file (.parquet, .pq, .csv, .tsv, the last two also compressed) or a folder of such files, text in any
+        dialect that `read_table` understands; chunks (arrays, DataFrames, pyarrow batches) in a list or an
+        iterator; a function that returns an iterator of chunks, for what is to be read more than once.
     """
     if isinstance(source, Chunks) or hasattr(source, "gather"):
         return source  # type: ignore[no-any-return]
@@ -79,8 +124,6 @@ def read_source(source: Any) -> Source:
     if isinstance(source, np.ndarray | pd.DataFrame):
         return Chunks(lambda: _slices(source))
     if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):
-        from daguerreotype.data.dask_source import DaskChunks
-
         return DaskChunks(source)
     if hasattr(source, "to_batches"):  # a pyarrow Dataset or Table
         return Chunks(lambda: _batches(source))
@@ -136,25 +179,21 @@ def _files(paths: Sequence[str | os.PathLike[str]]) -> Chunks:
 
 
 def _known() -> str:
-    return ", ".join([*PARQUET, *SEPARATORS])
+    return ", ".join([*PARQUET, *TEXT])
 
 
 def _kind_of(path: Path) -> str | None:
     """The ending that says how to read a file; None if it is not one of ours."""
-    suffixes = path.suffixes
-    if suffixes and suffixes[-1].lower() in PACKED:
-        suffixes = suffixes[:-1]
-        return suffixes[-1].lower() if suffixes and suffixes[-1].lower() in SEPARATORS else None
-    kind = suffixes[-1].lower() if suffixes else ""
-    return kind if kind in PARQUET or kind in SEPARATORS else None
+    *before, kind = ["", *(suffix.lower() for suffix in path.suffixes)]
+    if kind in PACKED:
+        kind = before[-1] if before[-1] in TEXT else ""
+    return kind if kind in (*PARQUET, *TEXT) else None
 
 
 def _read_file(path: Path) -> Iterator[Any]:
     """Chunks of one file."""
-    kind = _kind_of(path)
-    if kind in SEPARATORS:
-        with pd.read_csv(path, sep=SEPARATORS[kind], chunksize=ROWS) as chunks:
-            yield from chunks
+    if _kind_of(path) in TEXT:
+        yield from read_chunks(path, ROWS)
         return
     try:
         from pyarrow.parquet import ParquetFile

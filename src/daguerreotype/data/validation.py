@@ -1,4 +1,4 @@
-"""Can a graph be learned from this table? If not, which columns are the reason, in the user's words?"""
+"""Validation of tables: finite numbers in enough rows, and no column that is constant, a copy or collinear."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
+from daguerreotype._lib.labels import listed, plural
 from daguerreotype._lib.typing import FloatArray
 
 if TYPE_CHECKING:
     from daguerreotype.data.moments import Moments
 
-SHOWN = 5
 CORRELATED = 1e-12  # 1 - |correlation| below which two columns are the same up to scale
 ASYMMETRY = 1e-8  # of a given covariance, relative to its variances
 SPANNED = 1e-10  # share of a column's variance left by the others, below which they determine it
@@ -42,15 +42,15 @@ def check_frame(X: Any) -> None:
     repeated = X.columns[X.columns.duplicated()].unique()
     if len(repeated):
         raise ValueError(
-            f"column names must be unique, but {_listed(repeated)} occur{'s' if len(repeated) == 1 else ''} more "
+            f"column names must be unique, but {listed(repeated)} occur{'s' if len(repeated) == 1 else ''} more "
             "than once. Rename them, for example with X.columns = [...]."
         )
     text = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
     if text:
+        it, s = ("it", "s") if len(text) == 1 else ("them", "")
         raise ValueError(
-            f"could not convert to numbers: column{_s(text)} {_listed(text)} hold{'s' if len(text) == 1 else ''} "
-            f"{X[text[0]].dtype} values. Encode {'it' if len(text) == 1 else 'them'} as numbers or drop "
-            f"{'it' if len(text) == 1 else 'them'}, for example with X.select_dtypes('number')."
+            f"could not convert to numbers: column{plural(len(text))} {listed(text)} hold{s} {X[text[0]].dtype} "
+            f"values. Encode {it} as numbers or drop {it}, for example with X.select_dtypes('number')."
         )
 
 
@@ -63,12 +63,11 @@ def check_finite(values: FloatArray, names: Sequence[str]) -> None:
         counts = test(values).sum(axis=0)
         if counts.any():
             bad = np.flatnonzero(counts)
-            where = ", ".join(f"{names[j]!r} ({counts[j]})" for j in bad[:SHOWN])
-            more = f" and {bad.size - SHOWN} more columns" if bad.size > SHOWN else ""
+            where = listed([f"{names[j]!r} ({counts[j]})" for j in bad], more="more columns", quote=False)
             row = int(np.flatnonzero(test(values[:, bad[0]]))[0])
             raise ValueError(
-                f"X has {counts.sum()} {kind} value{'s' if counts.sum() > 1 else ''}: {where}{more}; "
-                f"the first is in row {row}. {advice}"
+                f"X has {counts.sum()} {kind} value{plural(counts.sum())}: {where}; the first is in row {row}. "
+                f"{advice}"
             )
 
 
@@ -76,9 +75,7 @@ def check_size(values: FloatArray) -> None:
     """Refuse fewer than 3 rows or 2 columns."""
     n, d = values.shape
     if n < 3:
-        raise ValueError(
-            f"X has n_samples = {n} row{'s' if n != 1 else ''}; at least 3 are needed, and many more to learn."
-        )
+        raise ValueError(f"X has n_samples = {n} row{plural(n)}; at least 3 are needed, and many more to learn.")
     if d < 2:
         raise ValueError(f"X has n_features = {d} column, 1 feature(s); at least 2 are needed for a graph.")
 
@@ -95,10 +92,10 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
     largest = np.maximum(np.abs(low), np.abs(high))
     constant = [names[int(j)] for j in np.flatnonzero(high - low <= 1e-14 * largest)]
     if constant:
-        it = "it" if len(constant) == 1 else "them"
+        it, are = ("it", "is") if len(constant) == 1 else ("them", "are")
         raise ValueError(
-            f"column{_s(constant)} {_listed(constant)} {'is' if len(constant) == 1 else 'are'} constant: "
-            f"nothing can be learned about {it}. Drop {it}."
+            f"column{plural(len(constant))} {listed(constant)} {are} constant: nothing can be learned about {it}. "
+            f"Drop {it}."
         )
 
 
@@ -118,7 +115,7 @@ def check_covariance(covariance: FloatArray, n: int, names: Sequence[str]) -> No
     if 1.0 - abs(correlation[first, second]) < CORRELATED:
         copies = [names[j] for j in range(d) if j != first and 1 - abs(correlation[first, j]) < CORRELATED]
         raise ValueError(
-            f"columns {_listed([names[first], *copies])} are the same up to shift and scale: no data can tell "
+            f"columns {listed([names[first], *copies])} are the same up to shift and scale: no data can tell "
             "their places in a graph apart. Keep one of them."
         )
     if n > d:
@@ -137,19 +134,9 @@ def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
     if 1.0 - cross @ weights < SPANNED:
         part = others[np.abs(weights) > 1e-6]
         raise ValueError(
-            f"column {names[target]!r} is an exact linear combination of {_listed([names[j] for j in part])}: "
+            f"column {names[target]!r} is an exact linear combination of {listed([names[j] for j in part])}: "
             "their places in a graph cannot be told apart. Drop one of these columns."
         )
-
-
-def _s(items: Sequence[Any]) -> str:
-    return "s" if len(items) > 1 else ""
-
-
-def _listed(names: Any) -> str:
-    """The first few names, quoted."""
-    shown = ", ".join(repr(str(name)) for name in list(names)[:SHOWN])
-    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def check_moments(seen: "Moments", names: Sequence[str]) -> "Moments":

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
+from daguerreotype.data import read_table
+from daguerreotype.data.graph_files import read_graph
 from daguerreotype.datasets import load_sachs, load_syntren
-from daguerreotype.graphs import as_dag
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 NETWORKS = 10  # of SynTReN
@@ -132,27 +132,9 @@ def simulated(
 
 
 def from_files(folder: Path, table: str, truth: str) -> Data:
-    """A CSV table with a header, and its graph: columns cause and effect, or a 0/1 matrix with names around it."""
-    X = pd.read_csv(folder / table)
-    X.columns = [str(name) for name in X.columns]
-    cells = pd.read_csv(folder / truth, dtype=str)
-    if {"cause", "effect"} <= set(cells.columns):
-        graph = nx.DiGraph()
-        graph.add_nodes_from(X.columns)
-        graph.add_edges_from(cells[["cause", "effect"]].itertuples(index=False, name=None))
-        dag = as_dag(graph, f"the graph of {truth}")
-    else:
-        square = cells.set_index(cells.columns[0])
-        dag = as_dag(square.astype(int), f"the graph of {truth}")
-    names = [str(name) for name in dag.names or ()]
-    strange = sorted(set(names) ^ set(X.columns))
-    if strange:
-        raise ValueError(
-            f"{', '.join(strange)}: in only one of {table} and {truth}. Expected the same columns in both; a "
-            "matrix has their names in its first row and its first column."
-        )
-    adjacency = pd.DataFrame(dag.adjacency.astype(np.int64), index=names, columns=names)
-    return Data(X, adjacency.loc[X.columns, X.columns])
+    """A table, and its graph: columns cause and effect, or a 0/1 matrix with names; any files that fit reads."""
+    X = read_table(folder / table)
+    return Data(X, read_graph(folder / truth, tuple(X.columns)))
 
 
 def list_edges(adjacency: pd.DataFrame) -> list[list[int]]:

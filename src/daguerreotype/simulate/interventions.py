@@ -1,19 +1,19 @@
-"""Which rows had which columns set from outside? Reads what the user says about interventions."""
+"""Hard interventions of a simulation: the rows in which each column is set, and to what."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.interventions import Targets
 
-Targets: TypeAlias = Mapping[Hashable, float | None]
-Interventions: TypeAlias = Targets | Sequence[Hashable | Collection[Hashable] | Targets | None]
-PlainTargets: TypeAlias = dict[str, float | None]
+Values: TypeAlias = Mapping[Hashable, float | None]
+Interventions: TypeAlias = Values | Sequence[Hashable | Collection[Hashable] | Values | None]
+PlainValues: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Setting:
     Attributes
     ----------
     rows : array of shape (m,)
-        The rows in which it was set.
+        The rows in which it was intervened on.
     values : array of shape (m,)
         The values it was set to; NaN where it is drawn as if it had no parents.
     """
@@ -34,15 +34,15 @@ class Setting:
 
 def read_interventions(
     interventions: Interventions | None, n: int, names: Sequence[Hashable]
-) -> tuple[dict[int, Setting], PlainTargets | list[PlainTargets | None] | None]:
+) -> tuple[dict[int, Setting], PlainValues | list[PlainValues | None] | None]:
     """Return the settings of each intervened column, and the same interventions in plain JSON types."""
     if interventions is None:
         return {}, None
-    index = {str(name): i for i, name in enumerate(names)} | {name: i for i, name in enumerate(names)}
+    targets = Targets(names)
     if isinstance(interventions, Mapping):
-        targets = _read_targets(interventions, index, "interventions")
-        everywhere = {node: Setting(np.arange(n), np.full(n, value)) for node, value in targets.items()}
-        return everywhere, _plain(targets, names)
+        values = _read_values(targets, interventions, None)
+        everywhere = {node: Setting(np.arange(n), np.full(n, value)) for node, value in values.items()}
+        return everywhere, _plain(values, names)
     if isinstance(interventions, str) or not isinstance(interventions, Sequence):
         raise TypeError(
             f"interventions is of type {type(interventions).__name__}: give a mapping from columns to values "
@@ -53,50 +53,32 @@ def read_interventions(
             f"interventions has {len(interventions)} entries for n={n} rows: give one entry for each row "
             "(None where nothing was done), or a mapping from columns to values that holds in every row."
         )
-    by_row = [_read_targets(entry, index, f"interventions[{row}]") for row, entry in enumerate(interventions)]
-    rows: dict[int, list[int]] = {}
-    values: dict[int, list[float]] = {}
-    for row, targets in enumerate(by_row):
-        for node, value in targets.items():
-            rows.setdefault(node, []).append(row)
-            values.setdefault(node, []).append(value)
-    settings = {node: Setting(np.array(rows[node]), np.array(values[node])) for node in rows}
-    return settings, [_plain(targets, names) if targets else None for targets in by_row]
+    by_row = [_read_values(targets, entry, row) for row, entry in enumerate(interventions)]
+    found: dict[int, list[tuple[int, float]]] = {}
+    for row, values in enumerate(by_row):
+        for node, value in values.items():
+            found.setdefault(node, []).append((row, value))
+    settings = {
+        node: Setting(np.array([row for row, _ in pairs]), np.array([value for _, value in pairs]))
+        for node, pairs in found.items()
+    }
+    return settings, [_plain(values, names) if values else None for values in by_row]
 
 
-def _read_targets(entry: object, index: Mapping[Hashable, int], where: str) -> dict[int, float]:
+def _read_values(targets: Targets, entry: Any, row: int | None) -> dict[int, float]:
     """Nodes and values of one entry; NaN where no value is given."""
-    if entry is None:
-        return {}
-    if isinstance(entry, Mapping):
-        return {_node(name, index, where): _value(value, name, where) for name, value in entry.items()}
-    if isinstance(entry, Collection) and not isinstance(entry, str) and not _is_name(entry, index):
-        return {_node(name, index, where): np.nan for name in entry}
-    return {_node(entry, index, where): np.nan}
+    values: dict[int, float] = {}
+    for node, value in targets.of(entry, row).items():
+        if value is not None and (not isinstance(value, Real) or not isfinite(value)):
+            where = "" if row is None else f" in row {row}"
+            raise ValueError(
+                f"interventions sets {targets.names[node]!r} to {value!r}{where}: give a finite number, or None "
+                "for noise alone."
+            )
+        values[node] = np.nan if value is None else float(value)
+    return values
 
 
-def _is_name(entry: object, index: Mapping[Hashable, int]) -> bool:
-    """Whether a tuple (say) is itself the name of a column."""
-    return isinstance(entry, Hashable) and entry in index
-
-
-def _node(name: object, index: Mapping[Hashable, int], where: str) -> int:
-    """Position of the column called ``name``."""
-    if not _is_name(name, index):
-        known = listed(dict.fromkeys(map(str, index)), quote=False)
-        raise ValueError(f"{where} names {name!r}, which is not a column: the columns are {known}.")
-    return index[name]
-
-
-def _value(value: object, name: object, where: str) -> float:
-    """The value a column is set to; NaN stands for none given."""
-    if value is None:
-        return np.nan
-    if not isinstance(value, Real) or not isfinite(value):
-        raise ValueError(f"{where} sets {name!r} to {value!r}: give a finite number, or None for noise alone.")
-    return float(value)
-
-
-def _plain(targets: Mapping[int, float], names: Sequence[Hashable]) -> PlainTargets:
-    """The targets by name, with None where no value is given."""
-    return {str(names[node]): None if np.isnan(value) else value for node, value in targets.items()}
+def _plain(values: Mapping[int, float], names: Sequence[Hashable]) -> PlainValues:
+    """The values by name, with None where no value is given."""
+    return {str(names[node]): None if np.isnan(value) else value for node, value in values.items()}

@@ -1,0 +1,11 @@
+import pytest
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text, name="file.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return written

@@ -1,0 +1,55 @@
+"""Whatever names the columns that were intervened on, the same mask comes of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daguerreotype.data.interventions import Targets, count_set, read_interventions
+
+NAMES = ("dose", "response", "outcome")
+MASK = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 1]], dtype=bool)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["dose", None, ["dose", "outcome"]],
+        [("dose",), "", {"dose", "outcome"}],
+        pd.Series(["dose", np.nan, ("dose", "outcome")]),
+        [{"dose": 1.0}, pd.NA, {"outcome": None, "dose": 0}],
+        MASK,
+        MASK.astype(int),
+        pd.DataFrame(MASK, columns=NAMES)[["outcome", "dose"]],
+    ],
+)
+def test_every_way_to_say_it_gives_the_same_mask(said):
+    assert np.array_equal(read_interventions(said, 3, NAMES, numbered=False), MASK)
+
+
+def test_columns_without_names_are_known_by_position():
+    said = pd.Series([0, np.nan, 2])
+    mask = read_interventions(said, 3, ("x0", "x1", "x2"), numbered=True)
+    assert np.argwhere(mask).tolist() == [[0, 0], [2, 2]]
+
+
+@pytest.mark.parametrize("said", [None, [None, "", np.nan], np.zeros((3, 3), dtype=bool)])
+def test_no_intervention_is_no_mask(said):
+    assert read_interventions(said, 3, NAMES, numbered=False) is None
+
+
+def test_entries_carry_the_values_that_columns_are_set_to():
+    targets = Targets(["dose", 7, ("gene", 2)])
+    assert targets.of({"dose": 1.5, 7: None}) == {0: 1.5, 1: None}
+    assert targets.of(("gene", 2)) == {2: None}
+    assert targets.of([7.0, "dose"]) == {1: None, 0: None}
+
+
+def test_an_entry_for_all_rows_names_no_row():
+    with pytest.raises(ValueError, match=r"interventions names 'dos', which is no column; did you mean 'dose'\?"):
+        Targets(NAMES).of("dos")
+    with pytest.raises(ValueError, match=r"interventions names 'dos' in row 4, which is no column"):
+        Targets(NAMES).of("dos", 4)
+
+
+def test_only_columns_that_were_intervened_on_are_counted():
+    assert count_set(MASK.sum(axis=0), NAMES) == {"dose": 2, "outcome": 1}
