@@ -272,7 +272,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> m.interventions_
         {0: 100}
         """
-        check_saved(self.get_params(deep=False))
+        check_saved(self._settings())
         table = table_of_rows(self, X, interventions)
         with ProgressBar(self.verbose, self.max_iter) as bar:
             return self._fit(table, bar, None if resume is None else Path(resume))
@@ -346,9 +346,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         with ProgressBar(self.verbose, self.max_iter) as bar:
             return self._fit_streamed(table, bar)
 
+    def _settings(self) -> dict[str, Any]:
+        """The learner's own parameters, which a subclass may set without taking them as arguments."""
+        return {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
+
     def _check_streamable(self, source: Source | None) -> bool:
         """Refuse settings that need all rows; whether quantiles of the columns are needed."""
-        settings = self.get_params(deep=False)
+        settings = self._settings()
         check_saved(settings)
         quantiles = check_streamable(settings, source)
         if self.transform == "auto":
@@ -366,7 +370,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, table: Table, bar: ProgressBar, resume: Path | None = None) -> Self:
         """Plan, learn, and keep what was found."""
-        settings = self.get_params(deep=False)
+        settings = self._settings()
         cache_bytes = 1e6 * check_positive(self.cache_size, "cache_size")
         run = Run(count_jobs(self.n_jobs), cache_bytes, bar.update, checkpoint=resume)
         plan = make_plan(settings, table)

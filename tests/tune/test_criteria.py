@@ -93,9 +93,9 @@ def test_curves_cost_their_columns_and_no_price_per_parent_beside(rng):
     X[:, 1] += np.sin(2 * X[:, 0])
     extended = Daguerreotype(transform="none").fit(X)
     plain = Daguerreotype(transform="none", penalty=1.0).fit(X)
-    assert n_parameters(plain) == sum(fit.dof for fit in plain._fitted.learned.fits) > 1
+    assert n_parameters(plain) == sum(fit.dof for fit in plain._result.best.training.fits) > 1
     assert n_parameters(extended) == n_parameters(plain)
-    assert sum(fit.dof for fit in extended._fitted.learned.fits) > n_parameters(extended)
+    assert sum(fit.dof for fit in extended._result.best.training.fits) > n_parameters(extended)
 
 
 def test_a_learner_without_score_has_the_likelihood_of_regressions_along_its_graph(table):

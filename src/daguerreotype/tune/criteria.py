@@ -1,4 +1,4 @@
-r"""By what is a setting judged? True graphs where they are known; else rows held out, BIC or stability.
+r"""Criteria of tuning: distance from known graphs; or held-out likelihood, BIC and stability without any.
 
 A criterion is the mean of what its parts measure, a part being one or two fits, so that parts can run at once.
 """
@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from daguerreotype._lib.interrupts import reraise_interrupts
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.metrics import shd, sid
+from daguerreotype.noise.gaussian import GaussianDensity
 from daguerreotype.tune.problems import Problem
 
 Direction = Literal["minimize", "maximize"]
@@ -160,19 +160,16 @@ def log_likelihood(fitted: Any, seen: Any, rows: Any) -> float:
     for node in range(adjacency.shape[1]):
         parents = np.flatnonzero(adjacency[:, node])
         weights = np.linalg.lstsq(_with_constant(known[:, parents]), known[:, node], rcond=None)[0]
-        variance = np.mean((known[:, node] - _with_constant(known[:, parents]) @ weights) ** 2)
-        square = np.mean((new[:, node] - _with_constant(new[:, parents]) @ weights) ** 2)
-        density -= 0.5 * (np.log(2 * np.pi * variance) + square / variance)
-    return float(density)
+        left, unseen = (each[:, node] - _with_constant(each[:, parents]) @ weights for each in (known, new))
+        noise = GaussianDensity(float(np.mean(left**2)))
+        density += float(np.mean(noise.log_density(unseen)))
+    return density
 
 
 def n_parameters(fitted: Any) -> float:
     """Parameters that a fitted learner spent on edges: one per edge, unless it says otherwise."""
-    learned = getattr(getattr(fitted, "_fitted", None), "learned", None)
-    if learned is None or isinstance(learned.models, LinearPredictor):
-        return float(np.count_nonzero(np.asarray(fitted.adjacency_matrix_)))
-    # The dof of splines may hold a price per parent beside their columns.
-    return float(sum(fit.columns.size if isinstance(fit, GamFit) else fit.dof for fit in learned.fits))
+    said = getattr(fitted, "n_parameters_", None)
+    return float(np.count_nonzero(np.asarray(fitted.adjacency_matrix_))) if said is None else float(said)
 
 
 def _with_constant(columns: FloatArray) -> FloatArray:
