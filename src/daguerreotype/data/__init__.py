@@ -1,22 +1,34 @@
 """The border of the package: every input is read and checked here, from Python and from the command line alike."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from daguerreotype._lib.lazy import lazy_names
+
 if TYPE_CHECKING:
+    from daguerreotype.data.formats import FORMATS as FORMATS
+    from daguerreotype.data.formats import FormatEntry as FormatEntry
     from daguerreotype.data.moments import Moments as Moments
     from daguerreotype.data.readers import read_table as read_table
+    from daguerreotype.data.scales import SCALES as SCALES
+    from daguerreotype.data.scales import Scale as Scale
+    from daguerreotype.data.scales import ScaleEntry as ScaleEntry
+    from daguerreotype.data.table import Table as Table
 
 # Loaded on first use: moments need numba, which a file that cannot be read should not wait for.
-_HOME = {"Moments": "daguerreotype.data.moments", "read_table": "daguerreotype.data.readers"}
+_HOMES = {
+    "FORMATS": "formats",
+    "SCALES": "scales",
+    "FormatEntry": "formats",
+    "Moments": "moments",
+    "Scale": "scales",
+    "ScaleEntry": "scales",
+    "Table": "table",
+    "read_table": "readers",
+}
 
-__all__ = ["Moments", "read_table"]
+__all__ = ["FORMATS", "SCALES", "FormatEntry", "Moments", "Scale", "ScaleEntry", "Table", "read_table"]
 
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

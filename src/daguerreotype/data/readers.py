@@ -27,12 +27,13 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed, plural
 from daguerreotype.data.dialect import ROWS, START, Dialect, detect
+from daguerreotype.data.formats import format_by_start
 from daguerreotype.data.number_formats import DECIMAL, THOUSANDS, parse_numbers
 
 logger = logging.getLogger("daguerreotype")
 
 PIPE = Path("-")
-PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
+ZIP = b"PK\x03\x04"
 # Beside what pandas takes for an empty cell.
 EMPTY = ("?", ".", "-", "--", "n.a.", "#DIV/0!", "#REF!", "#VALUE!", "#NUM!", "#NAME?")
 # What messages call the options of a reading, with the column in question.
@@ -232,8 +233,9 @@ def read_cells(
     """
     with _open(path) as file:
         data = file.read()
-    if data.startswith(PARQUET):
-        return _read_parquet(data, called(path)), None
+    known = format_by_start(data)
+    if known is not None:
+        return known.read(data, called(path)), None
     dialect = _detect(data, path, delimiter, header)
     options = _csv_options(dialect)
     if words:
@@ -330,16 +332,6 @@ def _explained(path: Path, dialect: Dialect) -> Iterator[None]:
         uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         why = "line {1} has {2} fields, {0} were expected".format(*uneven.groups()) if uneven else error
         raise ValueError(f"cannot read {name} as {dialect.kind}: {why}.") from None
-
-
-def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
-    """The cells of a Parquet file."""
-    if importlib.util.find_spec("pyarrow") is None:
-        raise ImportError(f"{name} is a Parquet file, and pyarrow reads those. Run: pip install pyarrow")
-    try:
-        return pd.read_parquet(io.BytesIO(data), engine="pyarrow").rename(columns=str)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read {name} as Parquet: {error}") from None
 
 
 # ------------------------------------------------------------------ cells to numbers

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from daguerreotype.data.formats import FORMATS, format_by_ending
 from daguerreotype.data.readers import read_chunks
 
 ROWS = 2**16  # of a chunk that is cut here
 WIDTH = 8  # accumulators of dask partitions that one task merges
-PARQUET, TEXT, PACKED = (".parquet", ".pq"), (".csv", ".tsv"), (".gz", ".bz2", ".xz", ".zst")
+TEXT, PACKED = (".csv", ".tsv"), (".gz", ".bz2", ".xz", ".zst")
 
 
 class Accumulator(Protocol):
@@ -179,7 +180,7 @@ def _files(paths: Sequence[str | os.PathLike[str]]) -> Chunks:
 
 
 def _known() -> str:
-    return ", ".join([*PARQUET, *TEXT])
+    return ", ".join([*(ending for entry in FORMATS.values() for ending in entry.endings), *TEXT])
 
 
 def _kind_of(path: Path) -> str | None:
@@ -187,21 +188,10 @@ def _kind_of(path: Path) -> str | None:
     *before, kind = ["", *(suffix.lower() for suffix in path.suffixes)]
     if kind in PACKED:
         kind = before[-1] if before[-1] in TEXT else ""
-    return kind if kind in (*PARQUET, *TEXT) else None
+    return kind if kind in TEXT or format_by_ending(kind) is not None else None
 
 
 def _read_file(path: Path) -> Iterator[Any]:
     """Chunks of one file."""
-    if _kind_of(path) in TEXT:
-        yield from read_chunks(path, ROWS)
-        return
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise ImportError(
-            f"reading {path.name} needs pyarrow: pip install 'daguerreotype[parquet]', or give a CSV file."
-        ) from error
-    # Without a buffer a whole row group would be read at once, however long.
-    with ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
-        columns = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
-        yield from file.iter_batches(batch_size=ROWS, columns=columns)
+    known = format_by_ending(_kind_of(path) or "")
+    return read_chunks(path, ROWS) if known is None else known.batches(path, ROWS)

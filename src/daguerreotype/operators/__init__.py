@@ -11,10 +11,13 @@ from daguerreotype.operators.rankings import (
     ranks_to_order,
     score_intervals,
 )
+from daguerreotype.operators.registry import OPERATORS, OperatorEntry
 from daguerreotype.operators.sparsemap import sparsemap
 from daguerreotype.operators.sparsemax import top_k_sparsemax
 
 __all__ = [
+    "OPERATORS",
+    "OperatorEntry",
     "OrderDistribution",
     "Precedence",
     "complete_dag",
