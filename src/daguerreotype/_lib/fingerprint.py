@@ -5,18 +5,19 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from daguerreotype.bootstrap.resample import Draws, Learner
+if TYPE_CHECKING:
+    from daguerreotype.bootstrap.resample import Draws, Learner
 
 WITHOUT_EFFECT = {"n_jobs", "verbose", "random_state"}  # of a learner: each resample seeds its own
 DEPTH = 12  # levels of objects within objects that are looked at
 
 
-def describe_run(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
+def describe_run(learner: "Learner", X: Any, fit_params: Mapping[str, Any], draws: "Draws") -> dict[str, Any]:
     """What a resample depends on, by name: settings as they are, data as digests."""
     settings = {
         name: plain_setting(value)
