@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
 from daguerreotype.cli import fit as verb
+from daguerreotype.cli.fit_output import Outcome, show_outcome, to_json
 from daguerreotype.cli.main import app
-from daguerreotype.cli.show import Outcome, show_outcome, to_json
 from daguerreotype.data.readers import Input, Reading, read_input
 from daguerreotype.datasets import load_sachs
 from daguerreotype.edges.registry import NAMED

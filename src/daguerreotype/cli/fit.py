@@ -1,4 +1,4 @@
-"""The verb ``fit``: which graph does a table tell of?
+"""The verb ``fit``: the graph behind the columns of a table.
 
 What takes long to import is imported inside the functions: ``--help`` must come at once.
 """
@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daguerreotype._lib.progress import FIRST_RUN, Status, show_status
 from daguerreotype.cli.errors import INTERRUPTED
+from daguerreotype.cli.fit_output import Outcome, save_outcome, show_outcome, to_json
 from daguerreotype.cli.options import (
+    DataArgument,
     DelimiterOption,
     DropMissingOption,
     DropNonNumericOption,
@@ -23,17 +26,21 @@ from daguerreotype.cli.options import (
     JsonOption,
     KnowledgeOption,
     Operator,
+    OperatorOption,
     QuietOption,
     SeedOption,
     Transform,
+    TransformOption,
     TruthOption,
+    read_knowledge,
+    read_table,
+    read_truth,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from daguerreotype import Daguerreotype
-    from daguerreotype.cli.progress import Tell
 
 
 def _above_zero(value: float | None) -> float | None:
@@ -44,31 +51,10 @@ def _above_zero(value: float | None) -> float | None:
 
 
 def fit(
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA",
-            show_default=False,
-            help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
-            "Without it: the Sachs protein network.",
-        ),
-    ] = None,
-    edges: EdgesOption = Edges.GAM,
-    operator: Annotated[
-        Operator,
-        typer.Option(
-            metavar="NAME",
-            help="How scores become orders. sparsemax or sparsemap (or sparsemap-peel, for edges that are slow to "
-            "fit); random draws one order and learns none.",
-        ),
-    ] = Operator.SPARSEMAX,
-    transform: Annotated[
-        Transform,
-        typer.Option(
-            metavar="NAME",
-            help="Change of scale of every column. none, log or yeo-johnson; auto keeps the likeliest.",
-        ),
-    ] = Transform.AUTO,
+    data: DataArgument = None,
+    edges: EdgesOption = Edges("gam"),
+    operator: OperatorOption = Operator("sparsemax"),
+    transform: TransformOption = Transform("auto"),
     penalty: Annotated[
         float | None,
         typer.Option(
@@ -124,41 +110,32 @@ def fit(
 
     Without a file: the protein network of Sachs et al. (2005), which ships with the package.
     """
-    from daguerreotype.cli.progress import waiting
-    from daguerreotype.cli.show import Outcome, show_outcome, to_json
-
-    with waiting(quiet) as tell:
+    with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading, read_input
-
-        task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions))
-        known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
+        task = read_table(status, data, drop, drop_non_numeric, drop_missing, delimiter, header, interventions)
+        known = read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        for note in task.notes:
-            tell.note(f"note: {note}")
         from daguerreotype import Daguerreotype
-        from daguerreotype.knowledge import Knowledge
 
         model = Daguerreotype(
-            operator.value,
+            operator.value,  # type: ignore[arg-type]
             edges.value,
-            transform=transform.value,
+            transform=transform.value,  # type: ignore[arg-type]
             penalty=penalty,
-            knowledge=None if knowledge is None else Knowledge.from_file(knowledge),
+            knowledge=read_knowledge(knowledge),
             random_state=seed,
         )
         start = time.perf_counter()
-        learn(model, task.table, tell, task.interventions)
+        learn(model, task.table, status, task.interventions)
         if model.interventions_:
             listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
-            tell.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
+            status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
         seconds = time.perf_counter() - start
         resampled = None
         interrupted = model.interrupted_
         if bootstrap and not interrupted:
-            with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", tell):
+            with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", status):
                 given = {"interventions": task.interventions}
                 resampled = model.bootstrap(
                     task.table, bootstrap, random_state=seed, n_jobs=jobs, fit_params=given
@@ -166,10 +143,8 @@ def fit(
         outcome = Outcome(model, task, known, seconds, resampled, interrupted)
         files: list[str] = []
         if out is not None:
-            from daguerreotype.cli.save import save_outcome
-
-            tell(f"writing to {out}")
-            files = save_outcome(outcome, out, tell)
+            status(f"writing to {out}")
+            files = save_outcome(outcome, out, status)
     if as_json:
         typer.echo(to_json(outcome, files))
     else:
@@ -179,23 +154,21 @@ def fit(
 
 
 def learn(
-    model: "Daguerreotype", table: "pd.DataFrame", tell: "Tell", interventions: list[Any] | None = None
+    model: "Daguerreotype", table: "pd.DataFrame", status: Status, interventions: list[Any] | None = None
 ) -> None:
     """Fit, and show that it goes on."""
-    with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", tell):
+    with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", status):
         model.fit(table, interventions=interventions)
 
 
 @contextmanager
-def own_bars(model: "Daguerreotype", doing: str, tell: "Tell") -> Iterator[None]:
+def own_bars(model: "Daguerreotype", doing: str, status: Status) -> Iterator[None]:
     """Let the learner draw its own bars on a terminal; elsewhere say in plain lines what goes on."""
-    from daguerreotype.cli.progress import FIRST_RUN
-
-    if not tell.on_screen:
-        tell(doing, why=FIRST_RUN)
+    if not status.on_screen:
+        status(doing, why=FIRST_RUN)
         yield
         return
-    with tell.aside(f"{doing} ({FIRST_RUN})" if _is_first_run() else doing):
+    with status.aside(f"{doing} ({FIRST_RUN})" if _is_first_run() else doing):
         model.set_params(verbose=1)
         try:
             yield

@@ -1,41 +1,29 @@
-"""Which options do several verbs share, and which words do they take?"""
+"""Options that several verbs share, the words that they take, and the files that they name."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daguerreotype._lib.progress import Status
 
-class Edges(StrEnum):
-    """Short names of the edge estimators."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-    GAM = "gam"
-    BIC = "bic"
-    LARS = "lars"
-    LASSO = "lasso"
-    LINEAR = "linear"
-    MLP = "mlp"
+    from daguerreotype.data.readers import Input
+    from daguerreotype.knowledge import Knowledge
 
 
-class Operator(StrEnum):
-    """Short names of the operators that need nothing but a table."""
-
-    SPARSEMAX = "sparsemax"
-    SPARSEMAP = "sparsemap"
-    SPARSEMAP_PEEL = "sparsemap-peel"
-    RANDOM = "random"
+def choices(names: Iterable[str]) -> dict[str, str]:
+    """Members of the enumeration by which Typer checks, completes and lists the words that an option takes."""
+    return {name: name for name in names}
 
 
-class Transform(StrEnum):
-    """Short names of the changes of scale."""
-
-    AUTO = "auto"
-    NONE = "none"
-    LOG = "log"
-    YEO_JOHNSON = "yeo-johnson"
-
-
+Edges = StrEnum("Edges", choices(("gam", "bic", "lars", "lasso", "linear", "mlp")))  # type: ignore[misc]
+Operator = StrEnum("Operator", choices(("sparsemax", "sparsemap", "sparsemap-peel", "random")))  # type: ignore[misc]
+Transform = StrEnum("Transform", choices(("auto", "none", "log", "yeo-johnson")))  # type: ignore[misc]
 READING = "Reading the table"
 
 
@@ -47,12 +35,36 @@ def _one_character(value: str | None) -> str | None:
     return delimiter
 
 
+DataArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
+        "Without it: the Sachs protein network.",
+    ),
+]
 EdgesOption = Annotated[
     Edges,
     typer.Option(
         metavar="NAME",
         help="How parents are chosen. gam: smooth effects of any shape; bic: linear, the fastest for many "
         "columns; lars: as in the paper; lasso; linear and mlp: trained by gradient (needs torch).",
+    ),
+]
+OperatorOption = Annotated[
+    Operator,
+    typer.Option(
+        metavar="NAME",
+        help="How scores become orders. sparsemax or sparsemap (or sparsemap-peel, for edges that are slow to "
+        "fit); random draws one order and learns none.",
+    ),
+]
+TransformOption = Annotated[
+    Transform,
+    typer.Option(
+        metavar="NAME",
+        help="Change of scale of every column. none, log or yeo-johnson; auto keeps the likeliest.",
     ),
 ]
 KnowledgeOption = Annotated[
@@ -111,3 +123,27 @@ HeaderOption = Annotated[
         help="Whether the first line names the columns.",
     ),
 ]
+
+
+def read_table(status: Status, data: Path | None, *reading: Any) -> "Input":
+    """The table at ``data``, or that of Sachs, read as `Reading` says; its notes are shown."""
+    from daguerreotype.data.readers import Reading, read_input
+
+    table = read_input(data, Reading(*reading))
+    for note in table.notes:
+        status.note(f"note: {note}")
+    return table
+
+
+def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":
+    """The graph to compare with: of a file, or the one that ships with the table."""
+    from daguerreotype.data.graph_files import read_graph
+
+    return task.known if truth is None else read_graph(truth, tuple(task.table.columns))
+
+
+def read_knowledge(path: Path | None) -> "Knowledge | None":
+    """What is known, of a file if there is one."""
+    from daguerreotype.knowledge import Knowledge
+
+    return None if path is None else Knowledge.from_file(path)

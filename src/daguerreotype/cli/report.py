@@ -1,4 +1,4 @@
-"""The verb ``report``: what does a graph look like on one page?"""
+"""The verb ``report``: a learned graph on one HTML page."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from daguerreotype._lib.progress import show_status
+from daguerreotype.cli.fit import learn
 from daguerreotype.cli.options import (
     DelimiterOption,
     DropMissingOption,
@@ -19,6 +21,8 @@ from daguerreotype.cli.options import (
     QuietOption,
     SeedOption,
     TruthOption,
+    read_knowledge,
+    read_table,
 )
 
 
@@ -35,7 +39,7 @@ def report(
         typer.Option(metavar="DATA", show_default=False, help="The table behind a saved model, to describe."),
     ] = None,
     truth: TruthOption = None,
-    edges: EdgesOption = Edges.GAM,
+    edges: EdgesOption = Edges("gam"),
     knowledge: KnowledgeOption = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
@@ -50,32 +54,24 @@ def report(
 
     Of a saved model as it is; of a table after learning its graph (edges, knowledge and seed are for that).
     """
-    from daguerreotype.cli.progress import waiting
-
-    with waiting(quiet) as tell:
-        from daguerreotype.cli.fit import learn
+    with show_status(quiet) as status:
         from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading, read_input
 
         saved = source.suffix == ".npz"
         if data is not None and not saved:
             raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
-        reading = Reading(drop, drop_non_numeric, drop_missing, delimiter, header)
         table = data if saved else source
-        task = None if table is None else read_input(table, reading)
-        for note in () if task is None else task.notes:
-            tell.note(f"note: {note}")
+        reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
+        task = None if table is None else read_table(status, table, *reading)
         from daguerreotype import Daguerreotype
-        from daguerreotype.knowledge import Knowledge
 
         if saved:
             model = Daguerreotype.load(source)
         else:
             assert task is not None
-            given = None if knowledge is None else Knowledge.from_file(knowledge)
-            model = Daguerreotype(edges=edges.value, knowledge=given, random_state=seed)
-            learn(model, task.table, tell)
+            model = Daguerreotype(edges=edges.value, knowledge=read_knowledge(knowledge), random_state=seed)
+            learn(model, task.table, status)
         known = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))
-        tell(f"writing {out}")
+        status(f"writing {out}")
         model.report(out, X=None if task is None else task.table, truth=known)
     typer.echo(json.dumps({"files": [str(out)]}) if as_json else str(out))

@@ -1,4 +1,4 @@
-"""Which published data sets come with a known graph? Sachs, inside the package; SynTReN, fetched once."""
+"""Published data sets with a known graph: Sachs, inside the package; SynTReN, fetched once."""
 
 from daguerreotype.datasets.dataset import Dataset
 from daguerreotype.datasets.sachs import load_sachs

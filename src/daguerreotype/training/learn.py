@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype._lib.parallel import Interruption
+from daguerreotype._lib.progress import Progress as Progress
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import EdgeEstimator, HasResiduals, KeepsRequired, LocalModels, Table
 from daguerreotype.edges.predictors import ENOUGH
@@ -39,16 +40,6 @@ class Schedule:
     seed: int
     cache_bytes: float
     n_jobs: int = 1
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a progress display is told."""
-
-    phase: Literal["train", "refine", "resume"]
-    objective: float
-    support: int
-    hit_rate: float
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-r"""By what is a setting judged? True graphs where they are known; else rows held out, BIC or stability.
+r"""Criteria of a search for settings: SHD and SID of known graphs; held-out likelihood, BIC or stability.
 
 A criterion is the mean of what its parts measure, a part being one or two fits, so that parts can run at once.
 """
@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.bootstrap.resample import _unswallowed_interrupts
+from daguerreotype.datasets import Dataset
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.metrics import shd, sid
-from daguerreotype.tune.problems import Problem
 
 Direction = Literal["minimize", "maximize"]
 FOLDS = 5
@@ -50,7 +50,7 @@ class Criterion:
 class KnownGraph:
     """Errors on a problem whose graph is known: SHD and SID."""
 
-    problem: Problem
+    problem: Dataset
 
     def measure(self, learner: Any) -> tuple[float, ...]:
         """SHD and SID of the learned graph."""
@@ -103,8 +103,8 @@ class Stability:
         return (kappa(first, second),)
 
 
-def known_graphs(problems: Sequence[Problem]) -> Criterion:
-    """Mean SHD and mean SID over problems; both are to be small."""
+def known_graphs(problems: Sequence[Dataset]) -> Criterion:
+    """Mean SHD and mean SID over data sets; both are to be small."""
     return Criterion({"shd": "minimize", "sid": "minimize"}, [KnownGraph(each) for each in problems])
 
 
