@@ -157,6 +157,7 @@ def test_unknown_methods_are_refused_before_the_file_is_read(methods):
     assert "is no method; choose among gam, bic" in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_lines_are_told_as_methods_end_off_a_terminal(data, fated):
+def test_lines_are_told_as_methods_end_off_a_terminal(data, fated, monkeypatch):
+    monkeypatch.setattr("daguerreotype._lib.progress.PATIENCE", 600.0)  # on a busy machine processes start slowly
     call = ["compare", str(data), "--methods", "empty,boss", "--time-limit", "0.2"]
     assert CliRunner().invoke(app, call).stderr == "empty: 1 edge in 0.5 s\nboss: did not finish within 0.2 s\n"

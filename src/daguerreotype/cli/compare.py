@@ -10,21 +10,8 @@ from rich.text import Text
 
 from daguerreotype import __version__
 from daguerreotype._lib.progress import show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
-from daguerreotype.cli.options import (
-    DataArgument,
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    HeaderOption,
-    JsonOption,
-    QuietOption,
-    TruthOption,
-    read_table,
-    read_truth,
-)
 from daguerreotype.cli.terminal import make_screen, make_table, say
 
 if TYPE_CHECKING:
@@ -35,7 +22,7 @@ BASELINES = (
     *("bcd-nets", "vi-dp-dag-softsort", "vi-dp-dag-sinkhorn", "dagma", "boss", "grasp", "ges", "pc"),
     *("direct-lingam", "empty", "random"),
 )
-METHODS = (*(edges.value for edges in Edges), *BASELINES)
+METHODS = (*(edges.value for edges in options.Edges), *BASELINES)
 USUAL = "gam,bic,lars,boss,pc,direct-lingam,r2-sortnregress,random,empty"
 HELD_OUT = 0.2
 
@@ -60,16 +47,16 @@ def _chosen(text: str) -> list[str]:
 
 
 def compare(
-    data: DataArgument = None,
+    data: options.DataArgument = None,
     methods: Annotated[
         str,
         typer.Option(
             metavar="A,B,...",
             autocompletion=_complete,
-            help=f"Edges of our learner ({', '.join(Edges)}) and baselines: {', '.join(BASELINES)}.",
+            help=f"Edges of our learner ({', '.join(options.Edges)}) and baselines: {', '.join(BASELINES)}.",
         ),
     ] = USUAL,
-    truth: TruthOption = None,
+    truth: options.TruthOption = None,
     seeds: Annotated[
         int, typer.Option(metavar="N", min=1, help="Run each method with N seeds and show the means.")
     ] = 1,
@@ -87,13 +74,13 @@ def compare(
             help="Share of rows kept from all methods, to see how likely what was learned makes them.",
         ),
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Learn the graph of one table by several methods.
 
@@ -103,8 +90,8 @@ def compare(
     """
     names = _chosen(methods)
     with show_status(quiet, steps=len(names) * seeds) as status:
-        task = read_table(status, data, drop, drop_non_numeric, drop_missing, delimiter, header)
-        known = read_truth(truth, task)
+        task = options.read_table(status, data, drop, drop_non_numeric, drop_missing, delimiter, header)
+        known = options.read_truth(truth, task)
         from daguerreotype.experiments.compare import Comparison, method_called
 
         if held_out is None:
@@ -168,7 +155,7 @@ def _row(row: "Row", names: list[str], judged: bool) -> dict[str, Any]:
                 "seconds": run.get("wall_seconds"),
                 "held_out_likelihood": run.get("held_out_likelihood"),
                 "metrics": metrics(run.get),
-                "error": run.get("error"),
+                "error": run.get("reason"),
                 "edges": [{"cause": names[i], "effect": names[j]} for i, j in run["edges"]]
                 if "edges" in run
                 else None,

@@ -12,30 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from daguerreotype._lib.progress import FIRST_RUN, Status, show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
-from daguerreotype.cli.fit_output import Outcome, save_outcome, show_outcome, to_json
-from daguerreotype.cli.options import (
-    DataArgument,
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    EdgesOption,
-    HeaderOption,
-    JsonOption,
-    KnowledgeOption,
-    Operator,
-    OperatorOption,
-    QuietOption,
-    SeedOption,
-    Transform,
-    TransformOption,
-    TruthOption,
-    read_knowledge,
-    read_table,
-    read_truth,
-)
+from daguerreotype.cli.fit_output import FitOutput, save_fit, show_fit, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,10 +30,10 @@ def _above_zero(value: float | None) -> float | None:
 
 
 def fit(
-    data: DataArgument = None,
-    edges: EdgesOption = Edges("gam"),
-    operator: OperatorOption = Operator("sparsemax"),
-    transform: TransformOption = Transform("auto"),
+    data: options.DataArgument = None,
+    edges: options.EdgesOption = options.Edges("gam"),
+    operator: options.OperatorOption = options.Operator("sparsemax"),
+    transform: options.TransformOption = options.Transform("auto"),
     penalty: Annotated[
         float | None,
         typer.Option(
@@ -64,7 +43,7 @@ def fit(
             help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,
-    knowledge: KnowledgeOption = None,
+    knowledge: options.KnowledgeOption = None,
     interventions: Annotated[
         str | None,
         typer.Option(
@@ -74,7 +53,7 @@ def fit(
             "a semicolon between several. For the Sachs network: target.",
         ),
     ] = None,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     bootstrap: Annotated[
         int,
         typer.Option(
@@ -87,7 +66,7 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", show_default=False, help="Processes for the bootstrap.")
     ] = None,
-    truth: TruthOption = None,
+    truth: options.TruthOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -98,13 +77,13 @@ def fit(
             help="Write graph.csv, adjacency.csv, graph.dot, graph.png, model.npz and report.html there.",
         ),
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Learn the graph behind the columns of a table.
 
@@ -112,8 +91,10 @@ def fit(
     """
     with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        task = read_table(status, data, drop, drop_non_numeric, drop_missing, delimiter, header, interventions)
-        known = read_truth(truth, task)
+        task = options.read_table(
+            status, data, drop, drop_non_numeric, drop_missing, delimiter, header, interventions
+        )
+        known = options.read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         from daguerreotype import Daguerreotype
@@ -123,7 +104,7 @@ def fit(
             edges.value,
             transform=transform.value,  # type: ignore[arg-type]
             penalty=penalty,
-            knowledge=read_knowledge(knowledge),
+            knowledge=options.read_knowledge(knowledge),
             random_state=seed,
         )
         start = time.perf_counter()
@@ -140,15 +121,15 @@ def fit(
                 resampled = model.bootstrap(
                     task.table, bootstrap, random_state=seed, n_jobs=jobs, fit_params=given
                 )
-        outcome = Outcome(model, task, known, seconds, resampled, interrupted)
+        outcome = FitOutput(model, task, known, seconds, resampled, interrupted)
         files: list[str] = []
         if out is not None:
             status(f"writing to {out}")
-            files = save_outcome(outcome, out, status)
+            files = save_fit(outcome, out, status)
     if as_json:
         typer.echo(to_json(outcome, files))
     else:
-        show_outcome(outcome, files=files)
+        show_fit(outcome, files=files)
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
 

@@ -28,7 +28,7 @@ VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FitOutput:
     """A fitted learner, what it was fitted to, and what else was asked for.
 
     Attributes
@@ -85,7 +85,7 @@ class Outcome:
         return "reversed" if self.known.loc[edge["effect"], edge["cause"]] else "absent"
 
 
-def to_json(outcome: Outcome, files: Sequence[str] = ()) -> str:
+def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
     """One JSON object: edges, order, metrics, settings, seconds and the ``files`` that were written."""
     model = outcome.model
     content = {
@@ -127,7 +127,7 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
     }
 
 
-def show_outcome(outcome: Outcome, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
+def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
     """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
     console = make_screen(console)
     arrow = "->" if console.options.ascii_only else "→"
@@ -166,7 +166,7 @@ def show_outcome(outcome: Outcome, console: Console | None = None, *, files: Seq
         show_files(console, files)
 
 
-def _show_metrics(outcome: Outcome, console: Console) -> None:
+def _show_metrics(outcome: FitOutput, console: Console) -> None:
     """The four figures that matter most, with a word on each."""
     from daguerreotype.metrics.titles import MEANINGS, title_of
 
@@ -192,7 +192,7 @@ def _show_metrics(outcome: Outcome, console: Console) -> None:
     )
 
 
-def _edge_table(outcome: Outcome, arrow: str) -> Table:
+def _edge_table(outcome: FitOutput, arrow: str) -> Table:
     """One line per edge; names are shown as they are, brackets and all."""
     numbers = ["weight", "probability"] + ["bootstrap"] * (outcome.bootstrap is not None)
     judged = ["known graph"] * (outcome.known is not None)
@@ -209,7 +209,7 @@ def _edge_table(outcome: Outcome, arrow: str) -> Table:
     return table
 
 
-def save_outcome(outcome: Outcome, folder: Path, status: Status) -> list[str]:
+def save_fit(outcome: FitOutput, folder: Path, status: Status) -> list[str]:
     """Write the graph in several formats, the learner, the report and, with matplotlib, a picture; give paths."""
     import pandas as pd
 

@@ -7,23 +7,8 @@ from typing import Annotated
 import typer
 
 from daguerreotype._lib.progress import show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.fit import learn
-from daguerreotype.cli.options import (
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    EdgesOption,
-    HeaderOption,
-    JsonOption,
-    KnowledgeOption,
-    QuietOption,
-    SeedOption,
-    TruthOption,
-    read_knowledge,
-    read_table,
-)
 
 
 def report(
@@ -38,17 +23,17 @@ def report(
         Path | None,
         typer.Option(metavar="DATA", show_default=False, help="The table behind a saved model, to describe."),
     ] = None,
-    truth: TruthOption = None,
-    edges: EdgesOption = Edges("gam"),
-    knowledge: KnowledgeOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    truth: options.TruthOption = None,
+    edges: options.EdgesOption = options.Edges("gam"),
+    knowledge: options.KnowledgeOption = None,
+    seed: options.SeedOption = 0,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Write one HTML page about a learned graph, which works offline.
 
@@ -62,14 +47,16 @@ def report(
             raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
         table = data if saved else source
         reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
-        task = None if table is None else read_table(status, table, *reading)
+        task = None if table is None else options.read_table(status, table, *reading)
         from daguerreotype import Daguerreotype
 
         if saved:
             model = Daguerreotype.load(source)
         else:
             assert task is not None
-            model = Daguerreotype(edges=edges.value, knowledge=read_knowledge(knowledge), random_state=seed)
+            model = Daguerreotype(
+                edges=edges.value, knowledge=options.read_knowledge(knowledge), random_state=seed
+            )
             learn(model, task.table, status)
         known = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))
         status(f"writing {out}")

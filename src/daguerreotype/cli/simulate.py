@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from daguerreotype._lib.progress import show_status
-from daguerreotype.cli.options import JsonOption, QuietOption, SeedOption, choices
+from daguerreotype.cli import options
 from daguerreotype.cli.terminal import make_screen, say, show_files
 
-Graph = StrEnum("Graph", choices(("SF", "ER", "BP")))  # type: ignore[misc]
-Mechanism = StrEnum("Mechanism", choices(("linear", "logistic", "poisson", "mlp", "mim", "gp", "gp-add")))  # type: ignore[misc]
-Noise = StrEnum("Noise", choices(("gaussian", "exponential", "gumbel", "uniform", "laplace")))  # type: ignore[misc]
+Graph = StrEnum("Graph", options.choices(("SF", "ER", "BP")))  # type: ignore[misc]
+Mechanism = StrEnum("Mechanism", options.choices(("linear", "logistic", "poisson", "mlp", "mim", "gp", "gp-add")))  # type: ignore[misc]
+Noise = StrEnum("Noise", options.choices(("gaussian", "exponential", "gumbel", "uniform", "laplace")))  # type: ignore[misc]
 
 
 def simulate(
@@ -50,10 +50,10 @@ def simulate(
     standardize: Annotated[
         bool, typer.Option("--standardize", help="Bring all columns to mean 0 and variance 1.")
     ] = False,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Draw a random graph, and data from it: data.csv and truth.csv.
 

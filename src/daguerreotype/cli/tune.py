@@ -12,30 +12,15 @@ from rich.text import Text
 from daguerreotype import __version__
 from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import Status, show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
-from daguerreotype.cli.options import (
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    EdgesOption,
-    HeaderOption,
-    JsonOption,
-    KnowledgeOption,
-    QuietOption,
-    SeedOption,
-    choices,
-    read_knowledge,
-    read_table,
-)
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts
 
 if TYPE_CHECKING:
     from daguerreotype.tune import Tuning
 
 
-Criterion = StrEnum("Criterion", choices(("held-out", "bic", "stability")))  # type: ignore[misc]
+Criterion = StrEnum("Criterion", options.choices(("held-out", "bic", "stability")))  # type: ignore[misc]
 TITLES = {"bic": "BIC per row"}  # of criteria that are no metrics
 NOTES = {
     "shd": "SHD, SID: means over the problems; lower is better",
@@ -77,7 +62,7 @@ def tune(
             "problems whose graphs are known.",
         ),
     ] = None,
-    edges: EdgesOption = Edges("gam"),
+    edges: options.EdgesOption = options.Edges("gam"),
     baseline: Annotated[
         str | None,
         typer.Option(metavar="NAME", show_default=False, help="Tune a method of compare instead; needs --space."),
@@ -126,15 +111,15 @@ def tune(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", show_default=False, help="Processes for the fits of a trial.")
     ] = None,
-    knowledge: KnowledgeOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    knowledge: options.KnowledgeOption = None,
+    seed: options.SeedOption = 0,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Search for the settings of a learner.
 
@@ -146,7 +131,7 @@ def tune(
         raise typer.BadParameter("is about the columns of DATA; give it.", param_hint="--knowledge")
     with show_status(quiet, steps=trials) as status:
         reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
-        task = None if data is None else read_table(status, data, *reading)
+        task = None if data is None else options.read_table(status, data, *reading)
         learner = _make_learner(edges, baseline, paper, knowledge, seed)
         from daguerreotype.tune import paper_problems, tune, tune_table
 
@@ -176,7 +161,9 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-def _make_learner(edges: Edges, baseline: str | None, paper: bool, knowledge: Path | None, seed: int) -> Any:
+def _make_learner(
+    edges: options.Edges, baseline: str | None, paper: bool, knowledge: Path | None, seed: int
+) -> Any:
     """The learner that the options describe."""
     if baseline is not None:
         from daguerreotype import baselines
@@ -184,7 +171,7 @@ def _make_learner(edges: Edges, baseline: str | None, paper: bool, knowledge: Pa
         return baselines.get(baseline, random_state=seed)
     from daguerreotype import Daguerreotype
 
-    known = read_knowledge(knowledge)
+    known = options.read_knowledge(knowledge)
     if paper:
         return Daguerreotype.paper(edges=edges.value, knowledge=known, random_state=seed)  # type: ignore[arg-type]
     return Daguerreotype(edges=edges.value, knowledge=known, random_state=seed)

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.child_process import ChildPool, CrashError, DeadlineError, describe_error
+from daguerreotype._lib.child_process import ChildPool
 from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import FIRST_RUN, Status
 from daguerreotype.data.readers import Input
 from daguerreotype.data.validation import check_columns, check_finite, check_size
 from daguerreotype.edges.registry import NAMED
 from daguerreotype.experiments.method import Method, matrix_of
-from daguerreotype.experiments.run import Outcome
+from daguerreotype.experiments.run import Outcome, run_method
+from daguerreotype.experiments.store import OK
 from daguerreotype.metrics import f1
 
 
@@ -33,7 +34,7 @@ class Row:
     method : Method
         The method.
     runs : dict
-        Seed to what `Method.fit` found, or to the "error" why it found nothing.
+        Seed to what `run_method` gave.
     """
 
     method: Method
@@ -42,12 +43,12 @@ class Row:
     @property
     def finished(self) -> dict[int, Outcome]:
         """Runs that led to a graph."""
-        return {seed: run for seed, run in self.runs.items() if "edges" in run}
+        return {seed: run for seed, run in self.runs.items() if run["status"] == OK}
 
     @property
     def error(self) -> str | None:
         """Why runs led to none."""
-        failed = [run["error"] for run in self.runs.values() if "error" in run]
+        failed = [run["reason"] for run in self.runs.values() if run["status"] != OK]
         if not failed:
             return None
         return failed[0] if len(failed) == len(self.runs) else f"{len(failed)} of {len(self.runs)}: {failed[0]}"
@@ -144,19 +145,20 @@ class Comparison:
     def _run(self, method: Method, seed: int, pool: ChildPool) -> Outcome:
         """One method with one seed; whatever goes wrong is its result."""
         table, held_out = self._split(seed)
-        try:
-            found: Outcome = pool.call(
-                method.fit, table, seed, self.known, held_out, load=method.warm_up, limit=self.time_limit
-            )
-            return found
-        except (DeadlineError, CrashError, ImportError, ValueError) as error:  # whose text says it all
-            return {"error": " ".join(str(error).split())}
-        except Exception as error:
-            return {"error": describe_error(error)}
+        return run_method(
+            pool,
+            method,
+            table,
+            seed,
+            truth=self.known,
+            held_out=held_out,
+            limit=self.time_limit,
+            plain=(ImportError, ValueError),
+        )
 
 
 def _in_words(run: Outcome) -> str:
     """A run in a line."""
-    if "error" in run:
-        return str(run["error"])
+    if run["status"] != OK:
+        return str(run["reason"])
     return f"{run['n_edges']} edge{plural(run['n_edges'])} in {run['wall_seconds']:.1f} s"

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any
 
+import pandas as pd
 from joblib import Parallel, delayed
 
 from daguerreotype._lib.child_process import ChildPool, CrashError, DeadlineError, describe_error
@@ -35,25 +36,37 @@ class Task:
     time_limit: float | None
 
 
-def perform(task: Task, pool: ChildPool) -> tuple[str, Outcome]:
-    """Make a run in a child process; returns its key and what became of it."""
-    return task.key, _outcome(task, pool)
+def run_method(
+    pool: ChildPool,
+    method: Method,
+    X: pd.DataFrame,
+    seed: int,
+    *,
+    truth: pd.DataFrame | None = None,
+    held_out: pd.DataFrame | None = None,
+    limit: float | None = None,
+    plain: tuple[type[Exception], ...] = (),
+) -> Outcome:
+    """One fit in a child process: its "status", and what `Method.fit` gives or the "reason" why it gives nothing.
 
-
-def _outcome(task: Task, pool: ChildPool) -> Outcome:
-    """Status of a run, and its measures or the reason why there are none."""
-    data, method = task.data, task.method
+    A reason begins with the type of the error, but for errors of the ``plain`` types, whose text says it all.
+    """
+    as_they_are: tuple[type[Exception], ...] = (CrashError, *plain)
     try:
-        measures: Outcome = pool.call(
-            method.fit, data.X, task.seed, data.adjacency, load=method.warm_up, limit=task.time_limit
-        )
+        measures: Outcome = pool.call(method.fit, X, seed, truth, held_out, load=method.warm_up, limit=limit)
         return {"status": OK} | measures
     except DeadlineError as late:
         return {"status": TIMED_OUT, "reason": str(late)}
-    except CrashError as crash:
-        return {"status": FAILED, "reason": str(crash)}
+    except as_they_are as error:
+        return {"status": FAILED, "reason": " ".join(str(error).split())[:SHOWN]}
     except Exception as error:  # whatever a method raises is its result
         return {"status": FAILED, "reason": describe_error(error)[:SHOWN]}
+
+
+def perform(task: Task, pool: ChildPool) -> tuple[str, Outcome]:
+    """Make a run in a child process; returns its key and what became of it."""
+    data = task.data
+    return task.key, run_method(pool, task.method, data.X, task.seed, truth=data.adjacency, limit=task.time_limit)
 
 
 def perform_there(task: Task) -> tuple[str, Outcome]:

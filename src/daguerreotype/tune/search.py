@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +31,20 @@ logger = logging.getLogger("daguerreotype")
 
 Choose = Callable[[Space, Sequence[dict[str, Any]]], dict[str, Any]]
 """From the space and the settings on the front, by trial, to those to keep."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search may cost, and where it is kept; see `tune`."""
+
+    n_trials: int
+    storage: Any
+    study_name: str | None
+    random_state: int
+    n_jobs: int | None
+    time_limit: float | None
+    callback: OnTrial | None
+    verbose: int
 
 
 def tune(
@@ -106,20 +121,8 @@ def tune(
     given = (
         paper_problems(random_state=check_count(random_state, "random_state")) if problems is None else problems
     )
-    return run_search(
-        learner,
-        read,
-        known_graphs(read_problems(given)),
-        mean_of_front,
-        n_trials=n_trials,
-        storage=storage,
-        study_name=study_name,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        callback=callback,
-        verbose=verbose,
-    )
+    effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
+    return run_search(learner, read, known_graphs(read_problems(given)), mean_of_front, effort)
 
 
 def tune_table(
@@ -176,20 +179,8 @@ def tune_table(
     read = check_search(learner, space)
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     rng = np.random.default_rng(check_count(random_state, "random_state"))
-    return run_search(
-        learner,
-        read,
-        without_truth(criterion, table, rng),
-        first_of_front,
-        n_trials=n_trials,
-        storage=storage,
-        study_name=study_name,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        callback=callback,
-        verbose=verbose,
-    )
+    effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
+    return run_search(learner, read, without_truth(criterion, table, rng), first_of_front, effort)
 
 
 def check_search(learner: Any, space: Mapping[str, Spec] | None) -> Space:
@@ -201,29 +192,16 @@ def check_search(learner: Any, space: Mapping[str, Spec] | None) -> Space:
     return found
 
 
-def run_search(
-    learner: Any,
-    space: Space,
-    criterion: Criterion,
-    choose: Choose,
-    *,
-    n_trials: int,
-    storage: Any,
-    study_name: str | None,
-    random_state: int,
-    n_jobs: int | None,
-    time_limit: float | None,
-    callback: OnTrial | None,
-    verbose: int,
-) -> Tuning:
+def run_search(learner: Any, space: Space, criterion: Criterion, choose: Choose, effort: Effort) -> Tuning:
     """Carry out a search, and say what it found."""
-    n_trials = check_positive_int(n_trials, "n_trials")
-    seed = check_count(random_state, "random_state")
-    with quiet_optuna(verbose), Workers(criterion.parts, n_jobs, time_limit) as workers:
+    n_trials = check_positive_int(effort.n_trials, "n_trials")
+    seed = check_count(effort.random_state, "random_state")
+    workers = Workers(criterion.parts, effort.n_jobs, effort.time_limit)
+    with quiet_optuna(effort.verbose), workers:
         about = describe_search(learner, space, criterion, seed)
-        study = open_study(storage, study_name, criterion.directions, about)
+        study = open_study(effort.storage, effort.study_name, criterion.directions, about)
         scores = {"given": _given_scores(study, learner, workers), "chosen": None}
-        interrupted = run_trials(study, learner, space, workers, n_trials, seed, callback)
+        interrupted = run_trials(study, learner, space, workers, n_trials, seed, effort.callback)
         trials = _table_of_trials(study, space, criterion)
         if not (trials.state == "COMPLETE").any():
             if interrupted:
