@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import daguerreotype
-from daguerreotype.datasets import load_sachs, record, sachs
+from daguerreotype.datasets import dataset, load_sachs, sachs
 
 # each molecule's parents as the file sachs.bif of the bnlearn repository lists them
 PARENTS = {
@@ -142,7 +142,7 @@ def test_a_record_is_frozen_and_says_where_it_comes_from(observed, everything):
     assert (observed.name, everything.name) == ("sachs", "sachs-interventional")
 
 
-@pytest.mark.parametrize("module", [record, sachs])
+@pytest.mark.parametrize("module", [dataset, sachs])
 def test_the_examples_in_the_docstrings_hold(module):
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0
@@ -152,9 +152,9 @@ def test_the_examples_in_the_docstrings_hold(module):
 def test_the_table_is_read_from_a_zipped_package(tmp_path):
     package = Path(daguerreotype.__file__).parent
     staged = tmp_path / "staged" / "daguerreotype"
-    shutil.copytree(package / "datasets", staged / "datasets", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "arrays.py"):
-        shutil.copy(package / name, staged / name)
+    for name in ("datasets", "_lib"):
+        shutil.copytree(package / name, staged / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(package / "__init__.py", staged / "__init__.py")
     archive = shutil.make_archive(str(tmp_path / "package"), "zip", staged.parent)
     code = (
         f"import sys; sys.path.insert(0, {archive!r})\n"
