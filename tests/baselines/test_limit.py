@@ -1,12 +1,16 @@
 """A method that runs too long, fails or dies is reported as that."""
 
+import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from daguerreotype import Daguerreotype
 from daguerreotype.baselines import TimeLimitError
+from daguerreotype.baselines.limit import warm_up
 from support.fits import linear_data
 
 X = linear_data(0, 40, 3)
@@ -56,10 +60,34 @@ def test_a_method_that_dies_is_reported_with_its_exit_code(ending):
 
 
 def test_a_class_that_a_new_process_cannot_import_is_reported(ending, monkeypatch):
+    module = ModuleType("only_here")
+    module.Ending = ending
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    monkeypatch.setattr(ending, "__module__", "only_here")
+    with pytest.raises(RuntimeError, match=r"Ending ended with exit code 1: .*only_here"):
+        ending(time_limit=60).fit(X)
+
+
+def test_a_class_of_a_script_travels_to_the_new_process(ending, monkeypatch):
     monkeypatch.setattr(ending, "__module__", "__main__")
     monkeypatch.setattr("__main__.Ending", ending, raising=False)
-    with pytest.raises(RuntimeError, match=r"Ending ended with exit code 1: .*Ending"):
-        ending(time_limit=60).fit(X)
+    assert ending(time_limit=60).fit(X).adjacency_matrix_.sum() == 1
+
+
+@pytest.mark.parametrize("edges", ["gam", "lars", "mlp"])
+def test_a_warm_up_leaves_the_learner_as_it_was(edges):
+    learner = Daguerreotype(edges=edges, operator="fixed", init=[1, 0, 2], verbose=1)
+    before = learner.get_params()
+    warm_up(learner)
+    assert learner.get_params() == before
+    assert not hasattr(learner, "adjacency_matrix_")
+
+
+def test_a_warm_up_imports_the_libraries_of_a_baseline(ending, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(ending, "load_libraries", lambda self: loaded.append(self.end))
+    warm_up(ending(end="well"))
+    assert loaded == ["well"]
 
 
 def test_a_graph_with_a_cycle_is_never_handed_out(ending):

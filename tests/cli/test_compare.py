@@ -1,7 +1,6 @@
 """The verb compare: one line per method, whatever becomes of it."""
 
 import json
-import time
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,9 @@ from typer.testing import CliRunner
 from daguerreotype import Daguerreotype, baselines
 from daguerreotype.cli import compare as verb
 from daguerreotype.cli.main import app
-from daguerreotype.experiments import compare as contest
+from daguerreotype.edges.registry import make_estimator
+from daguerreotype.experiments.compare import method_called
+from daguerreotype.experiments.method import Method
 from daguerreotype.metrics import evaluate, f1
 
 
@@ -38,33 +39,17 @@ def truth(tmp_path):
     return tmp_path / "truth.csv"
 
 
-class Scripted:
-    """A baseline whose fate the test chooses, by its name."""
-
-    def __init__(self, name, random_state, time_limit):
-        self.name, self.random_state, self.time_limit = name, random_state, time_limit
-
-    def fit(self, X):
-        if self.name == "boss":
-            raise baselines.TimeLimitError("too slow")
-        if self.name == "pc":
-            raise ImportError("this baseline needs causallearn")
-        if self.name == "ges" and self.random_state == 1:
-            raise RuntimeError("matrix\nis singular")
-        if self.name == "dagma":
-            raise KeyboardInterrupt
-        names = list(X.columns)
-        self.adjacency_matrix_ = pd.DataFrame(0, names, names)
-        self.adjacency_matrix_.loc["a", "b"] = 1
-        if self.random_state == 2:
-            self.adjacency_matrix_.loc["a", "c"] = 1
-        self.causal_order_, self.fit_seconds_ = None, 0.5 + self.random_state
-        return self
+FATES = {"boss": "late", "pc": "missing", "ges": "singular", "grasp": "crash", "dagma": "interrupted"}
 
 
 @pytest.fixture
-def scripted(monkeypatch):
-    monkeypatch.setattr(baselines, "get", lambda name, **settings: Scripted(name, **settings))
+def fated(monkeypatch):
+    """Methods whose fate hangs on their name."""
+
+    def method(name):
+        return Method(name, "estimator", "support.estimators:Fated", {"fate": FATES.get(name, "well")})
+
+    monkeypatch.setattr("daguerreotype.experiments.compare.method_called", method)
 
 
 def test_the_names_of_the_baselines_are_theirs():
@@ -73,12 +58,12 @@ def test_the_names_of_the_baselines_are_theirs():
     assert set(verb.USUAL.split(",")) <= set(verb.METHODS)
 
 
-def test_means_over_seeds_are_those_of_the_runs(data, truth, scripted):
-    result = run(data, "--methods", "empty,grasp", "--truth", truth, "--seed", 1, "--seeds", 2, "--json")
+def test_means_over_seeds_are_those_of_the_runs(data, truth, fated):
+    result = run(data, "--methods", "empty,cam", "--truth", truth, "--seed", 1, "--seeds", 2, "--json")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     row = found["methods"][0]
-    assert [line["method"] for line in found["methods"]] == ["empty", "grasp"]
+    assert [line["method"] for line in found["methods"]] == ["empty", "cam"]
     assert [one["seed"] for one in row["runs"]] == found["seeds"] == [1, 2]
     assert (row["n_edges"], row["seconds"], row["held_out_likelihood"]) == (1.5, 2.0, None)
     true = pd.DataFrame([[0, 1, 0], [0, 0, 0], [1, 1, 0]], ["b", "c", "a"], ["b", "c", "a"])
@@ -90,24 +75,25 @@ def test_means_over_seeds_are_those_of_the_runs(data, truth, scripted):
     assert row["metrics"]["shd"] == np.mean([one["metrics"]["shd"] for one in row["runs"]]) == 1.5
 
 
-def test_a_method_that_fails_is_a_line_with_its_reason_and_the_others_go_on(data, scripted):
-    result = run(data, "--methods", "boss,pc,ges,empty", "--seeds", 2, "--time-limit", 7)
+def test_a_method_that_fails_is_a_line_with_its_reason_and_the_others_go_on(data, fated):
+    result = run(data, "--methods", "boss,pc,ges,grasp,empty", "--seeds", 2, "--time-limit", 0.5)
     assert result.exit_code == 0
     lines = {line.split()[0]: " ".join(line.split()[1:]) for line in result.stdout.splitlines() if line.strip()}
-    assert lines["boss"] == "- - did not finish within 7 s"
+    assert lines["boss"] == "- - did not finish within 0.5 s"
     assert lines["pc"] == "- - this baseline needs causallearn"
+    assert lines["grasp"] == "- - its process ended with code 9: it left no message"
     assert "1 of 2: RuntimeError: matrix is singular" in result.stdout
     assert result.stdout.count("\n  empty") == 2  # in the table, and in the matrix of agreement
 
 
-def test_when_nothing_comes_to_an_end_the_status_is_5(data, scripted):
-    result = run(data, "--methods", "boss,pc")
+def test_when_nothing_comes_to_an_end_the_status_is_5(data, fated):
+    result = run(data, "--methods", "boss,pc", "--time-limit", 0.2)
     assert result.exit_code == 5
-    assert "did not finish within 60 s" in result.stdout
+    assert "did not finish within 0.2 s" in result.stdout
 
 
-def test_an_interrupt_keeps_what_is_there_and_is_status_130(data, scripted):
-    result = run(data, "--methods", "empty,dagma,grasp", "--json")
+def test_an_interrupt_keeps_what_is_there_and_is_status_130(data, fated):
+    result = run(data, "--methods", "empty,dagma,cam", "--json")
     assert result.exit_code == 130
     found = json.loads(result.stdout)
     assert found["interrupted"]
@@ -132,16 +118,29 @@ def test_rows_are_held_out_of_learning_and_judge_it(data, table):
     assert found["methods"][0]["held_out_likelihood"] == pytest.approx(model.score(test))
 
 
-def test_our_learner_is_ended_after_its_time_too(data, table, truth):
+def test_our_learner_is_ended_after_its_time_too(data, tmp_path, rng):
+    pd.DataFrame(rng.normal(size=(2000, 60))).add_prefix("x").to_csv(tmp_path / "wide.csv", index=False)
+    result = run(tmp_path / "wide.csv", "--methods", "bic", "--time-limit", 0.001)
+    assert result.exit_code == 5
+    assert "did not finish within 0.001 s" in result.stdout
+
+
+def test_a_limit_changes_nothing_about_what_is_found(data, table, truth):
     found = json.loads(run(data, "--methods", "bic", "--time-limit", 100, "--truth", truth, "--json").stdout)
     edges = {(edge["cause"], edge["effect"]) for edge in found["methods"][0]["runs"][0]["edges"]}
     assert edges == set(Daguerreotype(edges="bic").fit(table).causal_graph_.edges)
 
 
-def test_a_limit_that_is_too_short_is_reported_for_our_learner(table, rng):
-    learner = contest.OurLearner("gam", 0, table.iloc[:0])
-    with pytest.raises(baselines.TimeLimitError):
-        learner.learn(pd.DataFrame(rng.normal(size=(2000, 60)), columns=[f"x{j}" for j in range(60)]), 1e-3)
+@pytest.mark.parametrize("name", verb.METHODS)
+def test_a_name_stands_for_our_learner_with_these_edges_or_for_a_baseline(name):
+    pytest.importorskip("torch")
+    made = method_called(name).make(3, None)
+    if name in verb.BASELINES:
+        assert type(made) is type(baselines.get(name))
+        assert made.get_params() == baselines.get(name, random_state=3).get_params()
+    else:
+        edges = make_estimator(name, seed=3) if name in ("linear", "mlp") else name
+        assert made.get_params() == Daguerreotype(edges=edges, random_state=3).get_params()
 
 
 def test_a_table_that_no_method_takes_is_refused_once(tmp_path):
@@ -158,19 +157,7 @@ def test_unknown_methods_are_refused_before_the_file_is_read(methods):
     assert "is no method; choose among gam, bic" in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_lines_are_told_as_methods_end_off_a_terminal(data, scripted):
-    result = CliRunner().invoke(app, ["compare", str(data), "--methods", "empty,boss"])
-    assert result.stderr == "empty: 1 edge in 0.5 s\nboss: did not finish within 60 s\n"
-
-
-def test_seconds_are_those_of_learning_alone(monkeypatch, table):
-    monkeypatch.setattr(contest.OurLearner, "load_libraries", lambda self: time.sleep(0.5))
-    monkeypatch.setattr(Daguerreotype, "fit", lambda self, X: FakeFit())
-    assert contest.OurLearner("bic", 0, table.iloc[:0]).learn(table, None)[1] < 0.5
-
-
-class FakeFit:
-    """A fit that takes no time."""
-
-    adjacency_matrix_, causal_order_ = None, ()
-    interrupted_ = False
+def test_lines_are_told_as_methods_end_off_a_terminal(data, fated, monkeypatch):
+    monkeypatch.setattr("daguerreotype._lib.progress.PATIENCE", 600.0)  # on a busy machine processes start slowly
+    call = ["compare", str(data), "--methods", "empty,boss", "--time-limit", "0.2"]
+    assert CliRunner().invoke(app, call).stderr == "empty: 1 edge in 0.5 s\nboss: did not finish within 0.2 s\n"

@@ -14,12 +14,13 @@ from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
 from daguerreotype.cli import fit as verb
+from daguerreotype.cli import options
+from daguerreotype.cli.fit_output import FitOutput, show_fit, to_json
 from daguerreotype.cli.inputs import read_input
 from daguerreotype.cli.main import app
-from daguerreotype.cli.show import Outcome, show_outcome, to_json
 from daguerreotype.data.readers import Input, Reading
 from daguerreotype.datasets import load_sachs
-from daguerreotype.edges.registry import NAMED
+from daguerreotype.edges import EDGES
 from daguerreotype.metrics import evaluate
 
 
@@ -230,8 +231,8 @@ def test_names_and_defaults_of_the_options_are_those_of_the_learner():
         assert command[ours].default == learner[theirs].default
     for name in ("penalty", "knowledge"):
         assert command[name].default == learner[name].default
-    assert tuple(verb.Edges) == NAMED
-    assert set(verb.Transform) == set(get_args(learner["transform"].annotation))
+    assert tuple(options.Edges) == EDGES
+    assert set(options.Transform) == set(get_args(learner["transform"].annotation))
 
 
 @pytest.fixture
@@ -299,12 +300,12 @@ class Fitted:
 
 def outcome(edges, order=("a", "b", "c"), known=None):
     task = Input("my.csv", pd.DataFrame(0.0, index=range(4), columns=list(order)))
-    return Outcome(Fitted(edges, list(order)), task, known, 1.23)
+    return FitOutput(Fitted(edges, list(order)), task, known, 1.23)
 
 
 def shown(result, **settings):
     stream = io.StringIO()
-    show_outcome(result, Console(file=stream, highlight=False, markup=False, **settings))
+    show_fit(result, Console(file=stream, highlight=False, markup=False, **settings))
     return stream.getvalue()
 
 
@@ -345,6 +346,6 @@ def test_on_a_narrow_terminal_no_line_is_too_long():
 
 def test_without_unicode_arrows_are_made_of_dashes():
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    show_outcome(outcome([("a", "b", 1.0, 1.0)]), Console(file=stream, highlight=False, markup=False))
+    show_fit(outcome([("a", "b", 1.0, 1.0)]), Console(file=stream, highlight=False, markup=False))
     stream.seek(0)
     assert "a -> b -> c" in stream.read()

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from daguerreotype.experiments import Store, collect, make_plan, read_spec, summarize
-from daguerreotype.experiments.clock import Clock
 from daguerreotype.experiments.figures import write_figures
 from daguerreotype.experiments.results import load_published, pareto_front
+from daguerreotype.experiments.run import Clock
 from daguerreotype.experiments.tables import table_cells, to_latex, write_tables
 
 TEXT = """

@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
+from daguerreotype._lib.child_process import ChildPool
 from daguerreotype.experiments import Store, make_plan, read_spec, run_all
-from daguerreotype.experiments.run import _over_machines
-from daguerreotype.experiments.worker import Worker
+from daguerreotype.experiments.run import Task, _over_machines, perform
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import shd, sid
 
@@ -60,9 +60,9 @@ def test_outcomes_are_those_of_plain_fits(store, planned):
     assert {store.runs[run.key]["status"] for run in runs} == {"ok"}
     for run in runs:
         data, outcome = run.problem.load(run.repeat), store.runs[run.key]
-        found = run.method.make(run.repeat, data.truth).fit(data.X).adjacency_matrix_
+        found = run.method.make(run.repeat, data.adjacency).fit(data.X).adjacency_matrix_
         assert outcome["edges"] == np.argwhere(found.to_numpy()).tolist()
-        assert (outcome["shd"], outcome["sid"]) == (shd(data.truth, found), sid(data.truth, found))
+        assert (outcome["shd"], outcome["sid"]) == (shd(data.adjacency, found), sid(data.adjacency, found))
         assert outcome["seconds"] >= 0
     of_paper = store.runs[runs[0].key]
     fitted = Daguerreotype.paper("sparsemax").fit(runs[0].problem.load(0).X)
@@ -159,14 +159,15 @@ def test_a_child_ends_with_its_parent(spec_text, written, log, store, tmp_path):
     pytest.fail("the child outlived its parent")
 
 
-def test_a_worker_serves_on_after_a_time_out(planned, spec_text, written):
+def test_a_pool_serves_on_after_a_time_out_and_no_more_once_closed(planned, spec_text, written):
     text = spec_text(written("Chain", "slow", pause=60.0), written("Chain"), repeats=1)
     slow, quick = planned(text)
-    worker, data = Worker(), slow.problem.load(0)
-    assert worker.run(slow.method, data, 0, 0.3)["status"] == "timed out"
-    assert worker.run(quick.method, data, 0, 60.0)["status"] == "ok"
-    worker.close()
-    worker.close()
+    pool, data = ChildPool(), slow.problem.load(0)
+    assert perform(Task("k", slow.method, data, 0, 0.3), pool)[1]["status"] == "timed out"
+    assert perform(Task("k", quick.method, data, 0, 60.0), pool)[1]["status"] == "ok"
+    pool.close()
+    pool.close()
+    assert perform(Task("k", quick.method, data, 0, 60.0), pool)[1]["status"] == "failed"
 
 
 # ---------------------------------------------------------------------- other machines
@@ -196,5 +197,5 @@ def test_a_dask_cluster_makes_all_runs_though_a_worker_is_killed_halfway(store, 
 
 def test_without_dask_the_scheduler_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"pip install \"daguerreotype\[distributed\]\""):
+    with pytest.raises(ImportError, match=r"pip install 'daguerreotype\[distributed\]'"):
         next(_over_machines(iter([]), "tcp://nowhere:1"))

@@ -119,10 +119,10 @@ def test_repeats_of_simulated_problems_differ_and_files_are_read(tmp_path):
     _, listed, square, drawn = spec.problems
     for problem in (listed, square):
         data = problem.load(0)
-        assert data.truth.loc["b", "a"] == data.truth.to_numpy().sum() == 1
-        assert list(data.X.columns) == list(data.truth.columns) == ["a", "b", "c"]
+        assert data.adjacency.loc["b", "a"] == data.adjacency.to_numpy().sum() == 1
+        assert list(data.X.columns) == list(data.adjacency.columns) == ["a", "b", "c"]
     assert digest_data(drawn.load(0)) == digest_data(drawn.load(0)) != digest_data(drawn.load(1))
-    assert topological_order(drawn.load(0).truth) is not None
+    assert topological_order(drawn.load(0).adjacency) is not None
     (tmp_path / "list.csv").write_text("cause,effect\nb,dose\n")
     with pytest.raises(ValueError, match=r"only the graph of .*list\.csv has dose"):
         listed.load(0)

@@ -57,3 +57,30 @@ class Raises(Chain):
 
     def fit(self, X):
         raise np.linalg.LinAlgError("matrix\nis singular")
+
+
+class Fated(BaseEstimator):
+    """One edge a -> b, and a -> c with seed 2, unless its fate is another."""
+
+    def __init__(self, fate="well", random_state=0):
+        self.fate, self.random_state = fate, random_state
+
+    def fit(self, X):
+        match self.fate:
+            case "late":
+                time.sleep(60)
+            case "missing":
+                raise ImportError("this baseline needs causallearn")
+            case "singular" if self.random_state == 1:
+                raise RuntimeError("matrix\nis singular")
+            case "crash":
+                os._exit(9)
+            case "interrupted":
+                os.kill(os.getppid(), signal.SIGINT)
+                time.sleep(60)
+        self.adjacency_matrix_ = pd.DataFrame(0, X.columns, X.columns)
+        self.adjacency_matrix_.loc["a", "b"] = 1
+        if self.random_state == 2:
+            self.adjacency_matrix_.loc["a", "c"] = 1
+        self.causal_order_, self.fit_seconds_ = None, 0.5 + self.random_state
+        return self

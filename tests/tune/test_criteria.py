@@ -12,8 +12,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import cohen_kappa_score
 
 from daguerreotype import Daguerreotype
+from daguerreotype.datasets import Dataset
 from daguerreotype.metrics import shd, sid
-from daguerreotype.tune import Problem, paper_problems
+from daguerreotype.tune import paper_problems
 from daguerreotype.tune.criteria import fit_copy, kappa, known_graphs, log_likelihood, n_parameters, without_truth
 from daguerreotype.tune.problems import read_problems
 from support.tuning import Thresholded, chains
@@ -47,14 +48,14 @@ def test_a_seed_gives_the_same_problems_and_another_seed_others():
 
 def test_problems_may_be_pairs():
     X, adjacency = chains(1)[0]
-    first, second = read_problems([(X, adjacency), Problem(X, adjacency, "mine")])
+    first, second = read_problems([(X, adjacency), Dataset("mine", X, adjacency)])
     assert (first.name, second.name) == ("problem 0", "mine")
     assert first.X is X
 
 
 def test_problems_of_another_kind_or_none_at_all_are_refused():
     with pytest.raises(
-        TypeError, match=r"problems\[1\] is a list: expected a Problem, or a pair \(X, adjacency\)"
+        TypeError, match=r"problems\[1\] is a list: expected a Dataset, or a pair \(X, adjacency\)"
     ):
         read_problems([chains(1)[0], []])
     with pytest.raises(ValueError, match="problems is empty"):

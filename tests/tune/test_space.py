@@ -10,8 +10,15 @@ from sklearn.linear_model import Ridge
 from daguerreotype import Daguerreotype, baselines
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
 from daguerreotype.tune import default_space
-from daguerreotype.tune.settings import check_learner, check_names, with_settings
-from daguerreotype.tune.space import Choice, Range, read_space, round_to_one_digit
+from daguerreotype.tune.space import (
+    Choice,
+    Range,
+    check_learner,
+    check_names,
+    read_space,
+    round_to_one_digit,
+    with_settings,
+)
 from support.tuning import Thresholded
 
 numbers = st.floats(1e-6, 1e6)

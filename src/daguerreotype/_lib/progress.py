@@ -1,15 +1,26 @@
-"""How does a person see that a long fit is moving? One bar, drawn by rich, or nothing at all."""
+"""Progress of long work on stderr: bars and a status line that rich draws, plain lines where no terminal is."""
 
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 NARROW = 100  # columns of a terminal, below which some of what a bar shows must go
+PATIENCE = 3.0  # seconds before a person is told what takes so long
+INTERVAL = 60.0  # seconds between later signs of life, off a terminal
+BAR = 16  # characters of the bar of a status line
+FIRST_RUN = "the first run compiles its kernels, some 15 s"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a display is told of one training step."""
+    """One training step, as a progress bar is told of it."""
 
     phase: Literal["train", "refine", "resume"]
     objective: float
@@ -18,7 +29,7 @@ class Progress:
 
 
 class ProgressBar:
-    """Shows objective, support size and cache hits while training; silent unless ``verbose``."""
+    """A bar for every task of a learner, in a context of its own; silent unless ``verbose``."""
 
     def __init__(self, verbose: int, max_iter: int) -> None:
         self.verbose, self.max_iter = verbose, max_iter
@@ -47,28 +58,132 @@ class ProgressBar:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
+    def task(self, name: str, total: int | None) -> Callable[[int], None]:
+        """Show a bar for ``total`` steps, None if nobody knows how many; what it returns moves the bar on."""
+        self._advance(name, total, 0)
+        return lambda count: self._advance(name, total, count)
+
     def update(self, name: str, progress: Progress) -> None:
         """Take in one training step of the model called ``name``."""
-        if self._bar is None:
-            return
-        if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task(name, total=self.max_iter, seen="")
         seen = (
             f"objective {progress.objective:.4f}, {progress.support} orders, {progress.hit_rate:.0%} cache hits "
             f"({progress.phase})"
         )
-        self._bar.update(self._tasks[name], advance=1, seen=seen)
+        self._advance(name, self.max_iter, 1, seen)
 
     def rows(self, count: int) -> None:
         """Take in that ``count`` more rows were read."""
-        if self._bar is None:
+        self._advance("rows read", None, count)
+
+    def _advance(self, name: str, total: int | None, count: int, seen: str = "") -> None:
+        if self._bar is not None:
+            if name not in self._tasks:
+                self._tasks[name] = self._bar.add_task(name, total=total, seen="")
+            self._bar.update(self._tasks[name], advance=count, seen=seen)
+
+
+class Status:
+    """A status line: what goes on now, beside a spinner, or a bar where there are ``steps`` to count.
+
+    Attributes
+    ----------
+    on_screen : bool
+        Whether a person is watching: stderr is a terminal, and quiet was not asked for.
+    """
+
+    def __init__(self, console: "Console", steps: int | None = None) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self._console = console
+        self.on_screen = console.is_terminal and not console.quiet
+        bar = () if steps is None else (BarColumn(bar_width=BAR), MofNCompleteColumn())
+        self._bar = Bar(
+            SpinnerColumn(),
+            *bar,
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not self.on_screen,
+        )
+        self._task = self._bar.add_task("loading", total=steps)
+        self._taken = len("⠋  0:00:00") + (0 if steps is None else BAR + len(f" {steps}/{steps} ") + 1)
+        self._timer: threading.Timer | None = None
+
+    def __call__(self, text: str, *, why: str = "") -> None:
+        """Show ``text`` until the next one comes; ``why`` it takes long is added if it does."""
+        self._describe(text)
+        self._wait(PATIENCE, f"{text} ({why})" if why else text, time.monotonic())
+
+    def note(self, text: str) -> None:
+        """Show ``text`` for good."""
+        self._console.print(text, soft_wrap=not self._console.is_terminal)  # a line of a log stays one line
+
+    def step(self, text: str) -> None:
+        """One of the steps is done: the bar moves, or ``text`` says so where there is none."""
+        self._bar.advance(self._task)
+        if not self.on_screen:
+            self.note(text)
+
+    @contextmanager
+    def aside(self, text: str) -> Iterator[None]:
+        """Leave the screen to a display that is not ours, under ``text``."""
+        self.stop()
+        self.note(text)
+        try:
+            yield
+        finally:
+            self.start()
+
+    def start(self) -> None:
+        """Start to turn."""
+        self._bar.start()
+
+    def stop(self) -> None:
+        """Leave no trace on the screen."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._bar.stop()
+
+    def _describe(self, text: str) -> None:
+        """Show ``text`` beside the spinner, cut where the line ends: too long a text would push the bar away."""
+        from rich.text import Text
+
+        shown = Text(text)
+        shown.truncate(max(self._console.width - self._taken, 8), overflow="ellipsis")
+        self._bar.update(self._task, description=shown.plain)
+
+    def _wait(self, seconds: float, text: str, since: float) -> None:
+        """Say ``text`` after some seconds, unless something else comes first."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(seconds, self._explain, [text, since])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _explain(self, text: str, since: float) -> None:
+        if self.on_screen:  # where the clock of the spinner shows that work goes on
+            self._describe(text)
             return
-        if "rows" not in self._tasks:
-            self._tasks["rows"] = self._bar.add_task("rows read", total=None, seen="")
-        self._bar.update(self._tasks["rows"], advance=count)
+        elapsed = time.monotonic() - since
+        self.note(text if elapsed < INTERVAL else f"{text}: {elapsed:.0f} s so far")
+        self._wait(INTERVAL, text, since)
+
+
+@contextmanager
+def show_status(quiet: bool, steps: int | None = None) -> Iterator[Status]:
+    """A status line on stderr as long as work goes on, with a bar if there are ``steps`` to count."""
+    from rich.console import Console
+
+    # The stream of now: what silences a library by changing sys.stderr must not stop the clock.
+    status = Status(Console(file=sys.stderr, quiet=quiet, highlight=False, markup=False), steps)
+    status.start()
+    try:
+        yield status
+    finally:
+        status.stop()

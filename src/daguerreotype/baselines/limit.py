@@ -1,21 +1,15 @@
-"""How is a method ended that runs too long? In a process of its own, which can be killed."""
+"""Time limits of learners: warm-up before the clock starts, and learning in a child process that can be killed."""
 
-import os
-import pickle
-import subprocess
-import sys
-import traceback
-from typing import TYPE_CHECKING, Any, BinaryIO
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daguerreotype._lib.child_process import ChildProcess, CrashError, DeadlineError
 from daguerreotype._lib.typing import FloatArray
 
 if TYPE_CHECKING:
     from daguerreotype.baselines.base import Baseline, Learned
-
-READY = b"."
-CODE = "from daguerreotype.baselines.limit import serve; serve()"
 
 
 class TimeLimitError(TimeoutError):
@@ -27,71 +21,49 @@ def learn_in_child(
 ) -> tuple["Learned", float, float]:
     """What ``baseline.timed(X, rng)`` gives, from a new process that is killed after ``limit`` seconds.
 
-    The clock starts when the process has imported its libraries and read the data. A plain subprocess rather than
-    multiprocessing: a fork would inherit locks of threads, a spawn would run the user's script again.
+    The clock starts when the process has imported its libraries and read the data.
     """
-    name = type(baseline).__name__
-    child = subprocess.Popen(
-        [sys.executable, "-c", CODE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
-    )
+    name, child = type(baseline).__name__, ChildProcess()
     try:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        with child.stdin as pipe:
-            pickle.dump((baseline, X, rng), pipe)
-        child.stdin = None  # or communicate would flush what is closed
-        child.stdout.read(len(READY))
-        reply, trouble = child.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
+        timed: tuple[Learned, float, float] = child.call(
+            baseline.timed, X, rng, load=baseline.load_libraries, limit=limit
+        )
+        return timed
+    except DeadlineError:
         raise TimeLimitError(
             f"{name} did not finish within time_limit={limit:g} seconds on {X.shape[0]} rows and {X.shape[1]} "
             "columns. Raise time_limit, or set it to None."
         ) from None
-    except BrokenPipeError:
-        reply, trouble = b"", child.stderr.read() if child.stderr is not None else b""
+    except CrashError as crash:
+        raise RuntimeError(f"{name} ended with exit code {crash.code}: {crash.last}") from None
     finally:
-        child.kill()
-        child.wait()
-    if not reply:
-        last = trouble.decode(errors="replace").strip().splitlines()[-1:] or ["it left no message"]
-        raise RuntimeError(f"{name} ended with exit code {child.returncode}: {last[0]}")
-    result, error, story = pickle.loads(reply)
-    if error is not None:
-        error.add_note(story)
-        raise error
-    timed: tuple[Learned, float, float] = result
-    return timed
+        child.close()
 
 
-def serve() -> None:
-    """Answer one request on standard input: the child's side of `learn_in_child`."""
-    with os.fdopen(os.dup(1), "wb") as replies:
-        os.dup2(2, 1)  # what a library prints must not mix with the reply
-        _answer(sys.stdin.buffer, replies)
-    os._exit(0)  # the clock still runs: what an interpreter tidies up as it ends is of no use here
+def warm_up(learner: Any) -> None:
+    """Import what a fit of ``learner`` needs and load its kernels, so that their seconds do not count.
 
+    A baseline names its libraries; ours is fitted to a small table, as far as one step. Of a learner of anyone
+    else's nothing is known.
+    """
+    from daguerreotype.learner import Daguerreotype
 
-def _answer(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Say when ready, then send (result, error, story of the error)."""
-    baseline, X, rng = pickle.load(requests)
-    baseline.load_libraries()
-    replies.write(READY)
-    replies.flush()
-    try:
-        answer: tuple[Any, Exception | None, str] = baseline.timed(X, rng), None, ""
-    except Exception as error:
-        answer = None, _picklable(error), traceback.format_exc()
-    pickle.dump(answer, replies)
+    load_libraries = getattr(learner, "load_libraries", None)
+    if callable(load_libraries):
+        load_libraries()
+    elif isinstance(learner, Daguerreotype):
+        import pandas as pd
+        from sklearn.base import clone
 
+        from daguerreotype.edges.gradient.settings import GradientEdges
+        from daguerreotype.edges.registry import EDGES
 
-def _picklable(error: Exception) -> Exception:
-    """The error itself where it survives pickling, else one with the same words."""
-    try:
-        copy: Exception = pickle.loads(pickle.dumps(error))
-        return copy
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        names = ["a", "b", "c"]
+        small = clone(learner).set_params(max_iter=1, n_restarts=0, knowledge=None, verbose=0)
+        if not isinstance(small.init, str):  # an order of other columns
+            small.init = names
+        if isinstance(small.edges, str) and small.edges in ("linear", "mlp"):
+            small.edges = EDGES[small.edges].make()
+        if isinstance(small.edges, GradientEdges):
+            small.edges = dataclasses.replace(small.edges, max_iter=1)
+        small.fit(pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=names))

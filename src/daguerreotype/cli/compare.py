@@ -1,30 +1,28 @@
-"""The verb ``compare``: what do several methods make of one table?"""
+"""The verb ``compare``: several methods on one table."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from daguerreotype import __version__
+from daguerreotype._lib.progress import show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
-from daguerreotype.cli.options import (
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    HeaderOption,
-    JsonOption,
-    QuietOption,
-    TruthOption,
-)
+from daguerreotype.cli.terminal import make_screen, make_table, say
+
+if TYPE_CHECKING:
+    from daguerreotype.experiments.compare import Comparison, Row
 
 BASELINES = (
     *("notears", "notears-mlp", "golem-ev", "golem-nv", "cam", "npvar", "sortnregress", "r2-sortnregress"),
     *("bcd-nets", "vi-dp-dag-softsort", "vi-dp-dag-sinkhorn", "dagma", "boss", "grasp", "ges", "pc"),
     *("direct-lingam", "empty", "random"),
 )
-METHODS = (*(edges.value for edges in Edges), *BASELINES)
+METHODS = (*(edges.value for edges in options.Edges), *BASELINES)
 USUAL = "gam,bic,lars,boss,pc,direct-lingam,r2-sortnregress,random,empty"
 HELD_OUT = 0.2
 
@@ -49,24 +47,16 @@ def _chosen(text: str) -> list[str]:
 
 
 def compare(
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA",
-            show_default=False,
-            help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
-            "Without it: the Sachs protein network.",
-        ),
-    ] = None,
+    data: options.DataArgument = None,
     methods: Annotated[
         str,
         typer.Option(
             metavar="A,B,...",
             autocompletion=_complete,
-            help=f"Edges of our learner ({', '.join(Edges)}) and baselines: {', '.join(BASELINES)}.",
+            help=f"Edges of our learner ({', '.join(options.Edges)}) and baselines: {', '.join(BASELINES)}.",
         ),
     ] = USUAL,
-    truth: TruthOption = None,
+    truth: options.TruthOption = None,
     seeds: Annotated[
         int, typer.Option(metavar="N", min=1, help="Run each method with N seeds and show the means.")
     ] = 1,
@@ -84,13 +74,13 @@ def compare(
             help="Share of rows kept from all methods, to see how likely what was learned makes them.",
         ),
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Learn the graph of one table by several methods.
 
@@ -99,32 +89,139 @@ def compare(
     too long is a line with the reason.
     """
     names = _chosen(methods)
-    from daguerreotype.cli.progress import waiting
-
-    with waiting(quiet, steps=len(names) * seeds) as tell:
-        from daguerreotype.cli.inputs import read_input
-        from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading
-
-        task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header))
-        known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
-        for note in task.notes:
-            tell.note(f"note: {note}")
-        from daguerreotype.experiments.compare import Contest
+    with show_status(quiet, steps=len(names) * seeds) as status:
+        task = options.read_table(status, data, drop, drop_non_numeric, drop_missing, delimiter, header)
+        known = options.read_truth(truth, task)
+        from daguerreotype.experiments.compare import Comparison, method_called
 
         if held_out is None:
             held_out = HELD_OUT if known is None else 0.0
-        contest = Contest(task, known, range(seed, seed + seeds), time_limit or None, held_out)
-        contest.check()
-        contest.run(names, tell)
-    from daguerreotype.cli.show_contest import show_contest, to_json
-
+        comparison = Comparison(task, known, range(seed, seed + seeds), time_limit or None, held_out)
+        comparison.check()
+        comparison.run([method_called(name) for name in names], status)
     if as_json:
-        typer.echo(to_json(contest))
+        typer.echo(to_json(comparison))
     else:
-        show_contest(contest)
-    if contest.interrupted:
+        show_comparison(comparison)
+    if comparison.interrupted:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED)
-    if not any(row.finished for row in contest.rows):
+    if not any(row.finished for row in comparison.rows):
         raise typer.Exit(NOTHING_LEARNED)
+
+
+def to_json(comparison: "Comparison") -> str:
+    """One JSON object: means and single runs of every method, and their agreement."""
+    agreement = comparison.agreement()
+    names = list(map(str, comparison.task.table.columns))
+    content = {
+        "version": __version__,
+        "data": {
+            "name": comparison.task.name,
+            "rows": len(comparison.task.table),
+            "held_out": comparison.n_held_out,
+            "columns": list(comparison.task.table.columns),
+        },
+        "seeds": list(comparison.seeds),
+        "time_limit": comparison.time_limit,
+        "methods": [_row(row, names, comparison.known is not None) for row in comparison.rows],
+        "agreement": {
+            str(first): dict(zip(map(str, agreement), map(_number, row), strict=True))
+            for first, row in zip(agreement.index, agreement.to_numpy(), strict=True)
+        },
+        "interrupted": comparison.interrupted,
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _row(row: "Row", names: list[str], judged: bool) -> dict[str, Any]:
+    """One method for a program; with metrics if its graphs were ``judged``."""
+    from daguerreotype.metrics.titles import MEANINGS
+
+    def metrics(of: Callable[[str], Any]) -> dict[str, Any] | None:
+        values = {name: of(name) for name in MEANINGS}
+        return {name: value for name, value in values.items() if value is not None} or None if judged else None
+
+    return {
+        "method": row.method.label,
+        "n_edges": row.mean("n_edges"),
+        "seconds": row.mean("wall_seconds"),
+        "held_out_likelihood": row.mean("held_out_likelihood"),
+        "metrics": metrics(row.mean),
+        "error": row.error,
+        "runs": [
+            {
+                "seed": seed,
+                "seconds": run.get("wall_seconds"),
+                "held_out_likelihood": run.get("held_out_likelihood"),
+                "metrics": metrics(run.get),
+                "error": run.get("reason"),
+                "edges": [{"cause": names[i], "effect": names[j]} for i, j in run["edges"]]
+                if "edges" in run
+                else None,
+            }
+            for seed, run in row.runs.items()
+        ],
+    }
+
+
+def _number(value: Any) -> float | None:
+    """A number that JSON has."""
+    return None if value is None or not abs(value) < float("inf") else float(value)
+
+
+def show_comparison(comparison: "Comparison", console: Console | None = None) -> None:
+    """One line per method, and without a known graph how far the methods agree, on stdout."""
+    from daguerreotype.metrics.titles import title_of
+
+    console = make_screen(console)
+    n_rows, n_columns = comparison.task.table.shape
+    console.print()
+    say(console, Text.assemble((comparison.task.name, "bold"), f": {n_rows} rows, {n_columns} columns"))
+    scored = any(row.mean("held_out_likelihood") is not None for row in comparison.rows)
+    failed = any(row.error for row in comparison.rows)
+    whole = len(comparison.seeds) == 1
+    few = 0 if whole else 1
+    measures = [("edges", "n_edges", few), ("seconds", "wall_seconds", 2)]  # title, name and digits
+    measures += [("held-out", "held_out_likelihood", 3)] * scored
+    if comparison.known is not None:
+        measures += [(title_of(name), name, digits) for name, digits in (("shd", few), ("sid", few), ("f1", 2))]
+    titles = [title for title, _, _ in measures]
+    table = make_table("method", *titles, *[""] * failed, right=titles)
+    for row in comparison.rows:
+        cells = [_shown(row.mean(name), digits) for _, name, digits in measures]
+        table.add_row(row.method.label, *cells, *[Text(row.error or "", style="yellow")] * failed)
+    console.print(table)
+    if not whole:
+        say(console, f"means over {len(comparison.seeds)} seeds", style="dim")
+    if scored:
+        say(
+            console,
+            f"held-out: log-likelihood per row of {comparison.n_held_out} rows that no method saw; "
+            "higher is better",
+            style="dim",
+        )
+    if comparison.known is not None:
+        say(console, "SHD, SID: 0 is perfect; F1: 1 is perfect", style="dim")
+    elif sum(bool(row.finished) for row in comparison.rows) > 1:
+        _show_agreement(comparison, console)
+    console.print()
+
+
+def _show_agreement(comparison: "Comparison", console: Console) -> None:
+    """The matrix of agreement, shades for eyes."""
+    agreement = comparison.agreement()
+    console.print()
+    say(console, "Agreement: F1 of the edges, with direction, between every two graphs", style="bold")
+    table = make_table("", *agreement.columns, right=list(agreement.columns))
+    for first, row in zip(agreement.index, agreement.to_numpy(), strict=True):
+        cells = (
+            Text("" if value != value else f"{value:.2f}", style="" if value >= 0.5 else "dim") for value in row
+        )
+        table.add_row(first, *cells)
+    console.print(table)
+
+
+def _shown(value: float | None, digits: int) -> str:
+    """A number, or a dash."""
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""How does a verb end? One line on stderr for what went wrong, and an exit code that says of what kind it was."""
+"""Errors of a verb: one line on stderr, and an exit code for each kind."""
 
 import functools
 import os

@@ -1,29 +1,16 @@
-"""The verb ``evaluate``: how far is one graph from another?"""
+"""The verb ``evaluate``: the distance of one graph from another, by every metric."""
 
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from daguerreotype.cli.options import JsonOption
+from daguerreotype.cli.terminal import make_screen, show_facts
 
 GRAPH = "a list with columns cause and effect, or a 0/1 matrix with a row per cause"
-WORDS = {
-    "shd": "edges to add, remove or turn around",
-    "shd_cpdag": "the same between equivalence classes",
-    "sid": "causal effects that would be computed wrongly",
-    "ancestor_aid": "the same, adjusting for ancestors",
-    "oset_aid": "the same, adjusting for the optimal set",
-    "parent_aid": "the same, adjusting for parents",
-    "precision": "share of the found edges that are right",
-    "recall": "share of the true edges that are found",
-    "f1": "harmonic mean of the two; 1 is perfect",
-    "skeleton_f1": "the same without directions",
-    "n_edges": "edges found",
-    "order_divergence": "true edges that the order cannot have",
-    "topological_order_correlation": "of the order with the depths of the true graph",
-}
 
 
 def evaluate(
@@ -49,9 +36,7 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(scores, indent=2))
         return
-    from rich.text import Text
-
-    from daguerreotype.cli.terminal import make_screen, show_facts
+    from daguerreotype.metrics.titles import MEANINGS
 
     console = make_screen()
     console.print()
@@ -60,7 +45,7 @@ def evaluate(
         {
             name: (
                 Text(f"{value}" if isinstance(value, int) else f"{value:.3f}", justify="right"),
-                Text(WORDS.get(name, ""), style="dim"),
+                Text(MEANINGS[name], style="dim"),
             )
             for name, value in scores.items()
         },

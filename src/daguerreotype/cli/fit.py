@@ -1,4 +1,4 @@
-"""The verb ``fit``: which graph does a table tell of?
+"""The verb ``fit``: the graph behind the columns of a table.
 
 What takes long to import is imported inside the functions: ``--help`` must come at once.
 """
@@ -11,29 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daguerreotype._lib.progress import FIRST_RUN, Status, show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
-from daguerreotype.cli.options import (
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    EdgesOption,
-    HeaderOption,
-    JsonOption,
-    KnowledgeOption,
-    Operator,
-    QuietOption,
-    SeedOption,
-    Transform,
-    TruthOption,
-)
+from daguerreotype.cli.fit_output import FitOutput, save_fit, show_fit, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from daguerreotype import Daguerreotype
-    from daguerreotype.cli.progress import Tell
 
 
 def _above_zero(value: float | None) -> float | None:
@@ -44,31 +30,10 @@ def _above_zero(value: float | None) -> float | None:
 
 
 def fit(
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA",
-            show_default=False,
-            help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
-            "Without it: the Sachs protein network.",
-        ),
-    ] = None,
-    edges: EdgesOption = Edges.GAM,
-    operator: Annotated[
-        Operator,
-        typer.Option(
-            metavar="NAME",
-            help="How scores become orders. sparsemax or sparsemap (or sparsemap-peel, for edges that are slow to "
-            "fit); random draws one order and learns none.",
-        ),
-    ] = Operator.SPARSEMAX,
-    transform: Annotated[
-        Transform,
-        typer.Option(
-            metavar="NAME",
-            help="Change of scale of every column. none, log or yeo-johnson; auto keeps the likeliest.",
-        ),
-    ] = Transform.AUTO,
+    data: options.DataArgument = None,
+    edges: options.EdgesOption = options.Edges("gam"),
+    operator: options.OperatorOption = options.Operator("sparsemax"),
+    transform: options.TransformOption = options.Transform("auto"),
     penalty: Annotated[
         float | None,
         typer.Option(
@@ -78,7 +43,7 @@ def fit(
             help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,
-    knowledge: KnowledgeOption = None,
+    knowledge: options.KnowledgeOption = None,
     interventions: Annotated[
         str | None,
         typer.Option(
@@ -88,7 +53,7 @@ def fit(
             "a semicolon between several. For the Sachs network: target.",
         ),
     ] = None,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     bootstrap: Annotated[
         int,
         typer.Option(
@@ -101,7 +66,7 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", show_default=False, help="Processes for the bootstrap.")
     ] = None,
-    truth: TruthOption = None,
+    truth: options.TruthOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -112,91 +77,79 @@ def fit(
             help="Write graph.csv, adjacency.csv, graph.dot, graph.png, model.npz and report.html there.",
         ),
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Learn the graph behind the columns of a table.
 
     Without a file: the protein network of Sachs et al. (2005), which ships with the package.
     """
-    from daguerreotype.cli.progress import waiting
-    from daguerreotype.cli.show import Outcome, show_outcome, to_json
-
-    with waiting(quiet) as tell:
+    with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        from daguerreotype.cli.inputs import read_input
-        from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading
-
-        task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions))
-        known = task.known if truth is None else read_graph(truth, tuple(task.table.columns))
+        task = options.read_table(
+            status, data, drop, drop_non_numeric, drop_missing, delimiter, header, interventions
+        )
+        known = options.read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        for note in task.notes:
-            tell.note(f"note: {note}")
         from daguerreotype import Daguerreotype
-        from daguerreotype.knowledge import Knowledge
 
         model = Daguerreotype(
-            operator.value,
+            operator.value,  # type: ignore[arg-type]
             edges.value,
-            transform=transform.value,
+            transform=transform.value,  # type: ignore[arg-type]
             penalty=penalty,
-            knowledge=None if knowledge is None else Knowledge.from_file(knowledge),
+            knowledge=options.read_knowledge(knowledge),
             random_state=seed,
         )
         start = time.perf_counter()
-        learn(model, task.table, tell, task.interventions)
+        learn(model, task.table, status, task.interventions)
         if model.interventions_:
             listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
-            tell.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
+            status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
         seconds = time.perf_counter() - start
         resampled = None
         interrupted = model.interrupted_
         if bootstrap and not interrupted:
-            with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", tell):
+            with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", status):
                 given = {"interventions": task.interventions}
                 resampled = model.bootstrap(
                     task.table, bootstrap, random_state=seed, n_jobs=jobs, fit_params=given
                 )
-        outcome = Outcome(model, task, known, seconds, resampled, interrupted)
+        outcome = FitOutput(model, task, known, seconds, resampled, interrupted)
         files: list[str] = []
         if out is not None:
-            from daguerreotype.cli.save import save_outcome
-
-            tell(f"writing to {out}")
-            files = save_outcome(outcome, out, tell)
+            status(f"writing to {out}")
+            files = save_fit(outcome, out, status)
     if as_json:
         typer.echo(to_json(outcome, files))
     else:
-        show_outcome(outcome, files=files)
+        show_fit(outcome, files=files)
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
 def learn(
-    model: "Daguerreotype", table: "pd.DataFrame", tell: "Tell", interventions: list[Any] | None = None
+    model: "Daguerreotype", table: "pd.DataFrame", status: Status, interventions: list[Any] | None = None
 ) -> None:
     """Fit, and show that it goes on."""
-    with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", tell):
+    with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", status):
         model.fit(table, interventions=interventions)
 
 
 @contextmanager
-def own_bars(model: "Daguerreotype", doing: str, tell: "Tell") -> Iterator[None]:
+def own_bars(model: "Daguerreotype", doing: str, status: Status) -> Iterator[None]:
     """Let the learner draw its own bars on a terminal; elsewhere say in plain lines what goes on."""
-    from daguerreotype.cli.progress import FIRST_RUN
-
-    if not tell.on_screen:
-        tell(doing, why=FIRST_RUN)
+    if not status.on_screen:
+        status(doing, why=FIRST_RUN)
         yield
         return
-    with tell.aside(f"{doing} ({FIRST_RUN})" if _is_first_run() else doing):
+    with status.aside(f"{doing} ({FIRST_RUN})" if _is_first_run() else doing):
         model.set_params(verbose=1)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Which verbs does the command line know?"""
+"""The command line and its verbs."""
 
 from typing import Annotated
 

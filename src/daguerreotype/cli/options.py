@@ -1,42 +1,40 @@
-"""Which options do several verbs share, and which words do they take?"""
+"""Options that several verbs share, the words that they take, and the files that they name."""
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daguerreotype._lib.progress import Status
+from daguerreotype.data.scales import SCALES
+from daguerreotype.edges.registry import EDGES
+from daguerreotype.operators.registry import OPERATORS
 
-class Edges(StrEnum):
-    """Short names of the edge estimators."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-    GAM = "gam"
-    BIC = "bic"
-    LARS = "lars"
-    LASSO = "lasso"
-    LINEAR = "linear"
-    MLP = "mlp"
-
-
-class Operator(StrEnum):
-    """Short names of the operators that need nothing but a table."""
-
-    SPARSEMAX = "sparsemax"
-    SPARSEMAP = "sparsemap"
-    SPARSEMAP_PEEL = "sparsemap-peel"
-    RANDOM = "random"
+    from daguerreotype.data.readers import Input
+    from daguerreotype.knowledge import Knowledge
 
 
-class Transform(StrEnum):
-    """Short names of the changes of scale."""
-
-    AUTO = "auto"
-    NONE = "none"
-    LOG = "log"
-    YEO_JOHNSON = "yeo-johnson"
+def choices(names: Iterable[str]) -> dict[str, str]:
+    """Members of the enumeration by which Typer checks, completes and lists the words that an option takes."""
+    return {name: name for name in names}
 
 
+Edges = StrEnum("Edges", choices(EDGES))  # type: ignore[misc]
+Operator = StrEnum(  # type: ignore[misc]
+    "Operator", choices(name for name, entry in OPERATORS.items() if entry.order != "given")
+)
+Transform = StrEnum("Transform", choices(("auto", *SCALES)))  # type: ignore[misc]
 READING = "Reading the table"
+
+
+def _described(registry: Mapping[str, Any], names: Iterable[str]) -> str:
+    """What the parts are for, in one line each."""
+    return "; ".join(f"{name}: {registry[name].help}" for name in names if name in registry) + "."
 
 
 def _one_character(value: str | None) -> str | None:
@@ -47,12 +45,34 @@ def _one_character(value: str | None) -> str | None:
     return delimiter
 
 
+DataArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
+        "Without it: the Sachs protein network.",
+    ),
+]
 EdgesOption = Annotated[
     Edges,
     typer.Option(
         metavar="NAME",
-        help="How parents are chosen. gam: smooth effects of any shape; bic: linear, the fastest for many "
-        "columns; lars: as in the paper; lasso; linear and mlp: trained by gradient (needs torch).",
+        help=f"How parents are chosen. {_described(EDGES, EDGES)}",
+    ),
+]
+OperatorOption = Annotated[
+    Operator,
+    typer.Option(
+        metavar="NAME",
+        help=f"How scores become orders. {_described(OPERATORS, Operator)}",
+    ),
+]
+TransformOption = Annotated[
+    Transform,
+    typer.Option(
+        metavar="NAME",
+        help=f"Change of scale of every column; auto keeps the likeliest. {_described(SCALES, SCALES)}",
     ),
 ]
 KnowledgeOption = Annotated[
@@ -111,3 +131,28 @@ HeaderOption = Annotated[
         help="Whether the first line names the columns.",
     ),
 ]
+
+
+def read_table(status: Status, data: Path | None, *reading: Any) -> "Input":
+    """The table at ``data``, or that of Sachs, read as `Reading` says; its notes are shown."""
+    from daguerreotype.cli.inputs import read_input
+    from daguerreotype.data.readers import Reading
+
+    table = read_input(data, Reading(*reading))
+    for note in table.notes:
+        status.note(f"note: {note}")
+    return table
+
+
+def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":
+    """The graph to compare with: of a file, or the one that ships with the table."""
+    from daguerreotype.data.graph_files import read_graph
+
+    return task.known if truth is None else read_graph(truth, tuple(task.table.columns))
+
+
+def read_knowledge(path: Path | None) -> "Knowledge | None":
+    """What is known, of a file if there is one."""
+    from daguerreotype.knowledge import Knowledge
+
+    return None if path is None else Knowledge.from_file(path)

@@ -1,4 +1,4 @@
-"""The verb ``report``: what does a graph look like on one page?"""
+"""The verb ``report``: a learned graph on one HTML page."""
 
 import json
 from pathlib import Path
@@ -6,20 +6,9 @@ from typing import Annotated
 
 import typer
 
-from daguerreotype.cli.options import (
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    EdgesOption,
-    HeaderOption,
-    JsonOption,
-    KnowledgeOption,
-    QuietOption,
-    SeedOption,
-    TruthOption,
-)
+from daguerreotype._lib.progress import show_status
+from daguerreotype.cli import options
+from daguerreotype.cli.fit import learn
 
 
 def report(
@@ -34,49 +23,42 @@ def report(
         Path | None,
         typer.Option(metavar="DATA", show_default=False, help="The table behind a saved model, to describe."),
     ] = None,
-    truth: TruthOption = None,
-    edges: EdgesOption = Edges.GAM,
-    knowledge: KnowledgeOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    truth: options.TruthOption = None,
+    edges: options.EdgesOption = options.Edges("gam"),
+    knowledge: options.KnowledgeOption = None,
+    seed: options.SeedOption = 0,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Write one HTML page about a learned graph, which works offline.
 
     Of a saved model as it is; of a table after learning its graph (edges, knowledge and seed are for that).
     """
-    from daguerreotype.cli.progress import waiting
-
-    with waiting(quiet) as tell:
-        from daguerreotype.cli.fit import learn
-        from daguerreotype.cli.inputs import read_input
+    with show_status(quiet) as status:
         from daguerreotype.data.graph_files import read_graph
-        from daguerreotype.data.readers import Reading
 
         saved = source.suffix == ".npz"
         if data is not None and not saved:
             raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
-        reading = Reading(drop, drop_non_numeric, drop_missing, delimiter, header)
         table = data if saved else source
-        task = None if table is None else read_input(table, reading)
-        for note in () if task is None else task.notes:
-            tell.note(f"note: {note}")
+        reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
+        task = None if table is None else options.read_table(status, table, *reading)
         from daguerreotype import Daguerreotype
-        from daguerreotype.knowledge import Knowledge
 
         if saved:
             model = Daguerreotype.load(source)
         else:
             assert task is not None
-            given = None if knowledge is None else Knowledge.from_file(knowledge)
-            model = Daguerreotype(edges=edges.value, knowledge=given, random_state=seed)
-            learn(model, task.table, tell)
+            model = Daguerreotype(
+                edges=edges.value, knowledge=options.read_knowledge(knowledge), random_state=seed
+            )
+            learn(model, task.table, status)
         known = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))
-        tell(f"writing {out}")
+        status(f"writing {out}")
         model.report(out, X=None if task is None else task.table, truth=known)
     typer.echo(json.dumps({"files": [str(out)]}) if as_json else str(out))

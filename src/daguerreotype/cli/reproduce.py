@@ -1,4 +1,4 @@
-"""The verb ``reproduce``: what does the paper report, and what do our runs of it say?"""
+"""The verb ``reproduce``: tables and figures of the paper, or of an experiment of one's own."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daguerreotype._lib.progress import Status, show_status
 from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
 from daguerreotype.cli.options import QuietOption
+from daguerreotype.cli.terminal import make_screen, make_table, say, show_files
 
 if TYPE_CHECKING:
-    from daguerreotype.cli.progress import Tell
     from daguerreotype.experiments import Run, Spec, Store
 
 EXPERIMENTS = (
@@ -96,10 +97,8 @@ def reproduce(
     fails or takes too long is a result, too.
     """
     names = _named(experiments)
-    from daguerreotype.cli.progress import waiting
-
-    with waiting(quiet) as tell:
-        tell("reading the experiments")
+    with show_status(quiet) as status:
+        status("reading the experiments")
         from daguerreotype.experiments import Store, load_spec
 
         store = Store(out / "runs.jsonl")
@@ -121,25 +120,24 @@ def _run(
     spec: "Spec", store: "Store", n_jobs: int, scheduler: str | None, home: str | None, retry: bool, quiet: bool
 ) -> None:
     """Make the runs of one experiment under a bar."""
-    from daguerreotype.cli.progress import waiting
     from daguerreotype.experiments import make_plan, run_all
-    from daguerreotype.experiments.clock import Clock
+    from daguerreotype.experiments.run import Clock
 
-    with waiting(quiet) as tell:
-        tell(f"{spec.name}: planning")
+    with show_status(quiet) as status:
+        status(f"{spec.name}: planning")
         planned = {run.key: run for run in make_plan(spec, data_home=home, store=store)}
         clock = Clock(planned.values(), n_jobs)
         there = [run for run in planned.values() if store.settled(run.key, run.time_limit, retry=retry)]
         for run in there:
             clock.count(run, store.runs[planned.pop(run.key).key])
         if there:
-            tell.note(f"{spec.name}: {len(there)} of {clock.total} runs are there already")
-    with waiting(quiet, steps=len(planned)) as tell:
-        tell(f"{spec.name}: {len(planned)} runs")
+            status.note(f"{spec.name}: {len(there)} of {clock.total} runs are there already")
+    with show_status(quiet, steps=len(planned)) as status:
+        status(f"{spec.name}: {len(planned)} runs")
 
         def count(run: "Run", outcome: dict[str, object]) -> None:
             clock.count(run, outcome)
-            _tell(tell, spec.name, run, outcome, clock.failed, clock.left())
+            _tell(status, spec.name, run, outcome, clock.failed, clock.left())
 
         run_all(
             planned.values(),
@@ -153,13 +151,13 @@ def _run(
 
 
 def _tell(
-    tell: "Tell", name: str, run: "Run", outcome: dict[str, object], failed: int, left: float | None
+    status: Status, name: str, run: "Run", outcome: dict[str, object], failed: int, left: float | None
 ) -> None:
     """One run is settled."""
     ended = f"SHD {outcome['shd']}" if "shd" in outcome else str(outcome["reason"])
     rest = "" if left is None else f", about {duration(left)} left"
-    tell.step(f"{name}: {run.title}: {ended}{rest}")
-    tell(f"{name}{f', {failed} failed' if failed else ''}{rest}")
+    status.step(f"{name}: {run.title}: {ended}{rest}")
+    status(f"{name}{f', {failed} failed' if failed else ''}{rest}")
 
 
 def duration(seconds: float) -> str:
@@ -171,7 +169,6 @@ def duration(seconds: float) -> str:
 
 def _show(name: str, store: "Store", out: Path, figure_format: str) -> bool:
     """Write tables and figures of one experiment and print the table; returns whether any run ended well."""
-    from daguerreotype.cli.terminal import make_screen, make_table, say, show_files
     from daguerreotype.experiments.results import summarize
     from daguerreotype.experiments.tables import table_cells, write_tables
 

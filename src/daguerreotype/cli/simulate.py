@@ -1,4 +1,4 @@
-"""The verb ``simulate``: what would data look like whose graph is known?"""
+"""The verb ``simulate``: a random graph, and data from it."""
 
 import json
 from enum import StrEnum
@@ -7,37 +7,13 @@ from typing import Annotated
 
 import typer
 
-from daguerreotype.cli.options import JsonOption, QuietOption, SeedOption
+from daguerreotype._lib.progress import show_status
+from daguerreotype.cli import options
+from daguerreotype.cli.terminal import make_screen, say, show_files
 
-
-class Graph(StrEnum):
-    """Families of random graphs."""
-
-    SF = "SF"
-    ER = "ER"
-    BP = "BP"
-
-
-class Mechanism(StrEnum):
-    """How a column depends on its causes."""
-
-    LINEAR = "linear"
-    LOGISTIC = "logistic"
-    POISSON = "poisson"
-    MLP = "mlp"
-    MIM = "mim"
-    GP = "gp"
-    GP_ADD = "gp-add"
-
-
-class Noise(StrEnum):
-    """What is added to it."""
-
-    GAUSSIAN = "gaussian"
-    EXPONENTIAL = "exponential"
-    GUMBEL = "gumbel"
-    UNIFORM = "uniform"
-    LAPLACE = "laplace"
+Graph = StrEnum("Graph", options.choices(("SF", "ER", "BP")))  # type: ignore[misc]
+Mechanism = StrEnum("Mechanism", options.choices(("linear", "logistic", "poisson", "mlp", "mim", "gp", "gp-add")))  # type: ignore[misc]
+Noise = StrEnum("Noise", options.choices(("gaussian", "exponential", "gumbel", "uniform", "laplace")))  # type: ignore[misc]
 
 
 def simulate(
@@ -47,7 +23,7 @@ def simulate(
     graph: Annotated[
         Graph,
         typer.Option(metavar="KIND", case_sensitive=False, help="SF: scale-free; ER: Erdős-Rényi; BP: bipartite."),
-    ] = Graph.SF,
+    ] = Graph("SF"),
     columns: Annotated[int, typer.Option("--columns", "-d", metavar="D", min=2, help="Number of variables.")] = 10,
     edges: Annotated[
         float | None,
@@ -65,38 +41,37 @@ def simulate(
             help="linear, logistic, poisson, mlp, mim (multiple indices), gp (Gaussian process of the causes), "
             "gp-add (one for each).",
         ),
-    ] = Mechanism.LINEAR,
+    ] = Mechanism("linear"),
     noise: Annotated[
-        Noise, typer.Option(metavar="NAME", help="gaussian, exponential, gumbel, uniform or laplace.")
-    ] = Noise.GAUSSIAN,
+        Noise,
+        typer.Option(metavar="NAME", help="gaussian, exponential, gumbel, uniform or laplace."),
+    ] = Noise("gaussian"),
     rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows.")] = 1000,
     standardize: Annotated[
         bool, typer.Option("--standardize", help="Bring all columns to mean 0 and variance 1.")
     ] = False,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Draw a random graph, and data from it: data.csv and truth.csv.
 
     Then: daguerreotype fit data.csv --truth truth.csv
     """
-    from daguerreotype.cli.progress import waiting
-
     paths = [out / "data.csv", out / "truth.csv"]
     there = [str(path) for path in paths if path.exists()]
     if there and not force:
         raise typer.BadParameter(
             f"{' and '.join(there)} would be replaced. Choose another folder, or add --force.", param_hint="--out"
         )
-    with waiting(quiet) as tell:
+    with show_status(quiet) as status:
         import pandas as pd
 
         from daguerreotype.simulate import simulate_dag, simulate_data
 
-        tell(f"drawing {rows} rows of {columns} columns")
-        most = (0.1 if graph is Graph.BP else 0.25) * columns * (columns - 1)  # leaves room in every family
+        status(f"drawing {rows} rows of {columns} columns")
+        most = (0.1 if graph == "BP" else 0.25) * columns * (columns - 1)  # leaves room in every family
         n_edges = min(2 * columns, most) if edges is None else edges
         adjacency = simulate_dag(columns, n_edges, graph.value, random_state=seed)
         names = [f"x{j}" for j in range(columns)]
@@ -122,11 +97,9 @@ def simulate(
         }
         typer.echo(json.dumps(content, indent=2))
         return
-    from daguerreotype.cli.terminal import make_screen, say, show_files
-
     console = make_screen()
     console.print()
-    kind = f"{noise.value} noise" if mechanism not in (Mechanism.LOGISTIC, Mechanism.POISSON) else "no noise term"
+    kind = f"{noise.value} noise" if mechanism not in ("logistic", "poisson") else "no noise term"
     say(console, f"{rows} rows of {columns} columns, {adjacency.sum()} edges, {mechanism.value}, {kind}")
     console.print()
     show_files(console, list(map(str, paths)))

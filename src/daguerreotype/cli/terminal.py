@@ -1,4 +1,4 @@
-"""How do tables and facts look on a terminal, and in a file?"""
+"""Terminal output: tables, facts and lines of text, also where it goes to a file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

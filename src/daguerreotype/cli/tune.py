@@ -1,4 +1,4 @@
-"""The verb ``tune``: which settings suit a learner, or a table?"""
+"""The verb ``tune``: a search for the settings of a learner."""
 
 import json
 from enum import StrEnum
@@ -6,32 +6,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from daguerreotype import __version__
+from daguerreotype._lib.labels import plural
+from daguerreotype._lib.progress import Status, show_status
+from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
-from daguerreotype.cli.options import (
-    DelimiterOption,
-    DropMissingOption,
-    DropNonNumericOption,
-    DropOption,
-    Edges,
-    EdgesOption,
-    HeaderOption,
-    JsonOption,
-    KnowledgeOption,
-    QuietOption,
-    SeedOption,
-)
+from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts
 
 if TYPE_CHECKING:
-    from daguerreotype.cli.progress import Tell
+    from daguerreotype.tune import Tuning
 
 
-class Criterion(StrEnum):
-    """What a table without a known graph can tell about a setting."""
-
-    HELD_OUT = "held-out"
-    BIC = "bic"
-    STABILITY = "stability"
+Criterion = StrEnum("Criterion", options.choices(("held-out", "bic", "stability")))  # type: ignore[misc]
+TITLES = {"bic": "BIC per row"}  # of criteria that are no metrics
+NOTES = {
+    "shd": "SHD, SID: means over the problems; lower is better",
+    "held-out": "held-out: log-likelihood per row that was not learned from; higher is better",
+    "bic": "BIC per row: log-likelihood less half the log of the rows for every parameter; higher is better",
+    "stability": "stability: agreement beyond chance of the graphs of halves of the rows; 1 is perfect",
+}
 
 
 def read_ranges(texts: list[str]) -> dict[str, tuple[Any, ...] | list[Any]] | None:
@@ -66,7 +62,7 @@ def tune(
             "problems whose graphs are known.",
         ),
     ] = None,
-    edges: EdgesOption = Edges.GAM,
+    edges: options.EdgesOption = options.Edges("gam"),
     baseline: Annotated[
         str | None,
         typer.Option(metavar="NAME", show_default=False, help="Tune a method of compare instead; needs --space."),
@@ -92,7 +88,7 @@ def tune(
             help="How settings are judged on DATA. stability: agreement of the graphs of halves of the rows; "
             "held-out: likelihood of rows not learned from; bic. Without DATA it is SHD and SID.",
         ),
-    ] = Criterion.STABILITY,
+    ] = Criterion("stability"),
     trials: Annotated[int, typer.Option(metavar="N", min=1, help="Trials of the study in all, by whomever.")] = 50,
     storage: Annotated[
         str | None,
@@ -115,15 +111,15 @@ def tune(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", show_default=False, help="Processes for the fits of a trial.")
     ] = None,
-    knowledge: KnowledgeOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    drop: DropOption = [],  # noqa: B006
-    drop_non_numeric: DropNonNumericOption = False,
-    drop_missing: DropMissingOption = False,
-    delimiter: DelimiterOption = None,
-    header: HeaderOption = None,
+    knowledge: options.KnowledgeOption = None,
+    seed: options.SeedOption = 0,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    drop: options.DropOption = [],  # noqa: B006
+    drop_non_numeric: options.DropNonNumericOption = False,
+    drop_missing: options.DropMissingOption = False,
+    delimiter: options.DelimiterOption = None,
+    header: options.HeaderOption = None,
 ) -> None:
     """Search for the settings of a learner.
 
@@ -133,17 +129,9 @@ def tune(
     ranges = read_ranges(space)
     if knowledge is not None and data is None:
         raise typer.BadParameter("is about the columns of DATA; give it.", param_hint="--knowledge")
-    from daguerreotype.cli.progress import waiting
-
-    with waiting(quiet, steps=trials) as tell:
-        from daguerreotype.cli.inputs import read_input
-        from daguerreotype.data.readers import Reading
-
-        task = None
-        if data is not None:
-            task = read_input(data, Reading(drop, drop_non_numeric, drop_missing, delimiter, header))
-            for note in task.notes:
-                tell.note(f"note: {note}")
+    with show_status(quiet, steps=trials) as status:
+        reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
+        task = None if data is None else options.read_table(status, data, *reading)
         learner = _make_learner(edges, baseline, paper, knowledge, seed)
         from daguerreotype.tune import paper_problems, tune, tune_table
 
@@ -155,16 +143,14 @@ def tune(
             "random_state": seed,
             "n_jobs": jobs,
             "time_limit": time_limit or None,
-            "callback": lambda trial: _tell_trial(trial, tell),
+            "callback": lambda trial: _tell_trial(trial, status),
         }
-        tell("the learner as it is")
+        status("the learner as it is")
         if task is None:
             problems = paper_problems(n_datasets=datasets, random_state=seed)
             found = tune(learner, problems=problems, **settings)
         else:
-            found = tune_table(learner, task.table, criterion=criterion.value, **settings)
-    from daguerreotype.cli.show_tuning import show_tuning, to_json
-
+            found = tune_table(learner, task.table, criterion=criterion.value, **settings)  # type: ignore[arg-type]
     name = f"{24 * datasets} synthetic problems" if task is None else task.name
     if as_json:
         typer.echo(to_json(found, name, storage))
@@ -175,30 +161,88 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-def _make_learner(edges: Edges, baseline: str | None, paper: bool, knowledge: Path | None, seed: int) -> Any:
+def _make_learner(
+    edges: options.Edges, baseline: str | None, paper: bool, knowledge: Path | None, seed: int
+) -> Any:
     """The learner that the options describe."""
     if baseline is not None:
         from daguerreotype import baselines
 
         return baselines.get(baseline, random_state=seed)
     from daguerreotype import Daguerreotype
-    from daguerreotype.knowledge import Knowledge
 
-    known = None if knowledge is None else Knowledge.from_file(knowledge)
+    known = options.read_knowledge(knowledge)
     if paper:
         return Daguerreotype.paper(edges=edges.value, knowledge=known, random_state=seed)  # type: ignore[arg-type]
     return Daguerreotype(edges=edges.value, knowledge=known, random_state=seed)
 
 
-def _tell_trial(trial: dict[str, Any], tell: "Tell") -> None:
+def _tell_trial(trial: dict[str, Any], status: Status) -> None:
     """A trial in a line."""
     values = trial["values"]
     found = trial["reason"] if values is None else ", ".join(f"{value:.4g}" for value in values)
     settings = ", ".join(f"{name} {_short(value)}" for name, value in trial["settings"].items())
-    tell.step(f"trial {trial['number']}: {settings}: {found}")
-    tell(f"last trial: {settings}: {found}" if tell.on_screen else "the next trial")
+    status.step(f"trial {trial['number']}: {settings}: {found}")
+    status(f"last trial: {settings}: {found}" if status.on_screen else "the next trial")
 
 
 def _short(value: Any) -> str:
     """A setting for eyes."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def to_json(found: "Tuning", name: str, storage: str | None) -> str:
+    """One JSON object: what was chosen, what it is worth, and every trial."""
+    trials = found.trials.reset_index().to_dict("records")
+    content = {
+        "version": __version__,
+        "data": name,
+        "objectives": found.directions,
+        "chosen": {name: _plain(value) for name, value in found.chosen.items()},
+        "scores": {row: {k: _plain(v) for k, v in found.scores.loc[row].items()} for row in found.scores.index},
+        "front": [int(number) for number in found.front.index],
+        "trials": [{str(key): _plain(value) for key, value in trial.items()} for trial in trials],
+        "study": found.study_name,
+        "storage": storage,
+        "interrupted": found.interrupted,
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has."""
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value if value is None or isinstance(value, str | bool | int) else str(value)
+
+
+def show_tuning(found: "Tuning", name: str, storage: str | None, console: Console | None = None) -> None:
+    """What was chosen and what it is worth, on stdout."""
+    from daguerreotype.metrics.titles import title_of
+
+    console = make_screen(console)
+    complete = int((found.trials.state == "COMPLETE").sum())
+    failed = found.trials[found.trials.state == "FAIL"]
+    console.print()
+    front = f", {len(found.front)} on the Pareto front" if len(found.directions) > 1 else ""
+    say(console, Text.assemble((name, "bold"), f": {complete} trial{plural(complete)}{front}"))
+    if len(failed):
+        say(console, f"{len(failed)} failed; the last: {failed.reason.iloc[-1]}", style="yellow")
+    titles = [TITLES.get(objective) or title_of(objective) for objective in found.directions]
+    table = make_table("", *titles, right=titles)
+    for row, values in zip(found.scores.index, found.scores.to_numpy(), strict=True):
+        table.add_row(row, *("-" if value != value else f"{value:.3f}" for value in values))
+    console.print(table)
+    say(console, NOTES[next(iter(found.directions))], style="dim")
+    console.print()
+    say(console, "Chosen", style="bold")
+    console.print()
+    show_facts(console, {setting: [Text(f"{value!r}")] for setting, value in found.chosen.items()})
+    console.print()
+    if storage is not None:
+        say(
+            console,
+            f"study {found.study_name} in {storage}: the same command with more --trials goes on",
+            style="dim",
+        )
+        console.print()

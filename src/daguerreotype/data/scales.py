@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy import stats
 
 from daguerreotype._lib.registry import Registry
 from daguerreotype._lib.typing import BoolArray, FloatArray
@@ -111,6 +110,8 @@ class YeoJohnson:
         columns = list(standard.T)
         if intervened is not None:
             columns = [column[~out] for column, out in zip(columns, intervened.T, strict=True)]
+        from scipy import stats
+
         # The rows of long columns say the same over and over: those that are looked at fix the power to 0.01.
         some = [column[:: 1 + column.size // ENOUGH] for column in columns]
         power = np.array([np.clip(stats.yeojohnson_normmax(column), -3.0, 5.0) for column in some])
@@ -119,6 +120,8 @@ class YeoJohnson:
     def apply(self, values: FloatArray) -> FloatArray:
         """Power transform of the standardized columns."""
         standard = (values - self.centre) / self.scale
+        from scipy import stats
+
         columns = [stats.yeojohnson(c, lmbda=p) for c, p in zip(standard.T, self.power, strict=True)]
         return np.column_stack(columns)
 

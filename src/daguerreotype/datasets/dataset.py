@@ -1,7 +1,8 @@
-"""What does a loader return? One frozen record: a table, the graph behind it, and where both come from."""
+"""Data set with a known graph: a table, the graph behind it, and where both come from."""
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 
@@ -14,7 +15,8 @@ class Dataset:
     name : str
         Short name, such as ``"sachs"`` or ``"syntren-3"``.
     X : DataFrame of shape (n, d)
-        One row per observation, one named column per variable, as published: neither centred nor scaled.
+        One row per observation, one named column per variable, as published: neither centred nor scaled. A search
+        for settings takes data sets of plain arrays, too.
     adjacency : DataFrame of shape (d, d)
         Integers; ``adjacency.loc["a", "b"] == 1`` means a -> b. Rows and columns are named as those of ``X``.
     description : str
@@ -36,12 +38,12 @@ class Dataset:
     name: str
     X: pd.DataFrame
     adjacency: pd.DataFrame
-    description: str
-    source: str
+    description: str = ""
+    source: str = ""
     conditions: "pd.Series[str] | None" = None
     interventions: "pd.Series[str] | None" = None
 
     def __repr__(self) -> str:
         n_rows, n_columns = self.X.shape
-        n_edges = int(self.adjacency.to_numpy().sum())
+        n_edges = int(np.sum(np.asarray(self.adjacency)))
         return f"Dataset({self.name!r}: {n_rows} rows, {n_columns} columns, {n_edges} edges)"

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from daguerreotype._lib.registry import Registry, load
-from daguerreotype.edges.base import EdgeEstimator
-from daguerreotype.edges.regressor import RegressorEdges
+
+if TYPE_CHECKING:
+    from daguerreotype.edges.base import EdgeEstimator
 
 RATE = (1e-4, 1e-1, "log")
 
@@ -41,7 +42,7 @@ class EdgesEntry:
         """Name of the class, which is not imported for it."""
         return self.location.partition(":")[2]
 
-    def make(self, **settings: Any) -> EdgeEstimator:
+    def make(self, **settings: Any) -> "EdgeEstimator":
         """The estimator with these settings."""
         estimator: EdgeEstimator = load(self.location)(**settings)
         return estimator
@@ -83,7 +84,7 @@ EDGES: Registry[EdgesEntry] = Registry(
 )
 
 
-def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed: int = 0) -> EdgeEstimator:
+def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed: int = 0) -> "EdgeEstimator":
     """The estimator behind ``edges``; ``penalty``, ``gamma`` and ``seed`` go to those that take them."""
     if isinstance(edges, str):
         if edges not in EDGES:
@@ -95,6 +96,9 @@ def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed
         return EDGES[edges].make(**{name: given[word] for name, word in EDGES[edges].shared.items()})
     if isinstance(edges, type):
         raise TypeError(f"edges is the class {edges.__name__}: expected an object. Write {edges.__name__}().")
+    from daguerreotype.edges.base import EdgeEstimator
+    from daguerreotype.edges.regressor import RegressorEdges
+
     if isinstance(edges, EdgeEstimator):
         return edges
     if callable(getattr(edges, "fit", None)) and callable(getattr(edges, "predict", None)):

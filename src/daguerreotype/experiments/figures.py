@@ -1,4 +1,4 @@
-"""How do results look as pictures? SHD against SID with its Pareto front, curves over what is varied, graphs."""
+"""Figures of results: SHD against SID with its Pareto front, curves over what is varied, graphs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daguerreotype.experiments.method import matrix_of
 from daguerreotype.experiments.results import collect, load_published, pareto_front, plan_of, summarize
 from daguerreotype.experiments.store import OK, Store
-from daguerreotype.experiments.tables import title_of
+from daguerreotype.metrics.titles import title_of
 from daguerreotype.plotting import plot_graph
 from daguerreotype.plotting.backend import Axes, Line2D, plt
 
@@ -54,7 +55,7 @@ def draw_pareto(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any
     for axes, problem in zip(panels, problems, strict=False):
         of_problem = summary[summary["problem"] == problem]
         _scatter(axes, of_problem, [methods.index(method) + 1 for method in of_problem["method"]], published)
-        axes.set(xlabel="SHD", ylabel="SID", title=problem)
+        axes.set(xlabel=title_of("shd"), ylabel=title_of("sid"), title=problem)
     names = [f"{number}  {method}" for number, method in enumerate(methods, start=1)]
     if len(published):
         names.append("×  published, joined to ours")
@@ -124,8 +125,8 @@ def draw_graphs(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any
     truth = None
     for axes, (name, run) in zip(panels[1:], runs.items(), strict=False):
         problem = store.problems[run["data"]]
-        truth = _adjacency(problem["truth"], problem["columns"])
-        plot_graph(_adjacency(run["edges"], problem["columns"]), truth=truth, ax=axes)
+        truth = matrix_of(problem["truth"], problem["columns"])
+        plot_graph(matrix_of(run["edges"], problem["columns"]), truth=truth, ax=axes)
         axes.set_title(f"{name}: SHD {run['shd']}, SID {run['sid']}")
     if truth is not None:
         plot_graph(truth, ax=panels[0])
@@ -196,11 +197,3 @@ def _panels(count: int, size: tuple[float, float] = (3.6, 3.2), columns: int = C
     for axes in panels[count:]:
         axes.set_axis_off()
     return drawn, panels
-
-
-def _adjacency(edges: Sequence[Sequence[int]], columns: Sequence[str]) -> pd.DataFrame:
-    """A 0/1 matrix with names."""
-    matrix = pd.DataFrame(0, index=list(columns), columns=list(columns))
-    for cause, effect in edges:
-        matrix.iloc[cause, effect] = 1
-    return matrix

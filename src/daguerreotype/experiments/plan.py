@@ -1,4 +1,4 @@
-"""Which runs does an experiment consist of, and by what is each known again, on any machine and any day?"""
+"""Runs of an experiment, each with a key that is the same on any machine and any day."""
 
 import hashlib
 import json
@@ -8,8 +8,9 @@ from importlib.metadata import version
 from typing import Any
 
 from daguerreotype._lib.fingerprint import digest_table
-from daguerreotype.experiments.methods import Method
-from daguerreotype.experiments.problems import Data, Problem
+from daguerreotype.datasets import Dataset
+from daguerreotype.experiments.method import Method, list_edges
+from daguerreotype.experiments.problems import DataSource
 from daguerreotype.experiments.spec import Spec
 from daguerreotype.experiments.store import Store
 
@@ -34,7 +35,7 @@ class Run:
     """
 
     key: str
-    problem: Problem
+    problem: DataSource
     method: Method
     repeat: int
     data: str
@@ -91,22 +92,26 @@ def _runs(spec: Spec, data_home: str | None, store: Store | None) -> Iterator[Ru
                 digest = digest_data(data)
                 if store is not None and digest not in store.problems:
                     columns = [str(name) for name in data.X.columns]
-                    store.append("problem", {"data": digest, "columns": columns, "truth": data.edges})
+                    store.append(
+                        "problem", {"data": digest, "columns": columns, "truth": list_edges(data.adjacency)}
+                    )
             for method in spec.methods:
                 if repeat == 0 or method.draws or not problem.one_table:
                     yield _run(problem, method, repeat, data, digest, method.time_limit or spec.time_limit)
 
 
-def _run(problem: Problem, method: Method, repeat: int, data: Data, digest: str, time_limit: float | None) -> Run:
+def _run(
+    problem: DataSource, method: Method, repeat: int, data: Dataset, digest: str, time_limit: float | None
+) -> Run:
     """A run with its key."""
-    configuration = method.describe(repeat, data.truth)
+    configuration = method.describe(repeat, data.adjacency)
     identity = {"version": version("daguerreotype"), "data": digest, "configuration": configuration}
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
     key = hashlib.sha256(text.encode()).hexdigest()
     return Run(key, problem, method, repeat, digest, configuration, time_limit)
 
 
-def digest_data(data: Data) -> str:
+def digest_data(data: Dataset) -> str:
     """Digest of the values, the column names and the graph."""
     names = "\0".join(map(str, data.X.columns))
-    return hashlib.sha256(f"{digest_table(data.X)} {digest_table(data.truth)} {names}".encode()).hexdigest()
+    return hashlib.sha256(f"{digest_table(data.X)} {digest_table(data.adjacency)} {names}".encode()).hexdigest()

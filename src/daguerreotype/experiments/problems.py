@@ -1,4 +1,4 @@
-"""On which tables with a known graph are methods compared? Sachs, SynTReN, simulated ones, and files."""
+"""Sources of data sets with a known graph: Sachs, SynTReN, simulated ones, and files."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -6,41 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from daguerreotype.data import read_table
 from daguerreotype.data.graph_files import read_graph
-from daguerreotype.datasets import load_sachs, load_syntren
+from daguerreotype.datasets import Dataset, load_sachs, load_syntren
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 NETWORKS = 10  # of SynTReN
 
 
 @dataclass(frozen=True)
-class Data:
-    """A table and its graph.
-
-    Attributes
-    ----------
-    X : DataFrame of shape (n, d)
-        One row per observation.
-    truth : DataFrame of shape (d, d)
-        1 where the row is a parent of the column.
-    """
-
-    X: pd.DataFrame
-    truth: pd.DataFrame
-
-    @property
-    def edges(self) -> list[list[int]]:
-        """Positions [i, j] of the edges i -> j."""
-        return list_edges(self.truth)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A kind of table; repeat r of an experiment takes the r-th table of the kind.
+class DataSource:
+    """One of the problems of a spec, a kind of table; repeat r of an experiment takes the r-th table of the kind.
 
     Attributes
     ----------
@@ -68,14 +46,12 @@ class Problem:
         """Whether all repeats have the same table."""
         return self.data in ("sachs", "files")
 
-    def load(self, repeat: int, data_home: str | None = None) -> Data:
+    def load(self, repeat: int, data_home: str | None = None) -> Dataset:
         """The table and graph of one repeat."""
         if self.data == "sachs":
-            sachs = load_sachs()
-            return Data(sachs.X, sachs.adjacency)
+            return load_sachs()
         if self.data == "syntren":
-            network = load_syntren(1 + repeat % NETWORKS, data_home=data_home)
-            return Data(network.X, network.adjacency)
+            return load_syntren(1 + repeat % NETWORKS, data_home=data_home)
         if self.data == "simulated":
             return simulated(repeat, **self.settings)
         return from_files(Path(self.folder), **self.settings)
@@ -113,7 +89,7 @@ def simulated(
     weights: Any = ((-2.0, -0.5), (0.5, 2.0)),
     noise_scale: float = 1.0,
     standardize: bool = False,
-) -> Data:
+) -> Dataset:
     """Draw a random graph with ``edges_per_node`` d edges, then ``n`` rows of it, both with one seed."""
     names = [f"x{j}" for j in range(d)]
     adjacency = simulate_dag(d, edges_per_node * d, graph, random_state=seed)
@@ -128,16 +104,10 @@ def simulated(
         standardize=standardize,
         random_state=seed,
     )
-    return Data(pd.DataFrame(drawn.X), truth)
+    return Dataset("simulated", pd.DataFrame(drawn.X), truth)
 
 
-def from_files(folder: Path, table: str, truth: str) -> Data:
+def from_files(folder: Path, table: str, truth: str) -> Dataset:
     """A table, and its graph: columns cause and effect, or a 0/1 matrix with names; any files that fit reads."""
     X = read_table(folder / table)
-    return Data(X, read_graph(folder / truth, tuple(X.columns)))
-
-
-def list_edges(adjacency: pd.DataFrame) -> list[list[int]]:
-    """Positions [i, j] of the edges i -> j."""
-    pairs: list[list[int]] = np.argwhere(adjacency.to_numpy()).tolist()
-    return pairs
+    return Dataset(table, X, read_graph(folder / truth, tuple(X.columns)))

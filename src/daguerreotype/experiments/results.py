@@ -1,4 +1,4 @@
-"""What came out? The runs of an experiment's last plan as a table, their means, and the published numbers."""
+"""Results of an experiment: the runs of its last plan as a table, their means, and the published numbers."""
 
 from importlib import resources
 from typing import Any

@@ -1,23 +1,27 @@
-"""How are all runs of an experiment made, each once? Over cores with joblib, over machines with dask."""
+"""Runs of an experiment, each made once: in child processes over cores, or over machines with dask."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
+import pandas as pd
 from joblib import Parallel, delayed
 
-from daguerreotype.experiments.methods import Method
+from daguerreotype._lib.child_process import ChildPool, CrashError, DeadlineError, describe_error
+from daguerreotype._lib.optional import require
+from daguerreotype.datasets import Dataset
+from daguerreotype.experiments.method import Method
 from daguerreotype.experiments.plan import Run
-from daguerreotype.experiments.problems import Data
-from daguerreotype.experiments.store import FAILED, Store
-from daguerreotype.experiments.worker import Crew
+from daguerreotype.experiments.store import FAILED, OK, TIMED_OUT, Store
 
 PAUSE = 0.5  # seconds between looks at what other processes do
+SHOWN = 500  # characters of a reason
 Outcome = dict[str, Any]
 
 
@@ -27,24 +31,52 @@ class Task:
 
     key: str
     method: Method
-    data: Data
+    data: Dataset
     seed: int
     time_limit: float | None
 
 
-def perform(task: Task, crew: Crew) -> tuple[str, Outcome]:
-    """Make a run; returns its key and what became of it."""
-    return task.key, crew.run(task.method, task.data, task.seed, task.time_limit)
+def run_method(
+    pool: ChildPool,
+    method: Method,
+    X: pd.DataFrame,
+    seed: int,
+    *,
+    truth: pd.DataFrame | None = None,
+    held_out: pd.DataFrame | None = None,
+    limit: float | None = None,
+    plain: tuple[type[Exception], ...] = (),
+) -> Outcome:
+    """One fit in a child process: its "status", and what `Method.fit` gives or the "reason" why it gives nothing.
+
+    A reason begins with the type of the error, but for errors of the ``plain`` types, whose text says it all.
+    """
+    as_they_are: tuple[type[Exception], ...] = (CrashError, *plain)
+    try:
+        measures: Outcome = pool.call(method.fit, X, seed, truth, held_out, load=method.warm_up, limit=limit)
+        return {"status": OK} | measures
+    except DeadlineError as late:
+        return {"status": TIMED_OUT, "reason": str(late)}
+    except as_they_are as error:
+        return {"status": FAILED, "reason": " ".join(str(error).split())[:SHOWN]}
+    except Exception as error:  # whatever a method raises is its result
+        return {"status": FAILED, "reason": describe_error(error)[:SHOWN]}
+
+
+def perform(task: Task, pool: ChildPool) -> tuple[str, Outcome]:
+    """Make a run in a child process; returns its key and what became of it."""
+    data = task.data
+    return task.key, run_method(pool, task.method, data.X, task.seed, truth=data.adjacency, limit=task.time_limit)
 
 
 def perform_there(task: Task) -> tuple[str, Outcome]:
-    """The same on a machine of a cluster, whose processes end with the worker."""
-    return perform(task, _crew_there())
+    """The same on a machine of a cluster, whose child processes end with the worker."""
+    return perform(task, _pool_there())
 
 
 @cache
-def _crew_there() -> Crew:
-    return Crew()
+def _pool_there() -> ChildPool:
+    return ChildPool()
 
 
 def run_all(
@@ -135,27 +167,23 @@ def _record(run: Run, outcome: Outcome) -> dict[str, Any]:
 
 def _over_cores(tasks: Iterator[Task], n_jobs: int) -> Generator[tuple[str, Outcome]]:
     """Outcomes as they come. Threads, each with a child process of its own that does the work."""
-    crew = Crew()
+    pool = ChildPool()
     # One by one and none ahead: what is not begun is free for other processes.
     parallel = Parallel(
         n_jobs, backend="threading", batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
     )
     try:
-        yield from parallel(delayed(perform)(task, crew) for task in tasks)
+        yield from parallel(delayed(perform)(task, pool) for task in tasks)
     finally:
-        crew.close()
+        pool.close()
 
 
 def _over_machines(tasks: Iterator[Task], address: str) -> Generator[tuple[str, Outcome]]:
     """Outcomes as they come from a dask cluster; a run whose worker dies goes to another."""
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise ImportError(
-            "runs go to other machines with dask, which is not installed. "
-            'Run: pip install "daguerreotype[distributed]"'
-        ) from error
-    with cast(Any, Client)(address) as client:
+    distributed = require(
+        "distributed", "runs go to other machines with dask, which is not installed.", extra="distributed"
+    )
+    with distributed.Client(address) as client:
         keys: dict[Any, str] = {}
 
         def submit(most: int) -> Iterator[Any]:
@@ -164,7 +192,7 @@ def _over_machines(tasks: Iterator[Task], address: str) -> Generator[tuple[str, 
                 keys[future.key] = task.key
                 yield future
 
-        completed = cast(Any, as_completed)(list(submit(2 * max(sum(client.nthreads().values()), 1))))
+        completed = distributed.as_completed(list(submit(2 * max(sum(client.nthreads().values()), 1))))
         for future in completed:
             key, death = keys.pop(future.key), future.exception()
             if death is None:
@@ -172,3 +200,53 @@ def _over_machines(tasks: Iterator[Task], address: str) -> Generator[tuple[str, 
             else:  # as when several workers died of it
                 yield key, {"status": FAILED, "reason": f"{type(death).__name__}: {death}"}
             completed.update(list(submit(1)))
+
+
+class Clock:
+    """Counts what is settled, and estimates the seconds of what is not.
+
+    A run is expected to take what its method took on its problem on average, else what the method took anywhere,
+    else what all runs took.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        All of them.
+    n_jobs : int
+        Runs at a time.
+    """
+
+    def __init__(self, runs: Iterable[Run], n_jobs: int = 1) -> None:
+        self._open = {run.key: run for run in runs}
+        self._n_jobs = n_jobs
+        self._seconds: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        self.total = len(self._open)
+        self.failed = 0
+
+    @property
+    def settled(self) -> int:
+        """Runs that are behind us."""
+        return self.total - len(self._open)
+
+    def count(self, run: Run, outcome: Outcome) -> None:
+        """A run is settled."""
+        self._open.pop(run.key, None)
+        self.failed += outcome["status"] != OK
+        seconds = outcome["time_limit"] if outcome["status"] == TIMED_OUT else outcome.get("wall_seconds", 0.0)
+        for kind in _kinds(run):
+            self._seconds[kind].append(float(seconds or 0.0))
+
+    def left(self) -> float | None:
+        """Seconds until all are settled; None as long as nothing is known."""
+        if not self._seconds:
+            return None
+        return sum(self._expected(run) for run in self._open.values()) / self._n_jobs
+
+    def _expected(self, run: Run) -> float:
+        known = next(self._seconds[kind] for kind in _kinds(run) if kind in self._seconds)
+        return sum(known) / len(known)
+
+
+def _kinds(run: Run) -> list[tuple[str, ...]]:
+    """What a run has in common with others, most first."""
+    return [(run.method.label, run.problem.label), (run.method.label,), ()]

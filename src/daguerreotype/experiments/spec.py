@@ -1,4 +1,4 @@
-"""What is compared with what? A TOML file says it; this reads and checks it before any work."""
+"""Specification of an experiment: a TOML file, read and checked before any work."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 
 from daguerreotype._lib.checks import check_positive, check_positive_int
 from daguerreotype.baselines import available
-from daguerreotype.experiments.methods import KNOWN_MEASURES, SOURCES, Method
-from daguerreotype.experiments.problems import Problem
+from daguerreotype.experiments.method import KNOWN_MEASURES, SOURCES, Method
+from daguerreotype.experiments.problems import DataSource
 from daguerreotype.paper import paper_settings
 
 MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")
@@ -49,7 +49,7 @@ class Spec:
 
     name: str
     title: str
-    problems: tuple[Problem, ...]
+    problems: tuple[DataSource, ...]
     methods: tuple[Method, ...]
     repeats: int = 10
     time_limit: float | None = 600.0
@@ -146,14 +146,14 @@ def read_spec(text: str, name: str, *, quick: bool = False, folder: Path | None 
     )
 
 
-def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | None) -> Iterator[Problem]:
+def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | None) -> Iterator[DataSource]:
     """A problem for every combination of what it varies."""
     _known(entry, OF_PROBLEM, f"problem {entry.get('label', entry.get('data'))!r}")
     data = str(entry.get("data", ""))
     tags, settings = entry.get("tags", {}), entry.get("settings", {})
     for varied in _combinations(entry.get("vary", {}), vary):
         label = str(entry.get("label", data)).format(**tags, **varied)
-        yield Problem(label, data, settings | varied, tags | varied, str((folder or Path()).resolve()))
+        yield DataSource(label, data, settings | varied, tags | varied, str((folder or Path()).resolve()))
 
 
 def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]:

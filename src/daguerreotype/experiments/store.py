@@ -1,4 +1,4 @@
-"""How do finished runs outlive whatever happens? In one file that is only appended to, a checksummed line each."""
+"""Append-only store of finished runs: one file, a checksummed line each, locked against other processes."""
 
 import logging
 import os

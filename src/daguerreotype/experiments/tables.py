@@ -1,4 +1,4 @@
-"""How do results look in a page, in a spreadsheet and in a paper? Markdown, CSV and LaTeX from one summary."""
+"""Tables of results in Markdown, CSV and LaTeX, from one summary."""
 
 from pathlib import Path
 
@@ -7,15 +7,10 @@ import pandas as pd
 
 from daguerreotype.experiments.results import collect, plan_of, summarize, varied_names
 from daguerreotype.experiments.store import Store
+from daguerreotype.metrics.titles import title_of
 
-TITLES = {"shd": "SHD", "sid": "SID", "f1": "F1", "n_edges": "edges", "n_rankings": "rankings", "n_iter": "steps"}
 DIGITS = {"f1": 3, "precision": 3, "recall": 3, "skeleton_f1": 3, "seconds": 2, "wall_seconds": 2}
 ESCAPED = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$"}
-
-
-def title_of(measure: str) -> str:
-    """What a column of a measure is called."""
-    return TITLES.get(measure, measure.replace("_", " "))
 
 
 def write_tables(store: Store, experiment: str, folder: Path) -> list[Path]:

@@ -20,7 +20,6 @@ GRAPH_METRICS = (
     f1,
     skeleton_f1,
 )
-TITLES = {"shd": "SHD", "sid": "SID", "f1": "F1"}  # short words that tables use
 ORDER_METRICS = (order_divergence, topological_order_correlation)
 
 

@@ -1,20 +1,40 @@
 """Sparse distributions over rankings: top-k sparsemax, SparseMAP, and what they are made of."""
 
-from daguerreotype.operators.distribution import OrderDistribution
-from daguerreotype.operators.k_best import k_best_rankings
-from daguerreotype.operators.precedence import Precedence
-from daguerreotype.operators.projection import project_permutahedron
-from daguerreotype.operators.rankings import (
-    complete_dag,
-    hyperplanes_crossed,
-    order_to_ranks,
-    ranks_to_order,
-    score_intervals,
-)
-from daguerreotype.operators.registry import OPERATORS, OperatorEntry
-from daguerreotype.operators.sparsemap import sparsemap
-from daguerreotype.operators.sparsemax import top_k_sparsemax
+from typing import TYPE_CHECKING
 
+from daguerreotype._lib.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from daguerreotype.operators.distribution import OrderDistribution as OrderDistribution
+    from daguerreotype.operators.k_best import k_best_rankings as k_best_rankings
+    from daguerreotype.operators.precedence import Precedence as Precedence
+    from daguerreotype.operators.projection import project_permutahedron as project_permutahedron
+    from daguerreotype.operators.rankings import complete_dag as complete_dag
+    from daguerreotype.operators.rankings import hyperplanes_crossed as hyperplanes_crossed
+    from daguerreotype.operators.rankings import order_to_ranks as order_to_ranks
+    from daguerreotype.operators.rankings import ranks_to_order as ranks_to_order
+    from daguerreotype.operators.rankings import score_intervals as score_intervals
+    from daguerreotype.operators.registry import OPERATORS as OPERATORS
+    from daguerreotype.operators.registry import OperatorEntry as OperatorEntry
+    from daguerreotype.operators.sparse_map import sparsemap as sparsemap
+    from daguerreotype.operators.sparsemax import top_k_sparsemax as top_k_sparsemax
+
+# Loaded on first use: the command line reads the registry, and need not wait for numba.
+_HOMES = {
+    "OPERATORS": "registry",
+    "OperatorEntry": "registry",
+    "OrderDistribution": "distribution",
+    "Precedence": "precedence",
+    "complete_dag": "rankings",
+    "hyperplanes_crossed": "rankings",
+    "k_best_rankings": "k_best",
+    "order_to_ranks": "rankings",
+    "project_permutahedron": "projection",
+    "ranks_to_order": "rankings",
+    "score_intervals": "rankings",
+    "sparsemap": "sparse_map",
+    "top_k_sparsemax": "sparsemax",
+}
 __all__ = [
     "OPERATORS",
     "OperatorEntry",
@@ -30,3 +50,9 @@ __all__ = [
     "sparsemap",
     "top_k_sparsemax",
 ]
+
+__getattr__ = lazy_names(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -3,42 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from daguerreotype._lib.checks import check_positive_int
-from daguerreotype._lib.registry import Registry
-from daguerreotype._lib.typing import FloatArray
-from daguerreotype.operators.distribution import OrderDistribution
-from daguerreotype.operators.precedence import Precedence
-from daguerreotype.operators.sparsemap import sparsemap
-from daguerreotype.operators.sparsemax import top_k_sparsemax
+from daguerreotype._lib.registry import Registry, load
 
-Operator: TypeAlias = Callable[[FloatArray, float], OrderDistribution]
+if TYPE_CHECKING:  # the registry alone needs none of them
+    from daguerreotype._lib.typing import FloatArray
+    from daguerreotype.operators.distribution import OrderDistribution
+    from daguerreotype.operators.precedence import Precedence
 
-
-@dataclass
-class Sparsemax:
-    """Top-k sparsemax with a fixed k."""
-
-    k: int
-    precedence: Precedence | None = None
-
-    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
-        """Distribution over the k best rankings, of those that obey."""
-        return top_k_sparsemax(theta, self.k, tau=tau, precedence=self.precedence)
-
-
-@dataclass
-class SparseMap:
-    """SparseMAP by active set with a fixed number of iterations, or by its closed form."""
-
-    max_iter: int
-    precedence: Precedence | None = None
-    method: Literal["active-set", "peel"] = "active-set"
-
-    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
-        """Distribution whose mean ranking is the projection, on the hull of those that obey."""
-        return sparsemap(theta, self.max_iter, tau=tau, method=self.method, precedence=self.precedence)
+Operator: TypeAlias = "Callable[[FloatArray, float], OrderDistribution]"
 
 
 @dataclass(frozen=True)
@@ -47,15 +21,16 @@ class OperatorEntry:
 
     Attributes
     ----------
-    make : callable or None
-        From ``k`` and a precedence, or None where nothing is known, to the operator. None: nothing is trained.
+    make : str, callable or None
+        From ``k`` and a precedence, or None where nothing is known, to the operator; as ``package.module:name`` it
+        is imported when it is asked for. None: nothing is trained.
     help : str
         What it is for, in one line.
     order : {"learned", "given", "drawn"}
         Where the order comes from: training, the user's ``init``, or chance.
     """
 
-    make: Callable[[int, Precedence | None], Operator] | None
+    make: "str | Callable[[int, Precedence | None], Operator] | None"
     help: str
     order: Literal["learned", "given", "drawn"] = "learned"
 
@@ -63,10 +38,12 @@ class OperatorEntry:
 OPERATORS: Registry[OperatorEntry] = Registry(
     "operator",
     {
-        "sparsemax": OperatorEntry(Sparsemax, "mass on the k best orders"),
-        "sparsemap": OperatorEntry(SparseMap, "orders whose mean is the projection of the scores"),
+        "sparsemax": OperatorEntry("daguerreotype.operators.sparsemax:Sparsemax", "mass on the k best orders"),
+        "sparsemap": OperatorEntry(
+            "daguerreotype.operators.sparse_map:SparseMap", "orders whose mean is the projection of the scores"
+        ),
         "sparsemap-peel": OperatorEntry(
-            lambda k, precedence: SparseMap(k, precedence, "peel"),
+            "daguerreotype.operators.sparse_map:make_peeling",
             "the same in closed form: for edges that are slow to fit",
         ),
         "fixed": OperatorEntry(None, "keeps the order given as init", "given"),
@@ -79,8 +56,8 @@ OPERATORS: Registry[OperatorEntry] = Registry(
 class Watched:
     """A user's operator under knowledge: it gets scores that obey, and its rankings must."""
 
-    operator: Operator
-    precedence: Precedence
+    operator: "Operator"
+    precedence: "Precedence"
     names: Sequence[str]
 
     def __post_init__(self) -> None:
@@ -89,7 +66,7 @@ class Watched:
         except (TypeError, ValueError):  # it does not tell
             self.asks = False
 
-    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+    def __call__(self, theta: "FloatArray", tau: float) -> "OrderDistribution":
         """What the operator returns, checked; it is told the precedence if it has a parameter of that name."""
         known: dict[str, Any] = {"precedence": self.precedence} if self.asks else {}
         distribution = self.operator(theta, tau, **known)
@@ -106,13 +83,18 @@ class Watched:
 
 
 def make_operator(
-    operator: Any, k: int, precedence: Precedence | None = None, names: Sequence[str] = ()
-) -> Operator | None:
+    operator: Any, k: int, precedence: "Precedence | None" = None, names: Sequence[str] = ()
+) -> "Operator | None":
     """The operator behind a short name or a callable (theta, tau) -> OrderDistribution; None for no training."""
+    from daguerreotype._lib.checks import check_positive_int
+
     k = check_positive_int(k, "k")
     if operator in OPERATORS:
         make = OPERATORS[operator].make
-        return None if make is None else make(k, precedence)
+        made: Operator | None = None
+        if make is not None:
+            made = (load(make) if isinstance(make, str) else make)(k, precedence)
+        return made
     if callable(operator) and not isinstance(operator, type):
         return operator if precedence is None else Watched(operator, precedence, names)
     raise ValueError(

@@ -9,7 +9,7 @@ from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import RankingTree, k_best_tree
-from daguerreotype.operators.precedence import PrecedenceLike
+from daguerreotype.operators.precedence import Precedence, PrecedenceLike
 
 
 def top_k_sparsemax(
@@ -117,3 +117,15 @@ def _sparsemax_vjp(grad_probs: FloatArray, parents: IntArray, swaps: IntArray, d
         gradient[swaps[s, 0]] += subtree[s]
         gradient[swaps[s, 1]] -= subtree[s]
     return gradient
+
+
+@dataclass
+class Sparsemax:
+    """Top-k sparsemax with a fixed k."""
+
+    k: int
+    precedence: Precedence | None = None
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """Distribution over the k best rankings, of those that obey."""
+        return top_k_sparsemax(theta, self.k, tau=tau, precedence=self.precedence)

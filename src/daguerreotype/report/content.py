@@ -11,7 +11,8 @@ import pandas as pd
 
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs import Dag, GraphLike
-from daguerreotype.metrics.summary import TITLES, evaluate
+from daguerreotype.metrics import evaluate
+from daguerreotype.metrics.titles import title_of
 from daguerreotype.plotting.layout import HEIGHT, lay_out
 from daguerreotype.plotting.view import GraphView, match_matrix, shorten, view_fit
 from daguerreotype.report.data_summary import summarise
@@ -156,7 +157,7 @@ def _training(history: Any) -> dict[str, Any] | None:
 def _metrics(truth: BoolArray, view: GraphView) -> list[list[Any]]:
     """Distances to the known graph."""
     scores = evaluate(truth, view.adjacency, view.order)
-    return [[TITLES.get(name, name.replace("_", " ")), number(value)] for name, value in scores.items()]
+    return [[title_of(name), number(value)] for name, value in scores.items()]
 
 
 def _frequencies(bootstrap: Any, model: Any, view: GraphView) -> FloatArray | None:

@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from daguerreotype._lib.interrupts import reraise_interrupts
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.datasets import Dataset
 from daguerreotype.metrics import shd, sid
 from daguerreotype.noise.gaussian import GaussianDensity
-from daguerreotype.tune.problems import Problem
 
 Direction = Literal["minimize", "maximize"]
 FOLDS = 5
@@ -50,7 +50,7 @@ class Criterion:
 class KnownGraph:
     """Errors on a problem whose graph is known: SHD and SID."""
 
-    problem: Problem
+    problem: Dataset
 
     def measure(self, learner: Any) -> tuple[float, ...]:
         """SHD and SID of the learned graph."""
@@ -103,8 +103,8 @@ class Stability:
         return (kappa(first, second),)
 
 
-def known_graphs(problems: Sequence[Problem]) -> Criterion:
-    """Mean SHD and mean SID over problems; both are to be small."""
+def known_graphs(problems: Sequence[Dataset]) -> Criterion:
+    """Mean SHD and mean SID over data sets; both are to be small."""
     return Criterion({"shd": "minimize", "sid": "minimize"}, [KnownGraph(each) for each in problems])
 
 

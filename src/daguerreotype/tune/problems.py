@@ -1,36 +1,17 @@
-"""On which synthetic problems are settings judged? Those of the paper's appendix D, or the user's own."""
+"""Data sets with known graphs that settings are judged by: those of the paper's appendix D, or the user's own."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from daguerreotype._lib.checks import check_count, check_positive_int
+from daguerreotype.datasets import Dataset
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 KINDS = ("SF", "ER", "BP")
 NOISES = ("gaussian", "gumbel", "uniform", "exponential")
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A table whose graph is known.
-
-    Attributes
-    ----------
-    X : array or DataFrame of shape (n, d)
-        The table.
-    adjacency : array or DataFrame of shape (d, d)
-        Its graph, 1 where i -> j.
-    name : str
-        For messages.
-    """
-
-    X: Any
-    adjacency: Any
-    name: str = "problem"
 
 
 def paper_problems(
@@ -42,7 +23,7 @@ def paper_problems(
     noises: Sequence[str] = NOISES,
     n_datasets: int = 3,
     random_state: int = 0,
-) -> list[Problem]:
+) -> list[Dataset]:
     """Linear problems of the kinds that the paper's defaults were tuned on (appendix D), 72 of them.
 
     Every kind of graph with every number of edges and every noise, ``n_datasets`` times: a graph is drawn, its
@@ -73,24 +54,24 @@ def paper_problems(
         settings, np.random.SeedSequence(seed).spawn(len(settings)), strict=True
     ):
         rng = np.random.default_rng(stream)
-        adjacency = simulate_dag(d, edges, kind, random_state=rng)
-        X = simulate_data(adjacency, n, noise=noise, random_state=rng).X
-        found.append(Problem(X, adjacency, f"{kind}, {edges:g} edges, {noise}, data set {number}"))
+        adjacency: Any = simulate_dag(d, edges, kind, random_state=rng)
+        X: Any = simulate_data(adjacency, n, noise=noise, random_state=rng).X
+        found.append(Dataset(f"{kind}, {edges:g} edges, {noise}, data set {number}", X, adjacency))
     return found
 
 
-def read_problems(problems: Iterable[Any]) -> tuple[Problem, ...]:
-    """Problems as they are, pairs (X, adjacency) as problems."""
+def read_problems(problems: Iterable[Any]) -> tuple[Dataset, ...]:
+    """Data sets as they are, pairs (X, adjacency) as data sets."""
     found = []
     for number, given in enumerate(problems):
-        if isinstance(given, Problem):
+        if isinstance(given, Dataset):
             found.append(given)
         elif isinstance(given, tuple) and len(given) == 2:
-            found.append(Problem(*given, f"problem {number}"))
+            found.append(Dataset(f"problem {number}", *given))
         else:
             raise TypeError(
-                f"problems[{number}] is a {type(given).__name__}: expected a Problem, or a pair (X, adjacency)."
+                f"problems[{number}] is a {type(given).__name__}: expected a Dataset, or a pair (X, adjacency)."
             )
     if not found:
-        raise ValueError("problems is empty: expected at least one Problem, or pair (X, adjacency).")
+        raise ValueError("problems is empty: expected at least one Dataset, or pair (X, adjacency).")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""How is a search carried out, alone or by several machines that share its database?"""
+"""Optuna study: its trials, alone or by several machines that share its database."""
 
 import json
 import logging
@@ -14,27 +14,22 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
+from daguerreotype._lib.child_process import describe_error
+from daguerreotype._lib.optional import require
 from daguerreotype.tune.criteria import Criterion
-from daguerreotype.tune.settings import with_settings
-from daguerreotype.tune.space import Space
+from daguerreotype.tune.space import Space, with_settings
 from daguerreotype.tune.workers import Workers
 
 logger = logging.getLogger("daguerreotype")
 
 INTERRUPTED = "interrupted"
 TRIES = 10  # at a database that another machine is just setting up
-Told = Callable[[dict[str, Any]], None]
+OnTrial = Callable[[dict[str, Any]], None]
 
 
 def load_optuna() -> Any:
     """The library, or how to get it."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError(
-            'tuning needs optuna, which cannot be imported. Run: pip install "daguerreotype[tune]"', name="optuna"
-        ) from error
-    return optuna
+    return require("optuna", "tuning needs optuna, which cannot be imported.", extra="tune")
 
 
 @contextmanager
@@ -131,21 +126,21 @@ def _open_storage(storage: Any) -> Any:
     raise AssertionError("the last try returns or raises")
 
 
-def search(
+def run_trials(
     study: Any,
     learner: Any,
     space: Space,
     workers: Workers,
     n_trials: int,
     random_state: int,
-    told: Told | None,
+    callback: OnTrial | None,
 ) -> bool:
     """Try settings until the study has ``n_trials`` that ended, whoever made them; True if interrupted."""
     try:
         while n_ended(study) < n_trials:
             made = _make_trial(study, learner, space, workers, random_state)
-            if told is not None:
-                told(made)
+            if callback is not None:
+                callback(made)
     except KeyboardInterrupt:
         return True
     return False
@@ -193,9 +188,3 @@ def n_ended(study: Any) -> int:
 def _was_interrupted(trial: Any) -> bool:
     """Whether a person ended a trial."""
     return bool(trial.user_attrs.get("reason") == INTERRUPTED)
-
-
-def describe_error(error: Exception) -> str:
-    """An error in a line."""
-    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if "\n" not in note)
-    return f"{type(error).__name__}: {' '.join(str(error).split())}{notes}"

@@ -1,8 +1,8 @@
-"""How are the parts of a criterion measured? One by one, or in processes that can be ended after their time."""
+"""Child processes that measure the parts of a criterion side by side, within a time limit."""
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, Self
 
@@ -10,6 +10,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.child_process import ChildPool, CrashError
+from daguerreotype.baselines.limit import warm_up
 from daguerreotype.tune.criteria import Part
 
 
@@ -30,38 +32,39 @@ class Workers:
         self._parts = parts
         self._limit = None if time_limit is None else check_positive(time_limit, "time_limit")
         self._n_workers = min(effective_n_jobs(n_jobs or 1), len(parts))
-        self._pool: Any = None
+        self._threads = ThreadPoolExecutor(self._n_workers)  # which wait for the processes
+        self._pool: ChildPool | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._close()
+        self._threads.shutdown()
 
     def measure(self, learner: Any) -> tuple[float, ...]:
         """Means over all parts, one number per objective."""
         if self._limit is None and self._n_workers == 1:
             measured = [part.measure(learner) for part in self._parts]
         else:
-            measured = self._in_pool(learner)
+            measured = self._in_children(learner)
         means = np.mean(np.array(measured, dtype=np.float64), axis=0)
         if not np.isfinite(means).all():
             raise ValueError(f"the objectives are {means.tolist()}: expected finite numbers.")
         return tuple(means.tolist())
 
-    def _in_pool(self, learner: Any) -> list[tuple[float, ...]]:
-        """What every part measures, in processes."""
-        if self._pool is None:
-            self._pool = _open_pool(self._n_workers, learner)
-        end = None if self._limit is None else time.monotonic() + self._limit
-        measured: dict[int, tuple[float, ...]] = {}
+    def _in_children(self, learner: Any) -> list[tuple[float, ...]]:
+        """What every part measures, in child processes."""
         running: dict[Future[tuple[float, ...]], int] = {}
-        coming = iter(enumerate(self._parts))
         try:
+            pool = self._open(learner)
+            end = None if self._limit is None else time.monotonic() + self._limit
+            measured: dict[int, tuple[float, ...]] = {}
+            coming = iter(enumerate(self._parts))
             while len(measured) < len(self._parts):
                 # No more than can run: what is not handed over need not be called back.
                 for number, part in islice(coming, self._n_workers - len(running)):
-                    running[self._pool.submit(_measure, part, learner)] = number
+                    running[self._threads.submit(pool.call, part.measure, learner)] = number
                 left = None if end is None else max(end - time.monotonic(), 0.0)
                 done, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
                 if not done:
@@ -69,38 +72,21 @@ class Workers:
                 for future in done:
                     measured[running.pop(future)] = future.result()
         except BaseException as error:
-            # What still runs does so for nothing, and a pool that lost a process is of no more use.
-            if running or isinstance(error, BrokenExecutor):
+            # What still runs does so for nothing, and a process that died has to load its libraries again.
+            if running or isinstance(error, CrashError | KeyboardInterrupt):
                 self._close()
             raise
         return [measured[number] for number in range(len(self._parts))]
 
+    def _open(self, learner: Any) -> ChildPool:
+        """Processes that have imported what they need, so that its seconds do not count."""
+        if self._pool is None:
+            self._pool = ChildPool()
+            wait([self._threads.submit(self._pool.call, warm_up, learner) for _ in range(self._n_workers)])
+        return self._pool
+
     def _close(self) -> None:
-        """End all processes."""
+        """Kill all processes."""
         if self._pool is not None:
-            self._pool.shutdown(kill_workers=True)
+            self._pool.close()
             self._pool = None
-
-
-def _open_pool(n_workers: int, learner: Any) -> Any:
-    """Processes that have imported what they need, so that its seconds do not count."""
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    # Not that of the standard library: a fork would inherit locks of threads, a spawn run the user's script again.
-    pool = ProcessPoolExecutor(max_workers=n_workers)
-    wait([pool.submit(_load, learner) for _ in range(n_workers)])
-    return pool
-
-
-def _measure(part: Part, learner: Any) -> tuple[float, ...]:
-    """What one part measures; a function, so that processes know it by name."""
-    return part.measure(learner)
-
-
-def _load(learner: Any) -> None:
-    """Import what ``learner`` needs and load the kernels."""
-    from daguerreotype.learner import Daguerreotype
-
-    if isinstance(learner, Daguerreotype):
-        small = np.random.default_rng(0).normal(size=(40, 3))
-        learner.set_params(max_iter=1, n_restarts=0, knowledge=None).fit(small)

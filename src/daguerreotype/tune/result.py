@@ -1,4 +1,4 @@
-"""What does a search leave behind? A frozen record."""
+"""Result of a search for settings."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -7,8 +7,8 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from daguerreotype.cli import progress as module
-from daguerreotype.cli.progress import FIRST_RUN, waiting
+from daguerreotype._lib import progress as module
+from daguerreotype._lib.progress import FIRST_RUN, Progress, ProgressBar, show_status
 
 
 def told(monkeypatch, *, patience, quiet=False, terminal=False, last=""):
@@ -20,11 +20,11 @@ def told(monkeypatch, *, patience, quiet=False, terminal=False, last=""):
         settings.pop("file")
         return Console(file=Watched(screen, said, last), force_terminal=terminal, width=100, **settings)
 
-    monkeypatch.setattr(module, "Console", console)
+    monkeypatch.setattr("rich.console.Console", console)
     monkeypatch.setattr(module, "PATIENCE", patience)
-    with waiting(quiet) as tell:
-        tell.note("note: [b]mind[/b] this")
-        tell("learning [b]", why=FIRST_RUN)
+    with show_status(quiet) as status:
+        status.note("note: [b]mind[/b] this")
+        status("learning [b]", why=FIRST_RUN)
         said.wait(timeout=20 if last else 0)
     return screen.getvalue()
 
@@ -72,15 +72,14 @@ def steps_shown(monkeypatch, terminal, width=60):
     screen = io.StringIO()
     settings = {"force_terminal": terminal, "width": width}
     monkeypatch.setattr(
-        module,
-        "Console",
+        "rich.console.Console",
         lambda **given: Console(**(given | {"file": screen} | settings), force_interactive=terminal),
     )
-    with waiting(False, steps=2) as tell:
-        tell("a method with a name that is longer than any screen is wide, and much longer")
-        tell.step("first: done")
-        tell.step("second: failed")
-        tell._spinner.refresh()
+    with show_status(False, steps=2) as status:
+        status("a method with a name that is longer than any screen is wide, and much longer")
+        status.step("first: done")
+        status.step("second: failed")
+        status._bar.refresh()
     return screen.getvalue()
 
 
@@ -98,23 +97,55 @@ def test_steps_are_plain_lines_elsewhere(monkeypatch):
 def test_the_screen_can_be_left_to_another_display_and_is_taken_back(monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(
-        module, "Console", lambda **given: Console(**(given | {"file": screen}), force_terminal=True)
+        "rich.console.Console", lambda **given: Console(**(given | {"file": screen}), force_terminal=True)
     )
-    with waiting(False) as tell:
-        with tell.aside("learning"):
+    with show_status(False) as status:
+        with status.aside("learning"):
             before = screen.getvalue()
             time.sleep(0.3)
             assert screen.getvalue() == before
             assert "learning" in before
-        tell("writing")
-        tell._spinner.refresh()
+        status("writing")
+        status._bar.refresh()
     assert "writing" in screen.getvalue()
 
 
 def test_silencing_a_library_does_not_stop_the_clock(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    with waiting(False) as tell:
+    with show_status(False) as status:
         monkeypatch.setattr("sys.stderr", io.StringIO())
-        tell.note("still heard")
+        status.note("still heard")
     assert stream.getvalue() == "still heard\n"
+
+
+def bars(monkeypatch, verbose, work):
+    """What stands on a screen after ``work`` with a progress bar of three steps."""
+    screen = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=screen, force_terminal=False, width=140))
+    with ProgressBar(verbose, 3) as bar:
+        work(bar)
+    return screen.getvalue()
+
+
+def test_a_bar_counts_training_steps_rows_and_any_other_task(monkeypatch):
+    def work(bar):
+        bar.update("log", Progress("train", 1.5, 4, 0.25))
+        bar.rows(10)
+        bar.rows(5)
+        advance = bar.task("compiling kernels", 60)
+        advance(12)
+
+    lines = {line.split()[0]: " ".join(line.split()) for line in bars(monkeypatch, 1, work).splitlines()}
+    assert "1/3" in lines["log"]
+    assert lines["log"].endswith("objective 1.5000, 4 orders, 25% cache hits (train)")
+    assert "15/?" in lines["rows"]
+    assert "12/60" in lines["compiling"]
+
+
+def test_a_task_is_shown_before_its_first_step(monkeypatch):
+    assert "0/60" in bars(monkeypatch, 1, lambda bar: bar.task("compiling kernels", 60))
+
+
+def test_a_bar_that_nobody_asked_for_is_silent(monkeypatch):
+    assert bars(monkeypatch, 0, lambda bar: bar.task("compiling kernels", 60)(1)) == ""

@@ -1,9 +1,11 @@
-"""What does a person, or a program, see of a fit?"""
+"""Output of a fit: tables for a person, JSON for a program, and the files in a folder."""
 
+import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
@@ -11,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from daguerreotype import __version__
+from daguerreotype._lib.progress import Status
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts, show_files
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FitOutput:
     """A fitted learner, what it was fitted to, and what else was asked for.
 
     Attributes
@@ -82,7 +85,7 @@ class Outcome:
         return "reversed" if self.known.loc[edge["effect"], edge["cause"]] else "absent"
 
 
-def to_json(outcome: Outcome, files: Sequence[str] = ()) -> str:
+def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
     """One JSON object: edges, order, metrics, settings, seconds and the ``files`` that were written."""
     model = outcome.model
     content = {
@@ -124,7 +127,7 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
     }
 
 
-def show_outcome(outcome: Outcome, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
+def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
     """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
     console = make_screen(console)
     arrow = "->" if console.options.ascii_only else "→"
@@ -163,8 +166,10 @@ def show_outcome(outcome: Outcome, console: Console | None = None, *, files: Seq
         show_files(console, files)
 
 
-def _show_metrics(outcome: Outcome, console: Console) -> None:
+def _show_metrics(outcome: FitOutput, console: Console) -> None:
     """The four figures that matter most, with a word on each."""
+    from daguerreotype.metrics.titles import MEANINGS, title_of
+
     scores, known = outcome.metrics, outcome.known
     assert scores is not None
     assert known is not None
@@ -172,19 +177,22 @@ def _show_metrics(outcome: Outcome, console: Console) -> None:
     verdicts = [outcome.verdict(edge) for edge in outcome.edges]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
     rows = {
-        "SHD": (f"{scores['shd']}", "edges to add, remove or turn around; 0 is perfect"),
-        "SID": (f"{scores['sid']}", f"of {d * (d - 1)} causal effects would be computed wrongly; 0 is perfect"),
-        "F1": (f"{scores['f1']:.2f}", "of edges with their direction; 1 is perfect"),
-        "edges": (f"{scores['n_edges']}", f"found: {counts}; {n_known} are known"),
+        "shd": (f"{scores['shd']}", f"{MEANINGS['shd']}; 0 is perfect"),
+        "sid": (f"{scores['sid']}", f"of {d * (d - 1)} causal effects would be computed wrongly; 0 is perfect"),
+        "f1": (f"{scores['f1']:.2f}", "of edges with their direction; 1 is perfect"),
+        "n_edges": (f"{scores['n_edges']}", f"found: {counts}; {n_known} are known"),
     }
     console.print()
     whose = "the consensus graph" if known is outcome.task.known else "the known graph"
     say(console, f"Compared with {whose}", style="bold")
     console.print()
-    show_facts(console, {name: (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()})
+    show_facts(
+        console,
+        {title_of(name): (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()},
+    )
 
 
-def _edge_table(outcome: Outcome, arrow: str) -> Table:
+def _edge_table(outcome: FitOutput, arrow: str) -> Table:
     """One line per edge; names are shown as they are, brackets and all."""
     numbers = ["weight", "probability"] + ["bootstrap"] * (outcome.bootstrap is not None)
     judged = ["known graph"] * (outcome.known is not None)
@@ -199,3 +207,29 @@ def _edge_table(outcome: Outcome, arrow: str) -> Table:
             cells.append(Text(verdict, style=VERDICTS[verdict]))
         table.add_row(*cells)
     return table
+
+
+def save_fit(outcome: FitOutput, folder: Path, status: Status) -> list[str]:
+    """Write the graph in several formats, the learner, the report and, with matplotlib, a picture; give paths."""
+    import pandas as pd
+
+    from daguerreotype.graphs.convert import to_dot
+
+    model, paths = outcome.model, []
+
+    def path(name: str) -> Path:
+        paths.append(str(folder / name))
+        return folder / name
+
+    columns = ["cause", "effect", "weight", "probability"] + ["frequency"] * (outcome.bootstrap is not None)
+    pd.DataFrame(outcome.edges, columns=columns).to_csv(path("graph.csv"), index=False)
+    model.adjacency_matrix_.to_csv(path("adjacency.csv"))
+    path("graph.dot").write_text(to_dot(model), encoding="utf-8")
+    model.save(path("model.npz"))
+    model.report(path("report.html"), X=outcome.task.table, truth=outcome.known, bootstrap=outcome.bootstrap)
+    if importlib.util.find_spec("matplotlib") is None:
+        status.note('note: no graph.png without matplotlib. Run: pip install "daguerreotype[plot]"')
+    else:
+        figure = model.plot(truth=outcome.known).figure
+        figure.savefig(path("graph.png"), dpi=150, bbox_inches="tight")
+    return paths

@@ -1,30 +1,32 @@
-"""Which learners are compared? Ours, with the paper's settings or others; baselines; and anyone's class."""
+"""Methods that are compared: our learner with the paper's settings or others, baselines, and anyone's class."""
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from daguerreotype import baselines
 from daguerreotype._lib.fingerprint import plain_setting
+from daguerreotype._lib.labels import label
+from daguerreotype.baselines.limit import warm_up
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.registry import EDGES
-from daguerreotype.experiments.problems import Data, list_edges
 from daguerreotype.graphs import topological_order
 from daguerreotype.learner import Daguerreotype
-from daguerreotype.metrics.summary import GRAPH_METRICS, ORDER_METRICS, evaluate
+from daguerreotype.metrics import evaluate
+from daguerreotype.metrics.titles import MEANINGS
 
 TRUE_ORDER = "true order"
 SOURCES = ("paper", "learner", "baseline", "estimator")
-KNOWN_MEASURES = (
-    *(metric.__name__ for metric in (*GRAPH_METRICS, *ORDER_METRICS)),
-    *("n_edges", "seconds", "wall_seconds", "n_rankings", "n_iter"),
-)
+KNOWN_MEASURES = (*MEANINGS, "seconds", "wall_seconds", "n_rankings", "n_iter")
+
+_warm: set[str] = set()  # labels of the methods that this process has warmed up for
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Method:
     draws: bool = True
     time_limit: float | None = None
 
-    def make(self, seed: int, truth: pd.DataFrame) -> Any:
-        """The estimator, not yet fitted."""
+    def make(self, seed: int, truth: pd.DataFrame | None) -> Any:
+        """The estimator, not yet fitted; the true graph is for those that are told its order."""
         settings = dict(self.settings)
         if self.source == "baseline":
             return baselines.get(self.name, random_state=seed, **settings)
@@ -74,6 +76,7 @@ class Method:
                 made.set_params(random_state=seed)
             return made
         if settings.get("init") == TRUE_ORDER:
+            assert truth is not None, "an experiment knows its true graphs"
             settings["init"] = [str(truth.columns[node]) for node in topological_order(truth)]
         pruning = {"pruning": settings.pop("pruning")} if "pruning" in settings else {}
         learner = Daguerreotype.paper(**self.name) if self.source == "paper" else Daguerreotype()
@@ -101,31 +104,53 @@ class Method:
         }
 
     def warm_up(self) -> None:
-        """Import what a fit needs and load its kernels, so that their seconds do not count."""
-        names = ["a", "b", "c"]
-        made = self.make(0, pd.DataFrame(0, index=names, columns=names))
-        if isinstance(made, baselines.Baseline):
-            made.load_libraries()
-        elif isinstance(made, Daguerreotype):
-            made.set_params(max_iter=1, n_restarts=0)
-            if isinstance(made.edges, GradientEdges):
-                made.edges = dataclasses.replace(made.edges, max_iter=1)
-            made.fit(pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=names))
+        """Import what a fit needs and load its kernels, once in a process, so that their seconds do not count."""
+        if self.label not in _warm:
+            with threadpool_limits(1):
+                warm_up(self.make(0, pd.DataFrame(0, index=["a", "b"], columns=["a", "b"])))
+            _warm.add(self.label)
 
-    def fit(self, data: Data, seed: int) -> dict[str, Any]:
-        """All metrics of one fit, its edges and its seconds."""
-        made = self.make(seed, data.truth)
-        wall, cpu = time.perf_counter(), time.process_time()
-        made.fit(data.X)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        found = pd.DataFrame(
-            np.asarray(made.adjacency_matrix_), index=data.truth.index, columns=data.truth.columns
-        ).astype(int)
-        outcome = evaluate(data.truth, found, getattr(made, "causal_order_", None))
+    def fit(
+        self,
+        X: pd.DataFrame,
+        seed: int,
+        truth: pd.DataFrame | None = None,
+        held_out: pd.DataFrame | None = None,
+    ) -> dict[str, Any]:
+        """What one fit leads to: its edges and seconds, its metrics, the likelihood of the rows held out.
+
+        Metrics need the true graph, the likelihood (``held_out_likelihood``, per row) our learner.
+        """
+        made = self.make(seed, truth)
+        # As in the learner: threads of small products only wait for each other.
+        with threadpool_limits(1):
+            wall, cpu = time.perf_counter(), time.process_time()
+            made.fit(X)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        found = label(np.asarray(made.adjacency_matrix_), X.columns).astype(int)
+        outcome: dict[str, Any] = {"n_edges": int(found.to_numpy().sum())}
+        if truth is not None:
+            outcome = dict(evaluate(truth, found, getattr(made, "causal_order_", None)))
         outcome |= {"seconds": getattr(made, "fit_cpu_seconds_", cpu)}
         outcome |= {"wall_seconds": getattr(made, "fit_seconds_", wall)}
         if isinstance(made, Daguerreotype):
             outcome |= {"n_rankings": len(made.order_distribution_.probs), "n_iter": made.n_iter_}
+            if held_out is not None and len(held_out):
+                outcome["held_out_likelihood"] = made.score(held_out)
         # NaN is no JSON: a metric that is not defined for this graph is left out
         defined = {name: value for name, value in outcome.items() if np.isfinite(value)}
         return defined | {"edges": list_edges(found)}
+
+
+def list_edges(adjacency: pd.DataFrame) -> list[list[int]]:
+    """Positions [i, j] of the edges i -> j."""
+    pairs: list[list[int]] = np.argwhere(adjacency.to_numpy()).tolist()
+    return pairs
+
+
+def matrix_of(edges: Iterable[Sequence[int]], names: Sequence[str]) -> pd.DataFrame:
+    """The 0/1 matrix that `list_edges` lists."""
+    matrix = np.zeros((len(names), len(names)), dtype=np.int64)
+    for cause, effect in edges:
+        matrix[cause, effect] = 1
+    return pd.DataFrame(matrix, index=list(names), columns=list(names))

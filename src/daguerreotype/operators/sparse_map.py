@@ -1,5 +1,6 @@
 """SparseMAP on the permutahedron, by the active set or by peeling."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -139,3 +140,21 @@ def _usable_rankings(
         block = np.repeat(np.arange(starts.size - 1), np.diff(starts))
         usable = (block[ranks] == block).all(axis=1)
     return np.ascontiguousarray(ranks[usable])
+
+
+@dataclass
+class SparseMap:
+    """SparseMAP by active set with a fixed number of iterations, or by its closed form."""
+
+    max_iter: int
+    precedence: Precedence | None = None
+    method: Literal["active-set", "peel"] = "active-set"
+
+    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
+        """Distribution whose mean ranking is the projection, on the hull of those that obey."""
+        return sparsemap(theta, self.max_iter, tau=tau, method=self.method, precedence=self.precedence)
+
+
+def make_peeling(k: int, precedence: Precedence | None = None) -> SparseMap:
+    """SparseMAP by its closed form."""
+    return SparseMap(k, precedence, "peel")

@@ -1,0 +1,266 @@
+"""Spawned child process with a deadline: calls that can be killed, and whose crash is an error like any other.
+
+Requests go to the child's standard input as pickles, answers come back through a pipe. A plain subprocess rather
+than multiprocessing: a fork would inherit locks of threads, a spawn would run the user's script again.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any
+
+READY = b"."
+CODE = "from daguerreotype._lib.child_process import serve; serve()"
+GRACE = 5.0  # seconds for a process to end that has closed its pipe
+SHOWN = 500  # characters of the last line on stderr
+
+
+class DeadlineError(TimeoutError):
+    """A call did not end before its deadline; its process was killed."""
+
+
+class CrashError(RuntimeError):
+    """The process of a call ended without an answer.
+
+    Attributes
+    ----------
+    code : int
+        Exit code.
+    last : str
+        The last line that it wrote to stderr.
+    """
+
+    def __init__(self, code: int, last: str) -> None:
+        super().__init__(code, last)
+        self.code, self.last = code, last
+
+    def __str__(self) -> str:
+        return f"its process ended with code {self.code}: {self.last}"
+
+
+class ChildProcess:
+    """A process that makes one call after another, so that libraries and kernels are loaded once.
+
+    It is started by the first call, and again by the next one after it was killed. It ends with its parent, and
+    Ctrl-C is for the parent alone.
+    """
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stderr: IO[bytes] | None = None
+        self._closed = False
+        self._lock = threading.RLock()  # close may come from another thread than call
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        load: Callable[[], object] | None = None,
+        limit: float | None = None,
+    ) -> Any:
+        """``function(*args)``, from the child.
+
+        Parameters
+        ----------
+        function : callable
+            Called in the child. It, its arguments and its result must be picklable.
+        load : callable, optional
+            Called before it; the clock starts when this is done.
+        limit : float, optional
+            Seconds until the deadline.
+
+        Raises
+        ------
+        DeadlineError
+            If the deadline passed.
+        CrashError
+            If the process ended instead of answering.
+        Exception
+            Whatever ``load`` or ``function`` raised, its traceback as a note.
+        """
+        # Unlike pickle's, this takes along what is defined in a script or a notebook.
+        from joblib.externals.loky.backend.reduction import dumps
+
+        request = dumps((load, function, args))
+        child = self._start()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        late = threading.Event()
+        timer: threading.Timer | None = None
+        try:
+            child.stdin.write(request)
+            child.stdin.flush()
+            if child.stdout.read(len(READY)) and limit is not None:
+                timer = threading.Timer(limit, _kill_late, [child, late])
+                timer.daemon = True
+                timer.start()
+            result, error, story = pickle.load(child.stdout)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+            # The other end of a pipe is gone, or another thread closed it. What ends by itself has last words.
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE)
+            self._kill()
+            if late.is_set():
+                raise DeadlineError(f"did not finish within {limit:g} s") from None
+            raise CrashError(child.wait(), self._last_line()) from None
+        except BaseException:  # KeyboardInterrupt, say, of which the child knows nothing
+            self._kill()
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if late.is_set():  # the answer came just before the end
+            self._kill()
+        if error is not None:
+            error.add_note(story)
+            raise error
+        return result
+
+    def close(self) -> None:
+        """Kill the process for good, whatever it is at."""
+        self._closed = True
+        self._kill()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        """The process, a new one if there is none."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the child process was closed")
+            if self._child is None or self._child.poll() is not None:
+                self._kill()
+                self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
+                self._child = subprocess.Popen(
+                    [sys.executable, "-c", CODE, str(os.getpid())],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._stderr,
+                    start_new_session=True,
+                    env=os.environ
+                    | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
+                )
+            return self._child
+
+    def _kill(self) -> None:
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    with suppress(BrokenPipeError):  # a request that nobody reads any more
+                        pipe.close()
+
+    def _last_line(self) -> str:
+        """The last line that the process wrote to stderr."""
+        assert self._stderr is not None
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:SHOWN] if lines else "it left no message"
+
+
+class ChildPool:
+    """Child processes for threads: a call takes a free one, and starts another where all are busy."""
+
+    def __init__(self) -> None:
+        self._children: list[ChildProcess] = []
+        self._free: list[ChildProcess] = []
+        self._closed = False
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        load: Callable[[], object] | None = None,
+        limit: float | None = None,
+    ) -> Any:
+        """What `ChildProcess.call` gives."""
+        try:
+            child = self._free.pop()
+        except IndexError:
+            child = ChildProcess()
+            self._children.append(child)
+        if self._closed:
+            child.close()
+        try:
+            return child.call(function, *args, load=load, limit=limit)
+        finally:
+            self._free.append(child)
+
+    def close(self) -> None:
+        """Kill all processes for good; calls under way end with an error."""
+        self._closed = True
+        for child in self._children:
+            child.close()
+
+
+def describe_error(error: Exception) -> str:
+    """An error in a line: its type, its text, and notes of one line.
+
+    >>> describe_error(ValueError("matrix\\nis singular"))
+    'ValueError: matrix is singular'
+    """
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if "\n" not in note)
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{notes}"
+
+
+def serve() -> None:
+    """Answer requests on standard input until it ends: the child's side of `ChildProcess`."""
+    threading.Thread(target=_end_with, args=[int(sys.argv[1])], daemon=True).start()
+    with os.fdopen(os.dup(1), "wb") as replies:
+        os.dup2(2, 1)  # what a library prints must not mix with the replies
+        while True:
+            try:
+                request = pickle.load(sys.stdin.buffer)
+            except EOFError:
+                os._exit(0)
+            pickle.dump(_answer(replies, *request), replies)
+            replies.flush()
+
+
+def _answer(
+    replies: IO[bytes], load: Callable[[], object] | None, function: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[Any, Exception | None, str]:
+    """Load what is needed, say so, and call: (result, error, traceback of the error)."""
+    answer: tuple[Any, Exception | None, str] | None = None
+    try:
+        if load is not None:
+            load()
+    except Exception as error:
+        answer = None, _picklable(error), traceback.format_exc()
+    replies.write(READY)
+    replies.flush()
+    if answer is not None:
+        return answer
+    try:
+        return function(*args), None, ""
+    except Exception as error:
+        return None, _picklable(error), traceback.format_exc()
+
+
+def _picklable(error: Exception) -> Exception:
+    """The error itself where it survives pickling, else one with the same words."""
+    try:
+        copy: Exception = pickle.loads(pickle.dumps(error))
+        return copy
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _kill_late(child: "subprocess.Popen[bytes]", late: threading.Event) -> None:
+    late.set()
+    child.kill()
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the parent is gone: nobody would read what comes out."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
