@@ -10,8 +10,8 @@ import logging
 import numpy as np
 
 from daguerreotype._lib.parallel import run_together
-from daguerreotype.data.scales import Scale
 from daguerreotype.data.table import Table
+from daguerreotype.data.transforms import Scale
 from daguerreotype.noise import Density, NoiseModel
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
 from daguerreotype.result import FitResult, ScaleFit

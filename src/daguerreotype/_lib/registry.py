@@ -53,6 +53,9 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 
 def load(location: str) -> Any:
-    """The object behind ``package.module:name``, imported now."""
-    module, _, name = location.partition(":")
-    return getattr(import_module(module), name)
+    """The object behind ``package.module:name``, or behind ``package.module:Class.method``, imported now."""
+    module, _, path = location.partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from daguerreotype.data.moments import Moments as Moments
     from daguerreotype.data.readers import read_table as read_table
     from daguerreotype.data.scales import SCALES as SCALES
-    from daguerreotype.data.scales import Scale as Scale
     from daguerreotype.data.scales import ScaleEntry as ScaleEntry
     from daguerreotype.data.table import Table as Table
+    from daguerreotype.data.transforms import Scale as Scale
 
 # Loaded on first use: moments need numba, which a file that cannot be read should not wait for.
 _HOMES = {
@@ -20,7 +20,7 @@ _HOMES = {
     "SCALES": "scales",
     "FormatEntry": "formats",
     "Moments": "moments",
-    "Scale": "scales",
+    "Scale": "transforms",
     "ScaleEntry": "scales",
     "Table": "table",
     "read_table": "readers",

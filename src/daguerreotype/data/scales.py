@@ -1,144 +1,14 @@
-r"""Scales of measurement: monotone transforms of single columns, with their Jacobians.
-
-A Gaussian additive-noise model assumes the right scale. For  y = t(x)  the density of x is that of y times
-:math:`|t'(x)|`, so likelihoods on different scales are compared after adding the mean of
-:math:`\log |t'(x)|` (per row of data, summed over columns).
-"""
+"""Registry of scales of measurement, and what the argument ``transform`` stands for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
-import numpy as np
+from daguerreotype._lib.registry import Registry, load
 
-from daguerreotype._lib.registry import Registry
-from daguerreotype._lib.typing import BoolArray, FloatArray
-
-ENOUGH = 100_000  # rows to choose a power by
-
-
-@runtime_checkable
-class Scale(Protocol):
-    """A fitted change of scale of every column."""
-
-    @property
-    def name(self) -> str:
-        """What ``transform_`` calls it."""
-        ...
-
-    @property
-    def n_parameters(self) -> int:
-        """How many numbers were chosen to fit the data."""
-        ...
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Columns (n, d) on the new scale."""
-        ...
-
-    def log_slopes(self, values: FloatArray) -> FloatArray:
-        """Logarithm of |t'(x)| for every value (n, d)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Columns as they are."""
-
-    name: str = "none"
-    n_parameters: int = 0
-
-    @classmethod
-    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "Identity":
-        """There is nothing to fit."""
-        return cls()
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """The same values."""
-        return values
-
-    def log_slopes(self, values: FloatArray) -> FloatArray:
-        """Zero."""
-        return np.zeros(values.shape)
-
-
-@dataclass(frozen=True)
-class ShiftedLog:
-    """log(x + shift) of every column; only columns that are not positive throughout are shifted."""
-
-    shift: FloatArray
-    name: str = "log"
-    n_parameters: int = 0
-
-    @classmethod
-    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "ShiftedLog":
-        """Bring the smallest value of a column that has zeros or negative values to 1 % of its range."""
-        low, spread = values.min(axis=0), np.ptp(values, axis=0)
-        return cls(np.where(low > 0.0, 0.0, 0.01 * spread - low))
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Logarithms; unseen smaller values are clipped to the smallest that has one."""
-        return np.log(self._shifted(values))
-
-    def log_slopes(self, values: FloatArray) -> FloatArray:
-        """Minus the logarithms."""
-        return -np.log(self._shifted(values))
-
-    def _shifted(self, values: FloatArray) -> FloatArray:
-        shifted: FloatArray = np.maximum(values + self.shift, np.finfo(np.float64).tiny)
-        return shifted
-
-
-@dataclass(frozen=True)
-class YeoJohnson:
-    """Yeo-Johnson power transform of every standardized column, its power by maximum likelihood."""
-
-    centre: FloatArray
-    scale: FloatArray
-    power: FloatArray
-    name: str = "yeo-johnson"
-
-    @property
-    def n_parameters(self) -> int:
-        """One power per column."""
-        return int(self.power.size)
-
-    @classmethod
-    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "YeoJohnson":
-        """Choose each column's power so that it looks most Gaussian, but for values intervened on (n, d)."""
-        centre, scale = centre_and_spread(values, intervened)
-        standard = (values - centre) / scale
-        columns = list(standard.T)
-        if intervened is not None:
-            columns = [column[~out] for column, out in zip(columns, intervened.T, strict=True)]
-        from scipy import stats
-
-        # The rows of long columns say the same over and over: those that are looked at fix the power to 0.01.
-        some = [column[:: 1 + column.size // ENOUGH] for column in columns]
-        power = np.array([np.clip(stats.yeojohnson_normmax(column), -3.0, 5.0) for column in some])
-        return cls(centre, scale, power)
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Power transform of the standardized columns."""
-        standard = (values - self.centre) / self.scale
-        from scipy import stats
-
-        columns = [stats.yeojohnson(c, lmbda=p) for c, p in zip(standard.T, self.power, strict=True)]
-        return np.column_stack(columns)
-
-    def log_slopes(self, values: FloatArray) -> FloatArray:
-        """(power - 1) sign(x) log(1 + |x|), less the log scale."""
-        standard = (values - self.centre) / self.scale
-        bent = (self.power - 1.0) * np.sign(standard) * np.log1p(np.abs(standard))
-        slopes: FloatArray = bent - np.log(self.scale)
-        return slopes
-
-
-def centre_and_spread(values: FloatArray, intervened: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations (d,) of columns, but for values intervened on (n, d)."""
-    if intervened is None:
-        return values.mean(axis=0), values.std(axis=0)
-    columns = [column[~out] for column, out in zip(values.T, intervened.T, strict=True)]
-    return np.array([each.mean() for each in columns]), np.array([each.std() for each in columns])
+if TYPE_CHECKING:  # the registry alone needs none of them
+    from daguerreotype._lib.typing import BoolArray, FloatArray
+    from daguerreotype.data.transforms import Scale
 
 
 @dataclass(frozen=True)
@@ -147,15 +17,16 @@ class ScaleEntry:
 
     Attributes
     ----------
-    fit : callable
-        From columns (n, d), and where they were intervened on (n, d) or None, to the fitted scale.
+    fit : str or callable
+        From columns (n, d), and where they were intervened on (n, d) or None, to the fitted scale; as
+        ``package.module:name`` it is imported when it is asked for.
     help : str
         What it is for, in one line.
     from_ends : bool
         Whether the least and largest values of every column are enough to fit it, so that rows may be streamed.
     """
 
-    fit: Callable[[FloatArray, BoolArray | None], Scale]
+    fit: "str | Callable[[FloatArray, BoolArray | None], Scale]"
     help: str
     from_ends: bool = False
 
@@ -163,9 +34,15 @@ class ScaleEntry:
 SCALES: Registry[ScaleEntry] = Registry(
     "transform",
     {
-        "none": ScaleEntry(Identity.fit, "columns as they are", from_ends=True),
-        "log": ScaleEntry(ShiftedLog.fit, "logarithms, shifted where a column is not positive", from_ends=True),
-        "yeo-johnson": ScaleEntry(YeoJohnson.fit, "powers, chosen so that each column looks most Gaussian"),
+        "none": ScaleEntry("daguerreotype.data.transforms:Identity.fit", "columns as they are", from_ends=True),
+        "log": ScaleEntry(
+            "daguerreotype.data.transforms:ShiftedLog.fit",
+            "logarithms, shifted where a column is not positive",
+            from_ends=True,
+        ),
+        "yeo-johnson": ScaleEntry(
+            "daguerreotype.data.transforms:YeoJohnson.fit", "powers that make each column look most Gaussian"
+        ),
     },
 )
 
@@ -176,7 +53,8 @@ def check_scale(name: object) -> None:
         raise ValueError(f"transform must be {SCALES.listed()} or 'auto', got {name!r}.")
 
 
-def fit_scales(name: str, values: FloatArray, intervened: BoolArray | None = None) -> list[Scale]:
+def fit_scales(name: str, values: "FloatArray", intervened: "BoolArray | None" = None) -> "list[Scale]":
     """The candidates behind a name: one, or all for "auto"; values intervened on (n, d) have no say."""
     check_scale(name)
-    return [SCALES[each].fit(values, intervened) for each in (SCALES if name == "auto" else [name])]
+    fits = [SCALES[each].fit for each in (SCALES if name == "auto" else [name])]
+    return [(load(fit) if isinstance(fit, str) else fit)(values, intervened) for fit in fits]

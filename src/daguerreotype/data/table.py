@@ -17,8 +17,9 @@ from daguerreotype.data.accumulators import Both, Mapped
 from daguerreotype.data.interventions import check_counted, read_interventions
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
-from daguerreotype.data.scales import Identity, Scale, centre_and_spread, fit_scales
+from daguerreotype.data.scales import fit_scales
 from daguerreotype.data.streams import Source
+from daguerreotype.data.transforms import Identity, Scale, centre_and_spread
 from daguerreotype.data.validation import check_given, check_moments, validate_table
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -139,3 +140,6 @@ class _Constant:
 
     def __call__(self, grad_probs: FloatArray) -> FloatArray:
         return np.zeros(self.n_nodes)
+
+
+Operator: TypeAlias = Callable[[FloatArray, float], OrderDistribution]  # of scores and a temperature

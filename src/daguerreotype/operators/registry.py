@@ -3,16 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from daguerreotype._lib.registry import Registry, load
 
 if TYPE_CHECKING:  # the registry alone needs none of them
     from daguerreotype._lib.typing import FloatArray
-    from daguerreotype.operators.distribution import OrderDistribution
+    from daguerreotype.operators.distribution import Operator, OrderDistribution
     from daguerreotype.operators.precedence import Precedence
-
-Operator: TypeAlias = "Callable[[FloatArray, float], OrderDistribution]"
 
 
 @dataclass(frozen=True)

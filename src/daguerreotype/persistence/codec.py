@@ -10,8 +10,8 @@ from scipy.interpolate import BSpline
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.data.scales import Identity, ShiftedLog, YeoJohnson
 from daguerreotype.data.table import OnScale, Table
+from daguerreotype.data.transforms import Identity, ShiftedLog, YeoJohnson
 from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
 from daguerreotype.edges.interventional import GroupedModels
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor

@@ -7,7 +7,7 @@ import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.operators.registry import Operator
+from daguerreotype.operators.distribution import Operator
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.history import Step
 from daguerreotype.training.order_scores import OrderScores

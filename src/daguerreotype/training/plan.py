@@ -16,7 +16,8 @@ from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.registry import EDGES, make_estimator
 from daguerreotype.knowledge import Knowledge
 from daguerreotype.noise import FreeShape, NoiseModel, make_noise
-from daguerreotype.operators.registry import Operator, make_operator, order_source
+from daguerreotype.operators.distribution import Operator
+from daguerreotype.operators.registry import make_operator, order_source
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.objective import LOSSES, Objective, Smooth, make_objective
 from daguerreotype.training.schedule import Schedule

@@ -12,14 +12,9 @@ from typing import Any, TypeAlias
 
 from sklearn.base import clone
 
-from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges, make_estimator
-from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.edges import make_estimator
 
 Spec: TypeAlias = tuple[Any, ...] | list[Any]
-RATE = (1e-4, 1e-1, "log")
-PRUNING = (1e-6, 1e-1, "log")
-PENALTY = (0.5, 8.0, "log")
-ALPHA = (1e-3, 1.0, "log")
 
 
 @dataclass(frozen=True)
@@ -136,16 +131,11 @@ def default_space(learner: Any) -> dict[str, Spec]:
     {'penalty': (0.5, 8.0, 'log')}
     """
     edges = getattr(learner, "edges", None)
-    if edges in ("bic", "gam"):
-        return {"penalty": PENALTY}
-    if isinstance(edges, BicEdges | GamEdges):
-        return {"edges.penalty": PENALTY}
-    if edges == "lars" or isinstance(edges, LarsEdges):
-        return {"learning_rate": RATE}
-    if edges == "lasso" or isinstance(edges, LassoEdges):
-        return {"learning_rate": RATE, "edges.alpha": ALPHA}
-    if edges in ("linear", "mlp") or isinstance(edges, GradientEdges):
-        return {"learning_rate": RATE, "edges.pruning": PRUNING, "edges.learning_rate": RATE}
+    entry = None if edges is None else entry_of(edges)
+    if entry is not None and entry.space:
+        # A setting that the learner passes on to an estimator known by its name is the learner's own.
+        passed_on = {f"edges.{own}": word for own, word in entry.shared.items()} if isinstance(edges, str) else {}
+        return {passed_on.get(name, name): spec for name, spec in entry.space.items()}
     known = sorted(learner.get_params(deep=False))
     raise ValueError(
         f"there is no usual space for {learner!r}: give one, such as space={{{known[0]!r}: (low, high, 'log')}}. "

@@ -13,7 +13,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.gradient.descent import choose_device
 from daguerreotype.edges.gradient.gates import make_gates
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.operators.registry import Operator
+from daguerreotype.operators.distribution import Operator
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.history import Step
