@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from sklearn.base import clone
 
 from daguerreotype.edges import make_estimator
+from daguerreotype.edges.registry import entry_of
 
 Spec: TypeAlias = tuple[Any, ...] | list[Any]
 
