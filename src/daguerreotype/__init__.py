@@ -5,6 +5,7 @@ neither numba, torch, scikit-learn, pandas nor matplotlib.
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from daguerreotype._lib.lazy import lazy_names
@@ -20,45 +21,19 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Daguerreotype": "learner",
-    "FitHistory": "result",
-    "Knowledge": "knowledge",
-    "KnowledgeError": "knowledge",
-    "LocalFit": "edges.base",
-    "OrderDistribution": "operators",
-    "Table": "data.table",
-}
-_PACKAGES = (
-    "baselines",
-    "bootstrap",
-    "data",
-    "datasets",
-    "edges",
-    "experiments",
-    "graphs",
-    "metrics",
-    "noise",
-    "operators",
-    "plotting",
-    "report",
-    "simulate",
-    "training",
-    "tune",
+_PACKAGES = {each.name for each in iter_modules(__path__) if each.ispkg} - {"_lib", "cli", "persistence"}
+
+_load = lazy_names(
+    __name__,
+    {
+        "data.table": "Table",
+        "edges.base": "LocalFit",
+        "knowledge": "Knowledge KnowledgeError",
+        "learner": "Daguerreotype",
+        "operators": "OrderDistribution",
+        "result": "FitHistory",
+    },
 )
-
-__all__ = [
-    "Daguerreotype",
-    "FitHistory",
-    "Knowledge",
-    "KnowledgeError",
-    "LocalFit",
-    "OrderDistribution",
-    "Table",
-    "__version__",
-]
-
-_load = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:
@@ -66,4 +41,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PACKAGES])
+    return sorted(["__version__", *globals()["__all__"], *_PACKAGES])

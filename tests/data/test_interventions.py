@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daguerreotype.data.interventions import Targets, count_set, read_interventions
+from daguerreotype.data.interventions import Targets, read_interventions
 
 NAMES = ("dose", "response", "outcome")
 MASK = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 1]], dtype=bool)
@@ -49,7 +49,3 @@ def test_an_entry_for_all_rows_names_no_row():
         Targets(NAMES).of("dos")
     with pytest.raises(ValueError, match=r"interventions names 'dos' in row 4, which is no column"):
         Targets(NAMES).of("dos", 4)
-
-
-def test_only_columns_that_were_intervened_on_are_counted():
-    assert count_set(MASK.sum(axis=0), NAMES) == {"dose": 2, "outcome": 1}

@@ -21,4 +21,4 @@ if TYPE_CHECKING:
 __all__ = ["Baseline", "Learned", "TimeLimitError", "available", "get"]
 
 # The registry alone loads nothing heavy: the command line lists methods from it.
-__getattr__ = lazy_names(__name__, {"Baseline": "base", "Learned": "base", "TimeLimitError": "limit"})
+__getattr__ = lazy_names(__name__, {"base": "Baseline Learned", "limit": "TimeLimitError"})

@@ -15,21 +15,14 @@ if TYPE_CHECKING:
     from daguerreotype.data.transforms import Scale as Scale
 
 # Loaded on first use: moments need numba, which a file that cannot be read should not wait for.
-_HOMES = {
-    "FORMATS": "formats",
-    "SCALES": "scales",
-    "FormatEntry": "formats",
-    "Moments": "moments",
-    "Scale": "transforms",
-    "ScaleEntry": "scales",
-    "Table": "table",
-    "read_table": "readers",
-}
-
-__all__ = ["FORMATS", "SCALES", "FormatEntry", "Moments", "Scale", "ScaleEntry", "Table", "read_table"]
-
-__getattr__ = lazy_names(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "formats": "FORMATS FormatEntry",
+        "moments": "Moments",
+        "readers": "read_table",
+        "scales": "SCALES ScaleEntry",
+        "table": "Table",
+        "transforms": "Scale",
+    },
+)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.labels import suggest
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 
 LEAST = 3  # rows that a column's own fit needs, as many as a table does
 EXPECTED = (
@@ -72,11 +72,6 @@ def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str
                 f"column {names[one]!r} is constant in the {len(kept)} rows in which {name!r} was not intervened "
                 f"on, so nothing tells whether it causes {name!r}. {advice}"
             )
-
-
-def count_set(intervened_rows: IntArray, labels: Sequence[Any]) -> dict[Any, int]:
-    """In how many rows each column was intervened on, by its label; only columns that were."""
-    return {label: int(count) for label, count in zip(labels, intervened_rows, strict=True) if count}
 
 
 def _read_table(table: Any, names: Sequence[str], numbered: bool) -> BoolArray:

@@ -37,78 +37,21 @@ if TYPE_CHECKING:
     from daguerreotype.edges.regressor import RegressorEdges as RegressorEdges
 
 # Loaded on first use: the command line reads the registry, and need not wait for numba.
-_HOMES = {
-    **dict.fromkeys(
-        (
-            "CanFork",
-            "EdgeEstimator",
-            "EdgeRules",
-            "HasBatchFits",
-            "HasCurves",
-            "HasMoves",
-            "HasPredictions",
-            "HasPredictor",
-            "HasQuickScores",
-            "HasResiduals",
-            "HasSweeps",
-            "KeepsRequired",
-            "LocalFit",
-            "LocalModels",
-            "Moves",
-            "NeedsProcesses",
-            "offered",
-        ),
-        "base",
-    ),
-    "EDGES": "registry",
-    "BicEdges": "bic",
-    "EdgesEntry": "registry",
-    "GamEdges": "gam",
-    "GradientEdges": "gradient.settings",
-    "LarsEdges": "lars",
-    "LassoEdges": "lasso",
-    "LinearEdges": "linear",
-    "LinearPredictor": "predictors",
-    "MlpEdges": "mlp",
-    "RegressorEdges": "regressor",
-    "make_estimator": "registry",
-    "Table": "base",
-}
-__all__ = [
-    "EDGES",
-    "BicEdges",
-    "CanFork",
-    "EdgeEstimator",
-    "EdgeRules",
-    "EdgesEntry",
-    "GamEdges",
-    "GradientEdges",
-    "HasBatchFits",
-    "HasCurves",
-    "HasMoves",
-    "HasPredictions",
-    "HasPredictor",
-    "HasQuickScores",
-    "HasResiduals",
-    "HasSweeps",
-    "KeepsRequired",
-    "LarsEdges",
-    "LassoEdges",
-    "LinearEdges",
-    "LinearPredictor",
-    "LocalFit",
-    "LocalModels",
-    "MlpEdges",
-    "Moves",
-    "NeedsProcesses",
-    "RegressorEdges",
-    "Table",
-    "make_estimator",
-    "offered",
-]
-
-__getattr__ = lazy_names(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "base": "Table CanFork EdgeEstimator EdgeRules HasBatchFits HasCurves HasMoves HasPredictions "
+        "HasPredictor HasQuickScores HasResiduals HasSweeps KeepsRequired LocalFit LocalModels "
+        "Moves NeedsProcesses offered",
+        "bic": "BicEdges",
+        "gam": "GamEdges",
+        "gradient.settings": "GradientEdges",
+        "lars": "LarsEdges",
+        "lasso": "LassoEdges",
+        "linear": "LinearEdges",
+        "mlp": "MlpEdges",
+        "predictors": "LinearPredictor",
+        "registry": "EDGES EdgesEntry make_estimator",
+        "regressor": "RegressorEdges",
+    },
+)

@@ -20,39 +20,16 @@ if TYPE_CHECKING:
     from daguerreotype.operators.sparsemax import top_k_sparsemax as top_k_sparsemax
 
 # Loaded on first use: the command line reads the registry, and need not wait for numba.
-_HOMES = {
-    "OPERATORS": "registry",
-    "OperatorEntry": "registry",
-    "OrderDistribution": "distribution",
-    "Precedence": "precedence",
-    "complete_dag": "rankings",
-    "hyperplanes_crossed": "rankings",
-    "k_best_rankings": "k_best",
-    "order_to_ranks": "rankings",
-    "project_permutahedron": "projection",
-    "ranks_to_order": "rankings",
-    "score_intervals": "rankings",
-    "sparsemap": "sparse_map",
-    "top_k_sparsemax": "sparsemax",
-}
-__all__ = [
-    "OPERATORS",
-    "OperatorEntry",
-    "OrderDistribution",
-    "Precedence",
-    "complete_dag",
-    "hyperplanes_crossed",
-    "k_best_rankings",
-    "order_to_ranks",
-    "project_permutahedron",
-    "ranks_to_order",
-    "score_intervals",
-    "sparsemap",
-    "top_k_sparsemax",
-]
-
-__getattr__ = lazy_names(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "distribution": "OrderDistribution",
+        "k_best": "k_best_rankings",
+        "precedence": "Precedence",
+        "projection": "project_permutahedron",
+        "rankings": "complete_dag hyperplanes_crossed order_to_ranks ranks_to_order score_intervals",
+        "registry": "OPERATORS OperatorEntry",
+        "sparse_map": "sparsemap",
+        "sparsemax": "top_k_sparsemax",
+    },
+)

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from daguerreotype.plotting.fit import plot_training as plot_training
     from daguerreotype.plotting.graph import plot_graph as plot_graph
 
-__all__ = ["plot_curves", "plot_graph", "plot_order", "plot_scores", "plot_training"]
-
-__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "fit") | {"plot_graph": "graph"})
+__getattr__ = lazy_names(
+    __name__, {"fit": "plot_curves plot_order plot_scores plot_training", "graph": "plot_graph"}
+)

@@ -2,14 +2,7 @@
 
 from daguerreotype._lib.lazy import lazy_names
 
-__all__ = [
-    "LOSSES",
-    "EqualVariance",
-    "LossEntry",
-    "Objective",
-    "PenalizedLikelihood",
-    "SquaredError",
-    "make_objective",
-]
-
-__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "objective"))
+__getattr__ = lazy_names(
+    __name__,
+    {"objective": "LOSSES EqualVariance LossEntry Objective PenalizedLikelihood SquaredError make_objective"},
+)
