@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from daguerreotype._lib.parallel import Interruption, Threads, count_jobs, one_thread
+from daguerreotype._lib.parallel import CancelToken, Threads, count_jobs, one_thread
 
 WAIT = 20  # seconds that other threads may take to come to a place
 
@@ -117,13 +117,13 @@ def test_numerical_libraries_start_no_threads_within_a_thread_of_the_pool_and_ar
     subprocess.run([sys.executable, "-c", COUNTS], check=True, env=os.environ | threads)
 
 
-def test_an_interruption_is_raised_once():
-    interruption = Interruption()
-    interruption.check()
-    interruption.ring()
+def test_a_cancellation_is_raised_once():
+    token = CancelToken()
+    token.check()
+    token.cancel()
     with pytest.raises(KeyboardInterrupt):
-        interruption.check()
-    interruption.check()
+        token.check()
+    token.check()
 
 
 # ---------------------------------------------------------------------------- how many
@@ -147,7 +147,7 @@ def test_what_is_no_number_of_jobs_is_refused(n_jobs):
         count_jobs(n_jobs)
 
 
-def test_numerical_libraries_haveone_thread_as_long_as_any_fit_runs():
+def test_numerical_libraries_have_one_thread_as_long_as_any_fit_runs():
     np.ones((2, 2)) @ np.ones((2, 2))
 
     def threads():

@@ -1,4 +1,4 @@
-"""Joint training with rows in which columns were set from outside, held against the slow and obvious way."""
+"""Joint training with rows in which columns were intervened on, held against the slow and obvious way."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
 from daguerreotype.operators import top_k_sparsemax  # noqa: E402
 from daguerreotype.training.joint.models import make_model  # noqa: E402
-from daguerreotype.training.joint.objective import JointObjective, joint_losses  # noqa: E402
-from daguerreotype.training.objective import make_loss  # noqa: E402
+from daguerreotype.training.joint.objective import JointObjective  # noqa: E402
+from daguerreotype.training.objective import make_objective  # noqa: E402
 from support.fits import linear_data  # noqa: E402
 from support.joint import KINDS, dense_predictions, dense_probs  # noqa: E402
 
@@ -30,17 +30,17 @@ class SmoothGates(BernoulliGates):
 
 
 def masked_table():
-    """Column 1 was set in some rows, columns 2 and 3 in others; column 0 never was."""
+    """Column 1 was intervened on in some rows, columns 2 and 3 in others; column 0 never was."""
     values = linear_data(0, N, D)
-    excluded = np.zeros((N, D), dtype=bool)
-    excluded[:8, 1] = excluded[5:20, 2] = excluded[5:20, 3] = True
-    values = np.where(excluded, values + 2.0, values)
-    return Table(values - values.mean(axis=0), tuple("abcd"), excluded=excluded)
+    intervened = np.zeros((N, D), dtype=bool)
+    intervened[:8, 1] = intervened[5:20, 2] = intervened[5:20, 3] = True
+    values = np.where(intervened, values + 2.0, values)
+    return Table(values - values.mean(axis=0), tuple("abcd"), intervened=intervened)
 
 
 def masked_objective(table, theta, parameters, loss, edges, l2):
-    """The objective over all rankings, every column's residuals from the rows in which it was not set."""
-    x, kept = torch.tensor(table.values), torch.tensor(~table.excluded)
+    """The objective over all rankings, every column's residuals from the rows that count for it."""
+    x, kept = torch.tensor(table.values), torch.tensor(~table.intervened)
     counts, gates = kept.sum(0).to(x.dtype), parameters["gates"]
     probs, rankings = dense_probs(theta, 1.0)
     total = l2 * theta @ theta
@@ -69,8 +69,8 @@ def masked_objective(table, theta, parameters, loss, edges, l2):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, rng):
     table, edges = masked_table(), KINDS[kind](**SETTINGS)
-    shares = table.counted / N
-    objective = JointObjective(make_model(table, edges, "cpu"), SmoothGates(), edges, loss, 0.1, None, shares)
+    shares, smooth = table.rows_per_node / N, make_objective(loss, 0.0)
+    objective = JointObjective(make_model(table, edges, "cpu"), SmoothGates(), edges, smooth, 0.1, None, shares)
     flat = torch.from_numpy(rng.normal(size=sum(objective.sizes)))
     objective.views(flat)["gates"].uniform_(0.1, 0.9, generator=torch.Generator().manual_seed(0))
     theta, noise = 0.3 * rng.normal(size=D), torch.from_numpy(rng.random((D, D)))
@@ -84,25 +84,15 @@ def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, r
     np.testing.assert_allclose(found.by_edges, point.grad, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_joint_losses_are_those_of_bilevel_training(name, rng):
-    variances, counted, n = rng.uniform(0.5, 2.0, size=(3, D)), np.array([10, 20, 15, 30]), 30
-    shares = counted / n
-    losses, _ = joint_losses(variances, name, shares)
-    loss = make_loss(name, 1.0)
-    terms = shares[:, None] * loss.terms(variances, np.zeros_like(variances), counted)
-    np.testing.assert_allclose(losses, loss.total(terms.sum(axis=1), shares.sum()), rtol=1e-12)
-
-
 def test_a_batch_sees_the_mask_of_its_own_rows_and_may_have_none_for_a_node():
     table = masked_table()
     model = make_model(table, KINDS["mlp"](batch_size=3, dtype="float64"), "cpu")
     for step in range(20):
         rows = np.array([np.flatnonzero((table.values == row).all(axis=1))[0] for row in model.rows(step).numpy()])
-        np.testing.assert_array_equal(model.counted(step).numpy(), ~table.excluded[rows])
+        np.testing.assert_array_equal(model.counted(step).numpy(), ~table.intervened[rows])
     edges = MlpEdges(hidden=3, batch_size=2, max_iter=10, device="cpu")
     learner = Daguerreotype("sparsemax", edges, "joint", loss="nll_nv", transform="none", max_iter=30, k=5)
-    learner.fit(table.values, interventions=table.excluded)
+    learner.fit(table.values, interventions=table.intervened)
     assert np.isfinite(learner.history_.objective).all()
 
 

@@ -6,13 +6,17 @@ from scipy import stats
 
 from daguerreotype import Daguerreotype
 from daguerreotype.data.scales import ShiftedLog
+from daguerreotype.data.table import OnScale, Table
 from daguerreotype.edges import BicEdges, GamEdges
-from daguerreotype.edges.base import Table
-from daguerreotype.edges.predictors import ENOUGH, first_residuals
-from daguerreotype.pipeline import _mean_log_slopes
-from daguerreotype.training.objective import EntropyLoss, residual_entropy
+from daguerreotype.edges.base import LocalFit
+from daguerreotype.edges.predictors import first_residuals
+from daguerreotype.noise import FreeShape
+from daguerreotype.noise.free_shape import MAX_ROWS, entropy
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.training.local_fits import LocalFits
+from daguerreotype.training.objective import PenalizedLikelihood
 
-LONG = ENOUGH + 5000
+LONG = MAX_ROWS + 5000
 
 
 def centred_table(rng, n):
@@ -29,23 +33,38 @@ def test_first_residuals_are_those_of_all_rows_cut_short(rng, estimator):
     fit = models.fit(0, np.array([1]))
     everywhere = table.values[:, 0] - models.predict(0, fit, table.values)
     found = first_residuals(models, table, 0, fit)
-    assert found.shape == (ENOUGH,)
-    np.testing.assert_allclose(found, everywhere[:ENOUGH], atol=1e-12)
-    np.testing.assert_allclose(models.residuals(0, fit)[:ENOUGH], found, atol=1e-12)
+    assert found.shape == (MAX_ROWS,)
+    np.testing.assert_allclose(found, everywhere[:MAX_ROWS], atol=1e-12)
+    np.testing.assert_allclose(models.residuals(0, fit)[:MAX_ROWS], found, atol=1e-12)
 
 
 def test_splines_give_residuals_of_enough_rows_and_no_more(rng):
     for n in (500, LONG):
         table = centred_table(rng, n)
         models = GamEdges().prepare(table)
-        assert models.residuals(0, models.fit(0, np.array([1]))).shape == (min(n, ENOUGH),)
+        assert models.residuals(0, models.fit(0, np.array([1]))).shape == (min(n, MAX_ROWS),)
 
 
-def test_the_entropy_of_a_long_column_is_that_of_its_first_rows_at_their_price(rng):
-    residuals = rng.laplace(size=LONG)
-    terms = EntropyLoss(penalty=2.0).terms(np.array(residuals.var()), np.array(3.0), LONG, residuals)
-    assert terms[0] == residual_entropy(residuals[:ENOUGH], "spacings")
-    assert terms[1] == pytest.approx(2.0 * np.log(ENOUGH) / (2 * ENOUGH) * 3)
+class RawColumns:
+    """Models without parents, whose residuals are the columns."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def fit(self, node, predecessors):
+        return LocalFit.gaussian(np.array([], dtype=int), np.array([]), self.values[:, node].var(), 3.0)
+
+    def residuals(self, node, fit):
+        return self.values[:, node]
+
+
+def test_the_likelihood_of_a_long_column_is_that_of_its_first_rows_at_their_penalty(rng):
+    models = RawColumns(rng.laplace(size=(LONG, 2)))
+    fits = LocalFits(models, PenalizedLikelihood(2.0), n_rows=LONG, d=2, noise=FreeShape())
+    terms = fits.terms_of([0, 1], [models.fit(node, None) for node in (0, 1)])
+    expected = [entropy(column[:MAX_ROWS]) - STANDARD_ENTROPY for column in models.values.T]
+    np.testing.assert_array_equal(terms[:, 0], expected)
+    np.testing.assert_allclose(terms[:, 1], 2.0 * np.log(MAX_ROWS) / (2 * MAX_ROWS) * 3)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "uniform", "exponential"])
@@ -53,11 +72,11 @@ def test_enough_rows_tell_the_directions_of_weak_edges_apart(noise):
     for seed in range(3):
         rng = np.random.default_rng(seed)
         draw = getattr(rng, noise)
-        cause, other = (draw(size=ENOUGH) for _ in range(2))
+        cause, other = (draw(size=MAX_ROWS) for _ in range(2))
         effect = 0.1 * cause + other
         back = np.cov(cause, effect)[0, 1] / effect.var()
-        right = residual_entropy(cause, "spacings") + residual_entropy(effect - 0.1 * cause, "spacings")
-        wrong = residual_entropy(effect, "spacings") + residual_entropy(cause - back * effect, "spacings")
+        right = entropy(cause) + entropy(effect - 0.1 * cause)
+        wrong = entropy(effect) + entropy(cause - back * effect)
         assert right < wrong
 
 
@@ -76,17 +95,17 @@ def test_a_long_table_of_noise_that_is_not_gaussian_shows_its_direction_in_any_s
 
 @pytest.mark.parametrize("share_set", [0.0, 0.4])
 def test_slopes_of_a_long_table_are_those_of_the_rows_that_entropies_are_of(rng, share_set):
-    n, scale = 2 * ENOUGH, np.array([0.5, 2.0])
-    values, excluded = rng.lognormal(size=(n, 2)), np.zeros((n, 2), dtype=np.bool_)
-    excluded[:, 1] = rng.random(n) < share_set
+    n, scale = 2 * MAX_ROWS, np.array([0.5, 2.0])
+    values, intervened = rng.lognormal(size=(n, 2)), np.zeros((n, 2), dtype=np.bool_)
+    intervened[:, 1] = rng.random(n) < share_set
     expected = 0.0
     for j in range(2):
-        counted = np.flatnonzero(~excluded[:, j])
-        slopes = -np.log(values[counted[:ENOUGH], j]) - np.log(scale[j])
+        counted = np.flatnonzero(~intervened[:, j])
+        slopes = -np.log(values[counted[:MAX_ROWS], j]) - np.log(scale[j])
         expected += counted.size / n * slopes.mean()
-    log = ShiftedLog(np.zeros(2))
-    found = _mean_log_slopes(log, scale, values, excluded if share_set else None, ENOUGH)
-    assert found == pytest.approx(expected, abs=1e-12)
+    table = Table(values, ("a", "b"), intervened=intervened if share_set else None)
+    scaled = OnScale(ShiftedLog(np.zeros(2)), np.zeros(2), scale, table)
+    assert table.mean_log_slopes(scaled, MAX_ROWS) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_long_table_is_put_on_the_scale_of_its_noise(rng):
@@ -98,12 +117,12 @@ def test_a_long_table_is_put_on_the_scale_of_its_noise(rng):
 
 @pytest.mark.parametrize("share_set", [0.0, 0.4])
 def test_the_likelihood_of_a_long_table_is_that_of_its_distribution(rng, share_set):
-    n = 2 * ENOUGH
+    n = 2 * MAX_ROWS
     logs = rng.normal(size=n)
     X = np.exp(np.column_stack([logs, 0.8 * logs + 0.6 * rng.normal(size=n)]))
     was_set = np.column_stack([np.zeros(n), rng.random(n) < share_set]).astype(np.bool_)
     X[was_set[:, 1], 1] = rng.lognormal(size=was_set.sum())
     fixed = {"edges": "bic", "operator": "fixed", "init": [0, 1], "loss": "bic", "transform": "log"}
     model = Daguerreotype(**fixed).fit(X, interventions=was_set if share_set else None)
-    entropy = stats.norm(scale=1.0).entropy() + (1 - share_set) * stats.norm(scale=0.6).entropy()
-    assert model._fitted.log_likelihood == pytest.approx(-entropy, abs=0.03)
+    expected = stats.norm(scale=1.0).entropy() + (1 - share_set) * stats.norm(scale=0.6).entropy()
+    assert model._result.best.log_likelihood == pytest.approx(-expected, abs=0.03)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
+from daguerreotype._lib.progress import Progress
 from daguerreotype.edges import Table
 from daguerreotype.training.schedule import Schedule
 
@@ -93,3 +94,8 @@ def schedule(**changes):
         "seed": 0,
     }
     return Schedule(**(settings | changes))
+
+
+def shown(step, phase="train"):
+    """What a display is told of a step."""
+    return Progress(phase, step.objective, step.support, step.hits / (step.hits + step.misses))

@@ -36,7 +36,7 @@ def centred_table(values):
 
 
 def train(table, edges, operator=None, theta=None, *, loss="nll_ev", checkpoint=None, progress=None, **changes):
-    """Joint training for 40 steps, in 30 of which gates move; ``changes`` of schedule or ``train_joint``."""
+    """Joint training for 40 steps, of which gates move in 30; ``changes`` of the schedule and of the call."""
     start = np.zeros(table.n_columns) if theta is None else theta
     numbers = {name: changes.pop(name) for name in list(changes) if name in Schedule.__dataclass_fields__}
     run = Run(checkpoint=checkpoint, show=lambda _, seen: None if progress is None else progress(seen))

@@ -6,32 +6,26 @@ import pytest
 from daguerreotype.edges import LarsEdges
 from daguerreotype.operators import sparsemap, top_k_sparsemax
 from daguerreotype.training.bilevel import train_bilevel
-from daguerreotype.training.objective import make_loss
-from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.objective import make_objective
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.run import Run
 from daguerreotype.training.schedule import Adam
-from support.fits import direct_loss, linear_data, standard_table
+from support.fits import direct_loss, linear_data, schedule, shown, standard_table
 
 N, D = 100, 5
-LOSS = make_loss("nll_ev", 1.0)
+OBJECTIVE = make_objective("nll_ev", 1.0)
 OPERATORS = {
     "sparsemax": lambda theta, tau: top_k_sparsemax(theta, 30, tau=tau),
     "sparsemap": lambda theta, tau: sparsemap(theta, 30, tau=tau),
 }
 
 
-def train(operator="sparsemax", theta=None, models=None, seed=0, **changes):
+def train(operator="sparsemax", theta=None, models=None, seed=0, run=None, **changes):
     models = models or LarsEdges().prepare(standard_table(linear_data(seed, N, D)))
-    scores = LocalScores(models, LOSS, n_rows=N, d=D)
-    settings = {
-        "tau": lambda step: 1.0,
-        "rate": 0.05,
-        "l2": 0.0005,
-        "max_iter": 60,
-        "tolerance": 0,
-        "patience": 50,
-    }
+    scores = OrderScores(models, OBJECTIVE, n_rows=N, d=D, run=run)
+    numbers = schedule(**({"rate": 0.05, "max_iter": 60, "patience": 50} | changes))
     start = np.zeros(D) if theta is None else theta
-    return train_bilevel(OPERATORS.get(operator, operator), scores, start, **(settings | changes))
+    return train_bilevel(OPERATORS.get(operator, operator), scores, start, numbers)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -40,7 +34,7 @@ def test_the_objective_is_the_expected_loss_plus_the_squared_norm_of_theta(opera
     step = train(operator, theta, max_iter=1, l2=0.3, tau=lambda step: 2.0).steps[0]
     distribution = OPERATORS[operator](theta, 2.0)
     models = LarsEdges().prepare(standard_table(linear_data(0, N, D)))
-    losses = np.array([direct_loss(models, LOSS, order, N) for order in distribution.orders])
+    losses = np.array([direct_loss(models, OBJECTIVE, order, N) for order in distribution.orders])
     assert step.objective == pytest.approx(distribution.probs @ losses + 0.3 * theta @ theta)
     assert step.mode_loss == pytest.approx(losses[np.argmax(distribution.probs)])
     assert (step.support, step.tau) == (len(distribution), 2.0)
@@ -80,8 +74,8 @@ def test_the_best_order_loses_least_of_all_modes_and_no_more_than_the_start(oper
     state = train(operator, theta, seed=seed)
     models = LarsEdges().prepare(standard_table(linear_data(seed, N, D)))
     assert state.best_loss == pytest.approx(min(step.mode_loss for step in state.steps))
-    assert state.best_loss == pytest.approx(direct_loss(models, LOSS, state.best_order, N))
-    assert state.best_loss <= direct_loss(models, LOSS, np.argsort(theta), N) + 1e-12
+    assert state.best_loss == pytest.approx(direct_loss(models, OBJECTIVE, state.best_order, N))
+    assert state.best_loss <= direct_loss(models, OBJECTIVE, np.argsort(theta), N) + 1e-12
     np.testing.assert_array_equal(OPERATORS[operator](state.best_theta, 1.0).mode, state.best_order)
 
 
@@ -120,8 +114,26 @@ def test_a_higher_rate_moves_theta_further():
 
 def test_progress_hears_every_step():
     heard = []
-    assert train(max_iter=9, progress=heard.append).steps == heard
-    assert [step.hits + step.misses for step in heard] == sorted(step.hits + step.misses for step in heard)
+    steps = train(max_iter=9, run=Run(show=lambda *told: heard.append(told), name="log")).steps
+    assert len(steps) == 9
+    assert heard == [("log", shown(step)) for step in steps]
+    assert [step.hits + step.misses for step in steps] == sorted(step.hits + step.misses for step in steps)
+
+
+def test_a_cancellation_from_elsewhere_ends_training_like_ctrl_c():
+    heard, run = [], Run(show=lambda _, seen: heard.append(seen) or (len(heard) == 4 and run.cancel.cancel()))
+    state, whole = train(run=run), train()
+    assert state.interrupted
+    assert state.steps == whole.steps[:4]
+
+
+def test_a_phase_after_others_goes_on_with_the_temperature_and_ends_with_the_schedule(rng):
+    models = LarsEdges().prepare(standard_table(linear_data(0, N, D)))
+    numbers = schedule(tau=lambda step: 1.0 + step, max_iter=7)
+    for n_before, expected in ((4, [5.0, 6.0, 7.0]), (7, [8.0])):  # at least one step
+        scores = OrderScores(models, OBJECTIVE, n_rows=N, d=D)
+        state = train_bilevel(OPERATORS["sparsemax"], scores, rng.normal(size=D), numbers, n_before=n_before)
+        assert [step.tau for step in state.steps] == expected
 
 
 class Interrupted:

@@ -11,13 +11,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from daguerreotype.operators.registry import Sparsemax  # noqa: E402
 from daguerreotype.training import checkpoint as module  # noqa: E402
 from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
-from daguerreotype.training.ordering import Sparsemax  # noqa: E402
+from support.children import environment  # noqa: E402
 from support.fits import linear_data, standard_table  # noqa: E402
 from support.joint import KINDS, Linear, Mlp, train  # noqa: E402
 
-TESTS = Path(__file__).parents[1]
 EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30), "hard-concrete": Linear(gates="hard-concrete")}
 
 
@@ -80,8 +80,8 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_as_one_that_was_not(kind,
     reached = []
     for kill in kills:
         script = KILLED.format(kind=kind, path=str(path), **kill)
-        environment = os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS / 'training'}"}
-        run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        folder = environment(Path(__file__).parent)
+        run = subprocess.run([sys.executable, "-c", script], env=folder, capture_output=True, text=True)
         assert run.returncode == -signal.SIGKILL, run.stderr
         reached.append(int(np.load(path)["steps"].shape[0]) if path.exists() else 0)
     assert reached == [0, 14, 21][: len(kills)]
@@ -151,7 +151,7 @@ def saved(tmp_path):
         ({"rate": 0.2}, "rate was 0.1 and is now 0.2"),
         ({"l2": 0.0}, "l2 was 0.0005 and is now 0.0"),
         ({"gates_held": 11}, "gates_held was 10 and is now 11"),
-        ({"loss": "mse"}, "loss was 'nll_ev' and is now 'mse'"),
+        ({"loss": "mse"}, r"loss was 'EqualVariance\(\)' and is now 'SquaredError\(\)'"),
         ({"tolerance": 1e-3, "patience": 9}, "tolerance was 0.0 and is now 0.001; patience was 1000 and is now 9"),
         ({"tau": lambda step: 1.0 if step < 500 else 0.5}, "tau was .* and is now"),
         ({"theta": np.arange(5.0)}, "scores at the start differ"),

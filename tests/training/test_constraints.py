@@ -10,8 +10,8 @@ from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.lars import LarsEdges
 from daguerreotype.operators import Precedence, top_k_sparsemax
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.objective import UnequalVarianceLoss
-from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.objective import PenalizedLikelihood
+from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.predecessor_hash import allowed_keys, short_lists
 from daguerreotype.training.refine import refine_order
 from support.rankings import all_rankings
@@ -38,9 +38,9 @@ def random_table(rng, d=D):
 
 def scores_of(estimator, table, constraints, *, fast=True):
     models = constraints.prepare(estimator, table)
-    loss = UnequalVarianceLoss(penalty=1.0)
-    return LocalScores(
-        models, loss, n_rows=table.n_rows, d=table.n_columns, constraints=constraints, moves_obey=fast
+    objective = PenalizedLikelihood(penalty=1.0)
+    return OrderScores(
+        models, objective, n_rows=table.n_rows, d=table.n_columns, constraints=constraints, moves_obey=fast
     )
 
 
@@ -178,24 +178,21 @@ def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
 def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     pytest.importorskip("torch")
     from daguerreotype.edges.linear import LinearEdges
-    from daguerreotype.training.joint.train import train_joint
-    from daguerreotype.training.ordering import Sparsemax
+    from daguerreotype.operators.registry import Sparsemax
+    from support.joint import train
 
     required, allowed = np.zeros((D, D), dtype=bool), ~np.eye(D, dtype=bool)
     required[4, 0] = True
     allowed[[1, 2], [2, 1]] = False
     constraints = Constraints(EdgeRules(allowed, required), Precedence([(4, 0)], D))
-    found = train_joint(
+    found = train(
         random_table(rng),
         LinearEdges(pruning=pruning),
         Sparsemax(20, constraints.precedence),
         np.arange(D, dtype=float),
         tau=lambda step: 5.0,
-        rate=0.1,
         l2=0.0,
         max_iter=30,
-        tolerance=0.0,
-        patience=100,
         gates_held=5,
         constraints=constraints,
     )

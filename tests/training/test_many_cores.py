@@ -15,11 +15,11 @@ from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_info
 
 from daguerreotype import Daguerreotype
-from daguerreotype._lib.parallel import Interruption
 from daguerreotype.edges import BicEdges, LarsEdges
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.training import fit_workers as fitting
 from daguerreotype.training.fit_workers import FitWorkers
+from daguerreotype.training.run import Run
 from support.fits import additive_data, linear_data
 
 SHORT = {"transform": "none", "k": 10, "max_iter": 5, "n_restarts": 2}
@@ -119,7 +119,7 @@ def sent_at_once(monkeypatch):
 
 
 def workers_of(models, n_jobs=2):
-    return FitWorkers(models, n_jobs, Interruption())
+    return FitWorkers(models, Run(n_jobs=n_jobs))
 
 
 def make_models(**attributes):

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
+from daguerreotype.noise import FreeShape
 from daguerreotype.operators import sparsemap, top_k_sparsemax
-from daguerreotype.training.objective import EntropyLoss, make_loss
-from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.objective import PenalizedLikelihood, make_objective
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.run import Run
 from support.fits import (
     additive_data,
     direct_edge_probabilities,
@@ -18,13 +20,14 @@ from support.fits import (
 
 ESTIMATORS = {"lars": LarsEdges(), "lasso": LassoEdges(), "bic": BicEdges(), "gam": GamEdges()}
 LOSSES = {
-    "nll_ev": make_loss("nll_ev", 1.0),
-    "bic": make_loss("bic", 1.5),
-    "mse": make_loss("mse", 1.0),
-    "maxent": EntropyLoss("maxent"),
-    "spacings": EntropyLoss("spacings"),
-    "own": make_loss(lambda variance, dof, n: variance**2 + dof / n, 1.0),
+    "nll_ev": make_objective("nll_ev", 1.0),
+    "bic": make_objective("bic", 1.5),
+    "mse": make_objective("mse", 1.0),
+    "maxent": PenalizedLikelihood(1.0),
+    "spacings": PenalizedLikelihood(1.0),
+    "own": make_objective(lambda variance, dof, n: variance**2 + dof / n, 1.0),
 }
+NOISES = {"maxent": FreeShape("maxent"), "spacings": FreeShape("spacings")}  # others are Gaussian
 N, D = 60, 5
 
 
@@ -34,7 +37,7 @@ def table(seed=0):
 
 def scores_of(estimator, loss="bic", seed=0, **settings):
     models = ESTIMATORS[estimator].prepare(table(seed))
-    return LocalScores(models, LOSSES[loss], n_rows=N, d=D, **settings)
+    return OrderScores(models, LOSSES[loss], n_rows=N, d=D, noise=NOISES.get(loss), **settings)
 
 
 def distributions(rng):
@@ -63,7 +66,7 @@ class Counting:
 def test_losses_of_a_distribution_are_those_of_its_rankings_fitted_one_by_one(estimator, loss, rng):
     scores, fresh = scores_of(estimator, loss), ESTIMATORS[estimator].prepare(table())
     for distribution in distributions(rng):
-        direct = [direct_loss(fresh, LOSSES[loss], order, N) for order in distribution.orders]
+        direct = [direct_loss(fresh, LOSSES[loss], order, N, NOISES.get(loss)) for order in distribution.orders]
         np.testing.assert_allclose(scores.losses(distribution), direct, rtol=1e-10, atol=1e-12)
 
 
@@ -73,7 +76,7 @@ def test_the_loss_of_an_order_does_not_depend_on_which_orders_came_before(estima
     used, models = scores_of(estimator, loss), ESTIMATORS[estimator].prepare(table())
     for order in list(permutations(range(D)))[::3]:
         assert used.loss_of(np.array(order)) == pytest.approx(
-            direct_loss(models, LOSSES[loss], order, N), abs=1e-10
+            direct_loss(models, LOSSES[loss], order, N, NOISES.get(loss)), abs=1e-10
         )
 
 
@@ -91,7 +94,7 @@ def test_losses_of_moves_are_those_of_each_moved_order(estimator, loss, rng):
 
 def test_losses_of_moves_hold_for_splines_of_curved_data(rng):
     curved = standard_table(additive_data(1, 150, 7))
-    scores = LocalScores(GamEdges().prepare(curved), LOSSES["bic"], n_rows=150, d=7)
+    scores = OrderScores(GamEdges().prepare(curved), LOSSES["bic"], n_rows=150, d=7)
     fresh = GamEdges().prepare(curved)
     order = rng.permutation(7)
     for at, node in enumerate(order):
@@ -131,14 +134,14 @@ def all_calls(scores, rng):
         order = distribution.mode
         results += [scores.loss_of(order), scores.move_losses(int(order[0]), order[1:])]
         held.append(scores.fits.n_bytes)
-        results.append(np.array([fit.variance for fit in scores.fits_of(order)]))
+        results.append(np.array([fit.nll for fit in scores.fits_of(order)]))
         held.append(scores.fits.n_bytes)
     return results, held
 
 
 def test_no_node_is_fitted_twice_on_one_set_and_every_look_up_is_a_hit_or_a_miss(rng):
     models = Counting(LarsEdges().prepare(table()))
-    scores = LocalScores(models, LOSSES["nll_ev"], n_rows=N, d=D)
+    scores = OrderScores(models, LOSSES["nll_ev"], n_rows=N, d=D)
     all_calls(scores, rng)
     assert len(models.seen) == len(set(models.seen)) == scores.fits.misses
     assert scores.fits.misses <= D * 2 ** (D - 1)
@@ -160,7 +163,7 @@ def test_a_ranking_costs_d_look_ups_at_the_root_of_the_tree_and_two_at_every_oth
 @pytest.mark.parametrize("estimator", ["lars", "gam"])
 def test_the_cache_never_holds_more_than_its_bound_and_results_are_the_same(estimator, loss, bound):
     free, _ = all_calls(scores_of(estimator, loss), np.random.default_rng(0))
-    scores = scores_of(estimator, loss, max_bytes=bound)
+    scores = scores_of(estimator, loss, run=Run(cache_bytes=bound))
     bounded, held = all_calls(scores, np.random.default_rng(0))
     assert max(held) <= bound
     for result, expected in zip(bounded, free, strict=True):
@@ -170,7 +173,7 @@ def test_the_cache_never_holds_more_than_its_bound_and_results_are_the_same(esti
 def test_a_smaller_bound_costs_more_fits_and_a_large_one_none(rng):
     misses = []
     for bound in (0, 20_000, np.inf):
-        scores = scores_of("lars", max_bytes=bound)
+        scores = scores_of("lars", run=Run(cache_bytes=bound))
         all_calls(scores, np.random.default_rng(0))
         misses.append(scores.fits.misses)
     assert misses[0] > misses[1] > misses[2]
@@ -178,13 +181,15 @@ def test_a_smaller_bound_costs_more_fits_and_a_large_one_none(rng):
 
 def test_many_columns_are_told_apart_by_their_hashes(rng):
     wide = standard_table(rng.normal(size=(30, 40)))
-    scores = LocalScores(BicEdges().prepare(wide), LOSSES["bic"], n_rows=30, d=40)
+    scores = OrderScores(BicEdges().prepare(wide), LOSSES["bic"], n_rows=30, d=40)
     distribution = top_k_sparsemax(0.01 * rng.normal(size=40), 50)
     fresh = BicEdges().prepare(wide)
     direct = [direct_loss(fresh, LOSSES["bic"], order, 30) for order in distribution.orders[::10]]
     np.testing.assert_allclose(scores.losses(distribution)[::10], direct, rtol=1e-10)
 
 
-def test_a_loss_of_residuals_is_refused_where_the_estimator_has_none():
-    with pytest.raises(ValueError, match=r"this loss looks at residuals.*give it a method residuals\(node, fit\)"):
-        LocalScores(Counting(LarsEdges().prepare(table())), LOSSES["maxent"], n_rows=N, d=D)
+def test_noise_of_any_shape_is_refused_where_the_estimator_has_no_residuals():
+    models = Counting(LarsEdges().prepare(table()))
+    message = r"this noise model looks at residuals.*give it a method residuals\(node, fit\)"
+    with pytest.raises(ValueError, match=message):
+        OrderScores(models, LOSSES["maxent"], n_rows=N, d=D, noise=FreeShape())

@@ -10,21 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
+from daguerreotype.noise import make_noise
 from daguerreotype.training.constraints import Constraints
-from daguerreotype.training.objective import make_loss
-from daguerreotype.training.order_scores import LocalScores
-from daguerreotype.training.parallel_restarts import descend_ahead
+from daguerreotype.training.objective import LOSSES, make_objective
+from daguerreotype.training.order_scores import OrderScores
+from daguerreotype.training.parallel_restarts import restart_in_parallel
 from daguerreotype.training.refine import refine_order
+from daguerreotype.training.run import Run
 from support.fits import additive_data, linear_data, standard_table
 
 WAIT = 20  # seconds that other threads may take to come to a place
 ESTIMATORS = {"bic": BicEdges(), "gam": GamEdges(), "lars": LarsEdges()}
 
 
-def scores_of(values, estimator="bic", loss="bic", **settings):
+def scores_of(values, estimator="bic", loss="bic", n_jobs=1, **settings):
     n, d = values.shape
     models = ESTIMATORS[estimator].prepare(standard_table(values))
-    return LocalScores(models, make_loss(loss, 1.0), n_rows=n, d=d, **settings)
+    known = {"noise": make_noise(LOSSES[loss].noise), "run": Run(n_jobs=n_jobs)} | settings
+    return OrderScores(models, make_objective(loss, 1.0), n_rows=n, d=d, **known)
 
 
 def refined(order, scores, **settings):
@@ -45,7 +48,7 @@ def test_any_number_of_threads_finds_the_same_order_by_the_same_sweeps(seed, d, 
     known = {"n_restarts": n_restarts, "random_state": seed}
     alone = refined(start, scores_of(values, loss=loss), **known)
     for n_jobs in (2, 3):
-        assert refined(start, scores_of(values, loss=loss), n_jobs=n_jobs, **known) == alone
+        assert refined(start, scores_of(values, loss=loss, n_jobs=n_jobs), **known) == alone
 
 
 @pytest.mark.parametrize("estimator", ["bic", "gam"])
@@ -57,7 +60,7 @@ def test_the_same_holds_for_larger_problems_in_which_restarts_improve(estimator)
         alone = refined(start, scores_of(values, estimator), n_restarts=6)
         improved += alone[1] < refined(start, scores_of(values, estimator))[1]
         for n_jobs in (2, 3):
-            assert refined(start, scores_of(values, estimator), n_restarts=6, n_jobs=n_jobs) == alone
+            assert refined(start, scores_of(values, estimator, n_jobs=n_jobs), n_restarts=6) == alone
     assert improved
 
 
@@ -68,7 +71,7 @@ def test_restarts_in_threads_obey_constraints():
     constraints = Constraints.of(tiers[:, None] <= tiers, nothing, tiers)
     start = np.argsort(tiers, kind="stable")
     found = [
-        refined(start, scores_of(values, constraints=constraints), n_restarts=6, n_jobs=n_jobs)
+        refined(start, scores_of(values, constraints=constraints, n_jobs=n_jobs), n_restarts=6)
         for n_jobs in (1, 2)
     ]
     assert found[0] == found[1]
@@ -86,7 +89,7 @@ def test_forks_search_apart_and_find_the_same():
     values = linear_data(3, 100, 15)
     for estimator in ("bic", "gam"):
         scores = scores_of(values, estimator)
-        first, second = scores.twins(2)
+        first, second = scores.clones(2)
         assert first.models is scores.models
         assert second.models is not scores.models
         before = scores.models._trees._pools.size[0]
@@ -100,9 +103,9 @@ def test_forks_search_apart_and_find_the_same():
 
 def test_scores_by_single_fits_are_not_forked():
     values = linear_data(3, 100, 5)
-    assert scores_of(values, "lars").twins(2) == []
-    assert scores_of(values, "bic", "entropy").twins(2) == []
-    assert scores_of(values, "bic").twins(1) == []
+    assert scores_of(values, "lars").clones(2) == []
+    assert scores_of(values, "bic", "entropy").clones(2) == []
+    assert scores_of(values, "bic").clones(1) == []
 
 
 # ---------------------------------------------------------------------------- running ahead
@@ -118,7 +121,7 @@ class Search:
         self.started.append((restart, self.best))
         return restart, self.best
 
-    def descend(self, start, twin):
+    def descend(self, start, clone):
         restart, best = start
         if restart in self.better:
             yield best + 1, restart
@@ -129,8 +132,8 @@ class Search:
         return True
 
     def run(self, n_restarts, n_threads):
-        twins = list(range(n_threads))
-        descend_ahead(self.start, n_restarts, twins, self.descend, self.improves, lambda: None)
+        clones = list(range(n_threads))
+        restart_in_parallel(self.start, n_restarts, clones, self.descend, self.improves, lambda: None)
 
 
 def test_without_improvement_every_restart_starts_once_from_the_best():
@@ -155,7 +158,7 @@ def test_restarts_that_ran_ahead_of_a_better_order_are_dropped_and_start_again_f
 def test_a_dropped_restart_stops_after_its_sweep():
     search, running, swept = Search(better={0}), threading.Event(), []
 
-    def descend(start, twin):
+    def descend(start, clone):
         restart, best = start
         if restart == 0:
             assert running.wait(WAIT)
@@ -176,10 +179,10 @@ def test_an_error_in_a_restart_is_raised_in_its_turn():
     search = Search(better={0})
     descend = search.descend
 
-    def fails(start, twin):
+    def fails(start, clone):
         if start[0] == 2:
             raise ValueError("cannot be fitted")
-        yield from descend(start, twin)
+        yield from descend(start, clone)
 
     search.descend = fails
     with pytest.raises(ValueError, match="cannot be fitted"):
@@ -193,7 +196,7 @@ def test_an_error_in_a_restart_is_raised_in_its_turn():
 @pytest.mark.parametrize("heard_before", [1, 4, 9])
 def test_ctrl_c_keeps_the_best_order_so_far_and_leaves_no_thread_behind(heard_before, caplog):
     values, start = linear_data(11, 100, 25, density=0.3), np.random.default_rng(1).permutation(25)
-    scores, heard, before = scores_of(values), [], set(threading.enumerate())
+    scores, heard, before = scores_of(values, n_jobs=3), [], set(threading.enumerate())
 
     def hear(loss):
         heard.append(loss)
@@ -201,7 +204,7 @@ def test_ctrl_c_keeps_the_best_order_so_far_and_leaves_no_thread_behind(heard_be
             raise KeyboardInterrupt
 
     with caplog.at_level(logging.WARNING, "daguerreotype"):
-        order, loss, interrupted = refine_order(start, scores, n_restarts=50, n_jobs=3, progress=hear)
+        order, loss, interrupted = refine_order(start, scores, n_restarts=50, progress=hear)
     assert interrupted
     assert "interrupted while refining: the best order so far is kept" in caplog.text
     assert loss == heard[-1] == pytest.approx(scores.loss_of(order))
@@ -209,18 +212,16 @@ def test_ctrl_c_keeps_the_best_order_so_far_and_leaves_no_thread_behind(heard_be
 
 
 def test_a_search_in_a_thread_that_waits_for_others_can_be_ended():
-    scores, results = scores_of(linear_data(11, 100, 25, density=0.3)), []
+    scores, results = scores_of(linear_data(11, 100, 25, density=0.3), n_jobs=2), []
     started = threading.Event()
 
     def search():
-        results.append(
-            refine_order(np.arange(25), scores, n_restarts=10**6, n_jobs=2, progress=lambda _: started.set())
-        )
+        results.append(refine_order(np.arange(25), scores, n_restarts=10**6, progress=lambda _: started.set()))
 
     thread = threading.Thread(target=search)
     thread.start()
     assert started.wait(WAIT)
-    scores.interruption.ring()
+    scores.run.cancel.cancel()
     thread.join(WAIT)
     assert not thread.is_alive()
     assert results[0][2]

@@ -5,18 +5,18 @@ import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
-from daguerreotype.training.objective import make_loss
-from daguerreotype.training.order_scores import LocalScores
+from daguerreotype.training.objective import make_objective
+from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.refine import refine_order
 from support.fits import additive_data, least_loss, linear_data, standard_table
 
-BIC = make_loss("bic", 1.5)
+BIC = make_objective("bic", 1.5)
 ESTIMATORS = {"bic": BicEdges(penalty=1.5), "gam": GamEdges(penalty=1.5), "lars": LarsEdges()}
 
 
-def scores_of(values, estimator="bic", loss=BIC):
+def scores_of(values, estimator="bic"):
     n, d = values.shape
-    return LocalScores(ESTIMATORS[estimator].prepare(standard_table(values)), loss, n_rows=n, d=d)
+    return OrderScores(ESTIMATORS[estimator].prepare(standard_table(values)), BIC, n_rows=n, d=d)
 
 
 def refined(order, scores, **settings):
@@ -93,7 +93,7 @@ def test_ctrl_c_keeps_the_best_order_so_far_and_says_so(caplog):
     values, start = linear_data(5, 100, 8), np.arange(8)[::-1]
     losses = []
     for at in (20, 150, 10_000):
-        scores = LocalScores(Interrupted(values, at), BIC, n_rows=100, d=8)
+        scores = OrderScores(Interrupted(values, at), BIC, n_rows=100, d=8)
         with caplog.at_level(logging.WARNING, "daguerreotype"):
             caplog.clear()
             order, loss, interrupted = refine_order(start, scores)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise.gaussian import LEAST_VARIANCE, STANDARD_ENTROPY
 
 # Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
 # how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
@@ -24,7 +24,7 @@ def entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spac
     "spacings" is Vasicek's estimate with windows of sqrt(n): any shape. "maxent" corrects the Gaussian entropy by
     two nonpolynomial moments (Hyvärinen 1998): smooth, for noise not too far from Gaussian.
     """
-    scale = float(residuals.std())
+    scale = _spread(residuals)
     u = (residuals - residuals.mean()) / scale
     n = u.size
     if method == "spacings":
@@ -43,7 +43,12 @@ def entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spac
 
 def negentropy(residuals: FloatArray) -> float:
     """How far a sample is from Gaussian: the entropy that it lacks of a Gaussian of its variance, in nats."""
-    return float(np.log(residuals.std())) + STANDARD_ENTROPY - entropy(residuals, "maxent")
+    return float(np.log(_spread(residuals))) + STANDARD_ENTROPY - entropy(residuals, "maxent")
+
+
+def _spread(residuals: FloatArray) -> float:
+    """Standard deviation, above zero even where all residuals are the same."""
+    return float(np.sqrt(max(residuals.var(), LEAST_VARIANCE)))
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class FreeShape:
     def fit(self, residuals: FloatArray) -> RelativeDensity:
         """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance."""
         some = residuals[:MAX_ROWS]
-        scale = float(np.sqrt(3.0) / np.pi * some.std())
+        scale = float(np.sqrt(3.0) / np.pi * _spread(some))
         size = max(1, round(np.sqrt(some.size)))
         counts, _ = np.histogram(_logistic(some / scale), size, (0.0, 1.0))
         # Half a residual more in every bin: none has density zero.

@@ -15,6 +15,8 @@ Number = TypeVar("Number", float, FloatArray)
 
 # Entropy of a standard normal variable, in nats: what losses of orderings are measured from.
 STANDARD_ENTROPY = float(0.5 * (np.log(2 * np.pi) + 1))
+# Variance that residuals without any are given: one that has a logarithm, and that squares can be divided by.
+LEAST_VARIANCE = float(np.sqrt(np.finfo(np.float64).tiny))
 
 
 def nll_of_variance(variance: Number) -> Number:
@@ -54,8 +56,8 @@ class Gaussian:
 
     def nll(self, residuals: FloatArray) -> float:
         """Of the variance of these residuals."""
-        return float(nll_of_variance(float(np.mean(residuals**2))))
+        return float(nll_of_variance(self.fit(residuals).variance))
 
     def fit(self, residuals: FloatArray) -> GaussianDensity:
         """The normal distribution of the same variance."""
-        return GaussianDensity(float(np.mean(residuals**2)))
+        return GaussianDensity(max(float(np.mean(residuals**2)), LEAST_VARIANCE))

@@ -121,9 +121,11 @@ class JointObjective:
         # One transfer from the device: variances, prices and the squared norm.
         seen = torch.cat([variances, opened, (weights @ weights)[None]]).to("cpu", torch.float64).numpy()
         c, index, probs = problems.nodes.size, problems.index, distribution.probs
-        left = seen[:c][index]  # (m, d)
+        # An exact fit leaves nothing, but a likelihood needs something.
+        left = np.maximum(seen[:c], np.finfo(np.float64).tiny)[index]  # (m, d)
         everywhere = np.ones(left.shape[1]) if self.shares is None else self.shares
-        losses, by_nll = self.loss.slopes(nll_of_variance(left), everywhere)
+        with np.errstate(invalid="ignore"):  # a run that diverges is refused by its loss
+            losses, by_nll = self.loss.slopes(nll_of_variance(left), everywhere)
         slopes = by_nll * (0.5 / left)  # of the losses in the variances
         priced = losses + self.pruning * seen[c:-1][index].sum(axis=1)
         objective = float(probs @ priced + self.l2 * theta @ theta + self.l2_edges * seen[-1])

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from daguerreotype.operators import sparsemap, top_k_sparsemax
-from daguerreotype.training.ordering import make_operator, make_start, make_temperature
+from daguerreotype.operators import top_k_sparsemax
+from daguerreotype.operators.registry import order_source
+from daguerreotype.training.start import make_start, make_temperature
 
 NAMES = ("age", "dose", "diet", "outcome")
 
@@ -14,7 +15,7 @@ def start(init, operator="sparsemax", seed=0, tau=1.0, columns=None):
         variances=np.array([3.0, 1.0, 2.0, 10.0]),
         tau=tau,
         rng=np.random.default_rng(seed),
-        operator=operator,
+        order_source=order_source(operator),
         columns=columns,
     )
 
@@ -120,40 +121,3 @@ def test_a_callable_that_gives_no_temperature_is_refused_when_asked():
 def test_what_is_no_temperature_is_refused(tau, message):
     with pytest.raises(ValueError, match=message):
         make_temperature(tau, 10)
-
-
-# ---------------------------------------------------------------------------- operators
-
-
-@pytest.mark.parametrize(("name", "function"), [("sparsemax", top_k_sparsemax), ("sparsemap", sparsemap)])
-def test_a_name_stands_for_the_operator_with_k_filled_in(name, function, rng):
-    theta = rng.normal(size=5)
-    made, direct = make_operator(name, 7)(theta, 0.5), function(theta, 7, tau=0.5)
-    np.testing.assert_array_equal(made.ranks, direct.ranks)
-    np.testing.assert_allclose(made.probs, direct.probs)
-
-
-@pytest.mark.parametrize("name", ["fixed", "random"])
-def test_orders_that_are_not_learned_need_no_operator(name):
-    assert make_operator(name, 10) is None
-
-
-def test_a_callable_is_the_operator():
-    def own(theta, tau):
-        return top_k_sparsemax(theta, 2, tau=tau)
-
-    assert make_operator(own, 10) is own
-
-
-@pytest.mark.parametrize("operator", ["softmax", 3, dict])
-def test_an_unknown_operator_is_refused_with_what_there_is(operator):
-    with pytest.raises(
-        ValueError, match=r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'fixed', 'random', or"
-    ):
-        make_operator(operator, 10)
-
-
-@pytest.mark.parametrize("k", [0, -3, 2.5, True])
-def test_k_must_be_a_positive_whole_number(k):
-    with pytest.raises(ValueError, match=r"k must be"):
-        make_operator("sparsemax", k)
