@@ -13,6 +13,7 @@ from daguerreotype.bootstrap import bootstrap
 from daguerreotype.bootstrap.resample import _one_thread
 from support.fits import linear_data
 from support.resampling import QUICK, ByMean, assert_same
+from support.waiting import HANG
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_numerical_libraries_have_one_thread_as_long_as_any_fit_runs():
 
     with _one_thread:
         threading.Thread(target=short_fit).start()
-        assert first_out.wait(10)
+        assert first_out.wait(HANG)
         assert threads() == {1}
     assert threads() == before
 

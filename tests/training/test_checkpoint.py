@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 from daguerreotype.training import checkpoint as module  # noqa: E402
 from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
 from daguerreotype.training.ordering import Sparsemax  # noqa: E402
+from support.children import environment  # noqa: E402
 from support.fits import linear_data, standard_table  # noqa: E402
 from support.joint import KINDS, Linear, Mlp, train  # noqa: E402
 
-TESTS = Path(__file__).parents[1]
 EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30), "hard-concrete": Linear(gates="hard-concrete")}
 
 
@@ -80,8 +80,8 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_as_one_that_was_not(kind,
     reached = []
     for kill in kills:
         script = KILLED.format(kind=kind, path=str(path), **kill)
-        environment = os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS / 'training'}"}
-        run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        folder = environment(Path(__file__).parent)
+        run = subprocess.run([sys.executable, "-c", script], env=folder, capture_output=True, text=True)
         assert run.returncode == -signal.SIGKILL, run.stderr
         reached.append(int(np.load(path)["steps"].shape[0]) if path.exists() else 0)
     assert reached == [0, 14, 21][: len(kills)]

@@ -1,9 +1,7 @@
 import dataclasses
 import logging
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from daguerreotype.training.joint.objective import JointObjective, joint_losses 
 from daguerreotype.training.joint.state import MEMORY  # noqa: E402
 from daguerreotype.training.objective import make_loss  # noqa: E402
 from daguerreotype.training.ordering import SparseMap, Sparsemax  # noqa: E402
+from support.children import environment  # noqa: E402
 from support.fits import linear_data, standard_table  # noqa: E402
 from support.joint import KINDS, Linear, Mlp, centred_table, dense_objective, train  # noqa: E402
 
@@ -283,9 +282,9 @@ def test_blocks_of_any_size_give_the_same_variances_and_gradients(block, kept):
 MEMORY_SCRIPT = """
 import numpy as np
 from support.joint import Mlp, centred_table, train
-from daguerreotype.training import joint_models
+from daguerreotype.training.joint import models
 from daguerreotype.training.ordering import Sparsemax
-joint_models.KEPT_BYTES = {"cpu": 0}
+models.KEPT_BYTES = {"cpu": 0}
 def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
@@ -302,10 +301,8 @@ for batch_size in (1000, None):
 def test_the_peak_of_memory_is_bounded_whatever_the_number_of_rows():
     # The activations of 100,000 rows, 10 problems or more and 40 units are 160 MB. The rows and the
     # residuals of all problems in single precision are 10 to 20 MB.
-    folders = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": folders}
     run = subprocess.run(
-        [sys.executable, "-c", MEMORY_SCRIPT], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", MEMORY_SCRIPT], capture_output=True, text=True, check=True, env=environment()
     )
     batches, all_rows = map(float, run.stdout.split())
     assert batches < 20
