@@ -7,16 +7,6 @@ from daguerreotype.data.graph_files import read_graph, read_pair
 NAMES = ("a", "b", "c")
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="file.csv"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -10,16 +10,6 @@ import pytest
 from daguerreotype.data.readers import Reading, read_input
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="file.csv"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
 def test_names_and_numbers_come_from_the_file(write):
     task = read_input(write("a,b\n1,2.5\n3,4\n"))
     pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 3], "b": [2.5, 4.0]}))

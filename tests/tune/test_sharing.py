@@ -12,7 +12,7 @@ from daguerreotype.edges import BicEdges
 from daguerreotype.tune import tune, tune_table
 from daguerreotype.tune.workers import Workers
 from support.children import environment
-from support.tuning import Thresholded, chains
+from support.tuning import Thresholded, chains, tried
 from support.waiting import HANG, wait_until
 
 SPACE = {"threshold": (0.05, 0.99, "linear")}
@@ -25,12 +25,6 @@ def storage(tmp_path):
 
 def search(n_trials, learner=None, **settings):
     return tune(learner or Thresholded(), space=SPACE, problems=chains(), n_trials=n_trials, **settings)
-
-
-def tried(found):
-    """Settings and objectives of the complete trials, in order."""
-    rows = found.trials[found.trials.state == "COMPLETE"]
-    return rows.drop(columns=["state", "seconds", "reason"]).to_numpy().tolist()
 
 
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(storage):
@@ -79,9 +73,7 @@ def test_an_interrupt_before_the_first_result_is_one(monkeypatch):
 SCRIPT = """
 import sys
 from daguerreotype.tune import tune
-from support.children import environment
 from support.tuning import Thresholded, chains
-from support.waiting import HANG, wait_until
 print("ready", flush=True)
 sys.stdin.readline()
 

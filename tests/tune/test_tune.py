@@ -16,7 +16,7 @@ from daguerreotype.tune.criteria import known_graphs
 from daguerreotype.tune.problems import read_problems
 from daguerreotype.tune.space import round_to_one_digit
 from daguerreotype.tune.workers import Workers
-from support.tuning import Thresholded, chains
+from support.tuning import Thresholded, chains, tried
 from support.waiting import HANG
 
 SPACE = {"threshold": (0.05, 0.99, "linear")}
@@ -24,12 +24,6 @@ SPACE = {"threshold": (0.05, 0.99, "linear")}
 
 def search(learner=None, n_trials=12, space=SPACE, **settings):
     return tune(learner or Thresholded(), space=space, problems=chains(), n_trials=n_trials, **settings)
-
-
-def tried(found):
-    """Settings and objectives of the complete trials, in order."""
-    rows = found.trials[found.trials.state == "COMPLETE"]
-    return rows.drop(columns=["state", "seconds", "reason"]).to_numpy().tolist()
 
 
 def test_the_front_holds_the_trials_that_none_beats_and_their_rounded_mean_is_chosen():
