@@ -38,7 +38,7 @@ def bootstrap(d: int) -> Call:
 def local_fits(d: int) -> Call:
     """One fit with edges that have no batch of their own: a regressor of scikit-learn."""
     X, _ = draw("ER", d, 0)
-    forest = RandomForestRegressor(10, max_depth=5, random_state=0)
+    forest = RandomForestRegressor(max(d // 2, 1), max_depth=5, random_state=0)
     return lambda n_jobs: Daguerreotype(edges=forest, max_iter=3, refine=False, n_jobs=n_jobs, **OTHER).fit(X)
 
 

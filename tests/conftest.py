@@ -1,4 +1,10 @@
+import os
 import signal
+
+# Before OpenMP is loaded, here and in child processes: where every core is busy already, its threads spin while
+# they wait for each other. OpenBLAS keeps two, so that tests of limits have something to limit.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
 
 import numpy as np
 import pytest

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from daguerreotype._lib.parallel import CancelToken, Threads, count_jobs, one_thread
+from support.waiting import HANG
 
-WAIT = 20  # seconds that other threads may take to come to a place
+MANY = range(1000 * HANG)  # items of a millisecond each: nobody comes to their end
 
 
 @given(st.lists(st.integers()), st.integers(1, 5))
@@ -26,25 +27,20 @@ def test_results_come_in_the_order_of_the_items(items, n_jobs):
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_as_many_calls_run_at_once_as_there_are_jobs(n_jobs):
     meeting = threading.Barrier(n_jobs)  # breaks unless all come
-    assert len(Threads(n_jobs).each(lambda _: meeting.wait(WAIT), range(2 * n_jobs))) == 2 * n_jobs
+    assert len(Threads(n_jobs).each(lambda _: meeting.wait(HANG), range(2 * n_jobs))) == 2 * n_jobs
 
 
-def test_never_more_calls_run_at_once_than_there_are_jobs():
-    lock, running, most = threading.Lock(), 0, 0
+def test_never_more_threads_make_calls_than_there_are_jobs():
+    seen, meeting = set(), threading.Barrier(3)
 
     def call(_):
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.002)
-        with lock:
-            running -= 1
+        seen.add(threading.get_ident())
+        meeting.wait(HANG)
 
     threads = Threads(3)
     for _ in range(5):
-        threads.each(call, range(10))
-    assert most <= 3
+        threads.each(call, range(12))
+    assert len(seen) == 3
 
 
 def test_an_error_in_another_thread_comes_back_and_ends_all():
@@ -55,12 +51,12 @@ def test_an_error_in_another_thread_comes_back_and_ends_all():
         if threading.get_ident() != caller:
             met.set()
             raise ValueError("of another thread")
-        assert met.wait(WAIT)
-        time.sleep(0.05)
+        assert met.wait(HANG)
+        time.sleep(0.001)
 
     with pytest.raises(ValueError, match="of another thread"):
-        Threads(2).each(call, range(1000))
-    assert len(begun) < 10
+        Threads(2).each(call, MANY)
+    assert len(begun) < len(MANY)
 
 
 def test_ctrl_c_in_the_callers_thread_ends_all_and_leaves_no_call_running():
@@ -69,26 +65,26 @@ def test_ctrl_c_in_the_callers_thread_ends_all_and_leaves_no_call_running():
     def call(item):
         begun.append(item)
         if threading.get_ident() == caller:
-            assert met.wait(WAIT)
+            assert met.wait(HANG)
             raise KeyboardInterrupt
         met.set()
-        time.sleep(0.05)
+        time.sleep(0.001)
         ended.append(item)
 
     with pytest.raises(KeyboardInterrupt):
-        Threads(2).each(call, range(1000))
-    assert len(begun) < 10
+        Threads(2).each(call, MANY)
+    assert len(begun) < len(MANY)
     assert len(ended) == len(begun) - 1
 
 
 def test_threads_end_with_those_who_asked_for_them():
-    threads, before = Threads(3), set(threading.enumerate())
-    threads.each(lambda _: time.sleep(0.01), range(6))
+    threads, before, meeting = Threads(3), set(threading.enumerate()), threading.Barrier(3)
+    threads.each(lambda _: meeting.wait(HANG), range(6))
     others = set(threading.enumerate()) - before
     assert len(others) == 2
     del threads
     for each in others:
-        each.join(WAIT)
+        each.join(HANG)
         assert not each.is_alive()
 
 

@@ -2,30 +2,38 @@
 
 import io
 import threading
-import time
+from itertools import chain, repeat
+from types import SimpleNamespace
 
 from rich.console import Console
 from rich.text import Text
 
 from daguerreotype._lib import progress as module
 from daguerreotype._lib.progress import FIRST_RUN, Progress, ProgressBar, show_status
+from support.waiting import HANG
 
 
 def told(monkeypatch, *, patience, quiet=False, terminal=False, last=""):
-    """What stands on stderr after work that ends when the ``last`` words have been said."""
+    """What stands on stderr after work that ends when the ``last`` words have been said, if aloud or not."""
     screen = io.StringIO()
-    said = threading.Event()
+    said, explain = threading.Event(), module.Status._explain
 
     def console(**settings):
         settings.pop("file")
         return Console(file=Watched(screen, said, last), force_terminal=terminal, width=100, **settings)
 
+    def explain_quietly(tell, text, since):
+        explain(tell, text, since)
+        if quiet and last in text:
+            said.set()
+
     monkeypatch.setattr("rich.console.Console", console)
     monkeypatch.setattr(module, "PATIENCE", patience)
-    with show_status(quiet) as status:
-        status.note("note: [b]mind[/b] this")
-        status("learning [b]", why=FIRST_RUN)
-        said.wait(timeout=20 if last else 0)
+    monkeypatch.setattr(module.Status, "_explain", explain_quietly)
+    with show_status(quiet) as tell:
+        tell.note("note: [b]mind[/b] this")
+        tell("learning [b]", why=FIRST_RUN)
+        assert not last or said.wait(HANG)
     return screen.getvalue()
 
 
@@ -43,7 +51,7 @@ class Watched(io.TextIOBase):
 
 
 def test_short_work_off_a_terminal_shows_nothing_but_its_notes(monkeypatch):
-    assert told(monkeypatch, patience=60) == "note: [b]mind[/b] this\n"
+    assert told(monkeypatch, patience=HANG) == "note: [b]mind[/b] this\n"
 
 
 def test_long_work_off_a_terminal_is_explained_in_one_line(monkeypatch):
@@ -58,14 +66,17 @@ def test_on_a_terminal_a_spinner_says_what_is_done_and_why_it_takes_long(monkeyp
 
 
 def test_quiet_work_says_nothing_at_all(monkeypatch):
-    assert told(monkeypatch, patience=0.0, quiet=True, terminal=True) == ""
+    assert told(monkeypatch, patience=0.01, quiet=True, terminal=True, last=FIRST_RUN) == ""
 
 
 def test_very_long_work_off_a_terminal_gives_signs_of_life(monkeypatch):
+    clock = chain([100.0, 100.01], repeat(162.0))  # the start, the first line, all others
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(module, "INTERVAL", 0.05)
-    assert "(the first run compiles its kernels, some 15 s): 0 s so far\n" in told(
-        monkeypatch, patience=0.01, last="so far"
-    )
+    assert told(monkeypatch, patience=0.01, last="so far").splitlines()[1:3] == [
+        f"learning [b] ({FIRST_RUN})",
+        f"learning [b] ({FIRST_RUN}): 62 s so far",
+    ]
 
 
 def steps_shown(monkeypatch, terminal, width=60):
@@ -99,14 +110,13 @@ def test_the_screen_can_be_left_to_another_display_and_is_taken_back(monkeypatch
     monkeypatch.setattr(
         "rich.console.Console", lambda **given: Console(**(given | {"file": screen}), force_terminal=True)
     )
-    with show_status(False) as status:
-        with status.aside("learning"):
-            before = screen.getvalue()
-            time.sleep(0.3)
-            assert screen.getvalue() == before
-            assert "learning" in before
-        status("writing")
-        status._bar.refresh()
+    with show_status(False) as tell:
+        with tell.aside("learning"):
+            assert not tell._bar.live.is_started
+            assert "learning" in screen.getvalue()
+        assert tell._bar.live.is_started
+        tell("writing")
+        tell._bar.refresh()
     assert "writing" in screen.getvalue()
 
 

@@ -1,7 +1,6 @@
 """A method that runs too long, fails or dies is reported as that."""
 
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +11,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.baselines import TimeLimitError
 from daguerreotype.baselines.limit import warm_up
 from support.fits import linear_data
+from support.waiting import HANG
 
 X = linear_data(0, 40, 3)
 
@@ -25,38 +25,36 @@ def ending(monkeypatch):
 
 
 def test_a_method_past_its_limit_is_ended_and_the_error_names_method_limit_and_size(ending):
-    start = time.monotonic()
     with pytest.raises(
         TimeLimitError,
         match=r"Ending did not finish within time_limit=0\.5 seconds on 40 rows and 3 columns\. Raise time_limit",
     ):
         ending(end="late", time_limit=0.5).fit(X)
-    assert time.monotonic() - start < 600  # it would sleep longer
     assert issubclass(TimeLimitError, TimeoutError)
 
 
 def test_within_its_limit_a_method_finds_what_it_finds_without_one(ending, capfd):
-    free, limited = ending(random_state=4).fit(X), ending(random_state=4, time_limit=60).fit(X)
+    free, limited = ending(random_state=4).fit(X), ending(random_state=4, time_limit=HANG).fit(X)
     assert np.array_equal(free.adjacency_matrix_, limited.adjacency_matrix_)
     assert np.array_equal(free.weights_, limited.weights_)
-    assert 0 <= limited.fit_seconds_ < 60
+    assert 0 <= limited.fit_seconds_ < HANG
     assert capfd.readouterr().out == "a library that talks\n"  # of the free one; the child's is kept apart
 
 
 def test_an_error_within_the_limit_is_raised_with_its_story(ending):
     with pytest.raises(ZeroDivisionError, match=r"nothing is left of column 3") as caught:
-        ending(end="error", time_limit=60).fit(X)
+        ending(end="error", time_limit=HANG).fit(X)
     assert "in learn" in caught.value.__notes__[0]
 
 
 def test_an_error_that_cannot_travel_keeps_its_words(ending):
     with pytest.raises(RuntimeError, match=r"Local: made inside a function"):
-        ending(end="unpicklable error", time_limit=60).fit(X)
+        ending(end="unpicklable error", time_limit=HANG).fit(X)
 
 
 def test_a_method_that_dies_is_reported_with_its_exit_code(ending):
     with pytest.raises(RuntimeError, match=r"Ending ended with exit code 9: "):
-        ending(end="death", time_limit=60).fit(X)
+        ending(end="death", time_limit=HANG).fit(X)
 
 
 def test_a_class_that_a_new_process_cannot_import_is_reported(ending, monkeypatch):
@@ -65,13 +63,13 @@ def test_a_class_that_a_new_process_cannot_import_is_reported(ending, monkeypatc
     monkeypatch.setitem(sys.modules, "only_here", module)
     monkeypatch.setattr(ending, "__module__", "only_here")
     with pytest.raises(RuntimeError, match=r"Ending ended with exit code 1: .*only_here"):
-        ending(time_limit=60).fit(X)
+        ending(time_limit=HANG).fit(X)
 
 
 def test_a_class_of_a_script_travels_to_the_new_process(ending, monkeypatch):
     monkeypatch.setattr(ending, "__module__", "__main__")
     monkeypatch.setattr("__main__.Ending", ending, raising=False)
-    assert ending(time_limit=60).fit(X).adjacency_matrix_.sum() == 1
+    assert ending(time_limit=HANG).fit(X).adjacency_matrix_.sum() == 1
 
 
 @pytest.mark.parametrize("edges", ["gam", "lars", "mlp"])

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import bench
+import scale
 from claims import Claim, find_missed, read_claims
 from daguerreotype.graphs import find_cycle
 from fits import add_hubs, ask
 from tables import find_figures, fits_table, number, phases_table, sort_cases, write_csv
 
 ROOT = Path(__file__).parents[2]
+PHASES = {"training": 0.5, "growing": 1.0, "walking": 0.3, "other": 0.2}
 CLAIMS = [Claim("boss", "40 times", at_least=40), Claim("copy", "3.5 times", at_most=3.5)]
 
 
@@ -84,9 +86,22 @@ def test_the_file_has_a_line_per_fit(tmp_path):
     ]
 
 
+def test_the_script_of_many_variables_prints_all_that_it_asked_for(monkeypatch, capsys):
+    measured = {"SHD": 1.0, "SID": 2.0, "F1": 0.9, "edges": 8.0, "MB": 3.0} | PHASES
+    monkeypatch.setattr(scale, "ask", lambda graph, d, seeds, method: [row(graph, d, method, 0, 2.0, **measured)])
+    monkeypatch.setattr(sys, "argv", ["scale.py", "--smoke"])
+    scale.main()
+    shown = capsys.readouterr().out
+    assert [line.split(":")[0] for line in shown.splitlines()[:3]] == [
+        f"ER d = 8 {method}, problem 0" for method in ("bic", "true order", "gam")
+    ]
+    assert "| ER | 8 | gam | 2.00 |" in shown
+    assert "Where the time of bic goes" in shown
+    assert "| ER | 8 | 2.00 | 25% | 50% | 15% | 10% |" in shown
+
+
 def test_phases_are_shares_of_the_seconds_of_ours():
-    phases = {"training": 0.5, "growing": 1.0, "walking": 0.3, "other": 0.2}
-    table = phases_table(sort_cases([row(seconds=2.0, **phases), row(method="gam", seconds=9.0)]))
+    table = phases_table(sort_cases([row(seconds=2.0, **PHASES), row(method="gam", seconds=9.0)]))
     assert table.splitlines()[2:] == ["| SF | 100 | 2.00 | 25% | 50% | 15% | 10% |"]
 
 

@@ -18,7 +18,6 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
         ("operators.py", "SparseMAP"),
         ("defaults.py", "winners"),
         ("learner.py", "spread on Sachs"),
-        ("scale.py", "Where the time of bic goes"),
         ("knowledge.py", "20 fits"),
         ("rows.py", "same graph True"),
         ("interventions.py", "told, 7466 rows"),

@@ -20,6 +20,7 @@ from daguerreotype.bootstrap import run as module
 from daguerreotype.bootstrap.resample import Draws, Resample
 from daguerreotype.bootstrap.run import Journal, describe_run
 from daguerreotype.operators import top_k_sparsemax
+from support.children import environment
 from support.fits import linear_data
 from support.resampling import QUICK, ByMean, Interrupted, assert_same
 
@@ -81,8 +82,7 @@ def test_a_killed_run_goes_on_and_repeats_nothing(tmp_path, path, monkeypatch):
     X = linear_data(0, 80, 4)
     np.save(tmp_path / "table.npy", X)
     script = KILLED.format(before=4, settings=QUICK, table=str(tmp_path / "table.npy"), path=str(path))
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
     assert run.returncode == -signal.SIGKILL, run.stderr
     made = counting(monkeypatch, Daguerreotype)
     resumed = Daguerreotype(**QUICK).bootstrap(X, 6, resume=path)

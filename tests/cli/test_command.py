@@ -1,17 +1,19 @@
 """The installed command as a shell meets it."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import sysconfig
-import time
+import termios
 from pathlib import Path
 
 import pytest
 
 import daguerreotype
+from support.waiting import HANG, wait_until
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "daguerreotype"
 HEAVY = {"numpy", "numba", "torch", "sklearn", "pandas", "matplotlib", "scipy", "networkx"}
@@ -83,18 +85,20 @@ def test_a_missing_file_is_one_line_on_stderr_and_status_3(tmp_path):
     assert run.stderr == "error: there is no file nowhere.csv. Check its name and folder.\n"
 
 
+def unread(pipe):
+    """Bytes of a pipe that nobody has taken yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def test_an_interrupt_is_status_130_without_a_traceback():
     with subprocess.Popen(
         [COMMAND, "fit", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
-        waiting = f"/proc/{run.pid}/wchan"
-        if not os.path.exists(waiting):
-            pytest.skip("cannot see when a process waits for its input")
-        deadline = time.monotonic() + 10
-        while "pipe" not in Path(waiting).read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        run.stdin.write("a,b\n")
+        run.stdin.flush()
+        wait_until(lambda: unread(run.stdin) == 0, while_=lambda: run.poll() is None)
         run.send_signal(signal.SIGINT)
-        out, err = run.communicate(timeout=30)
+        out, err = run.communicate(timeout=HANG)
     assert (run.returncode, out, err) == (130, "", "interrupted\n")
 
 

@@ -28,12 +28,6 @@ def table(rng):
 
 
 @pytest.fixture
-def data(table, tmp_path):
-    table.to_csv(tmp_path / "data.csv", index=False)
-    return tmp_path / "data.csv"
-
-
-@pytest.fixture
 def truth(tmp_path):
     (tmp_path / "truth.csv").write_text("cause,effect\na,b\na,c\nb,c\n")
     return tmp_path / "truth.csv"

@@ -36,12 +36,6 @@ def table(rng):
 
 
 @pytest.fixture
-def data(table, tmp_path):
-    table.to_csv(tmp_path / "data.csv", index=False)
-    return tmp_path / "data.csv"
-
-
-@pytest.fixture
 def truth(tmp_path):
     (tmp_path / "graph.csv").write_text("cause,effect\nmiddle,[red]x\ncause,[red]x\nmiddle,other\n")
     return tmp_path / "graph.csv"

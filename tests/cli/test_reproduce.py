@@ -4,9 +4,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,8 @@ from typer.testing import CliRunner
 from daguerreotype.cli.main import app
 from daguerreotype.cli.reproduce import EXPERIMENTS, duration
 from daguerreotype.experiments import shipped
+from support.children import environment
+from support.waiting import HANG, wait_until
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "daguerreotype"
 SPEC = """
@@ -100,31 +100,39 @@ def test_what_cannot_be_done_is_said_in_a_line(arguments, code, message):
 
 
 def test_ctrl_c_keeps_what_is_done_and_leaves_no_process_behind(tmp_path):
-    (tmp_path / "slow.py").write_text(
-        "import time\n"
+    started, results = tmp_path / "started", tmp_path / "runs.jsonl"
+    (tmp_path / "endless.py").write_text(
+        "import os\n"
+        "from pathlib import Path\n"
         "from sklearn.base import BaseEstimator\n"
-        "class Slow(BaseEstimator):\n"
+        "from support.waiting import never_end\n"
+        "class Endless(BaseEstimator):\n"
         "    def fit(self, X):\n"
-        f"        open({str(tmp_path / 'started')!r}, 'a').close()\n"
-        "        time.sleep(300)\n"
+        f"        Path({str(started)!r}).write_text(f'{{os.getpid()}}\\n')\n"
+        "        never_end()\n"
     )
-    (tmp_path / "slow.toml").write_text(SPEC + '[[methods]]\nlabel = "slow"\nestimator = "slow:Slow"\n')
-    call = [COMMAND, "reproduce", "slow.toml", "--seeds", "1", "--out", str(tmp_path), "-j", "2"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    (tmp_path / "mine.toml").write_text(SPEC + '[[methods]]\nlabel = "endless"\nestimator = "endless:Endless"\n')
+    call = [COMMAND, "reproduce", "mine.toml", "--seeds", "1", "--out", str(tmp_path), "-j", "2"]
     process = subprocess.Popen(
-        call, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        call, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not (tmp_path / "started").exists():
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.1)
-    time.sleep(1.0)
+
+    def statuses():
+        lines = results.read_text().splitlines(keepends=True) if results.exists() else []
+        records = [json.loads(line.partition(" ")[2]) for line in lines if line.endswith("\n")]
+        return [each["status"] for each in records if each["record"] == "run"]
+
+    wait_until(
+        lambda: started.exists() and started.read_text().endswith("\n") and len(statuses()) == 2,
+        while_=lambda: process.poll() is None,
+    )
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=HANG)
     assert process.returncode == 130
     assert "interrupted; start the same command again to go on" in said
-    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
-    records = [json.loads(line.partition(" ")[2]) for line in lines]
-    assert {each["status"] for each in records if each["record"] == "run"} <= {"ok"}
+    assert statuses() == ["ok", "ok"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
 
 
 def test_durations_are_told_as_people_do():

@@ -29,12 +29,6 @@ def table():
     return pd.DataFrame({"b": b, "c": b - a + 0.3 * rng.normal(size=80), "a": a})
 
 
-@pytest.fixture
-def data(table, tmp_path):
-    table.to_csv(tmp_path / "data.csv", index=False)
-    return tmp_path / "data.csv"
-
-
 def test_the_verb_finds_what_python_finds(data, table):
     result = run(data, *FAST, "--trials", 4, "--seed", 3, "--criterion", "bic", "--json")
     assert result.exit_code == 0, result.stderr

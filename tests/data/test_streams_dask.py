@@ -3,8 +3,9 @@
 import os
 import signal
 import threading
-import time
+import uuid
 from functools import partial
+from pathlib import Path
 
 import dask
 import dask.dataframe as dd
@@ -15,20 +16,30 @@ from distributed import Client, LocalCluster
 
 from daguerreotype import Daguerreotype
 from daguerreotype.data import Moments
+from support.waiting import HANG, wait_until
 
 N_PARTS = 12
 
 
-def part(number, seconds=0.0, folder=None):
-    """Rows of one partition, which take their time and leave a trace."""
+def part(number, folder=None, n_free=0):
+    """Rows of one partition, which leave a trace and wait there.
+
+    They wait until two processes have come, and all but the first ``n_free`` until somebody was killed.
+    """
     if folder is not None:
-        with open(os.path.join(folder, f"{number}-{os.getpid()}-{time.monotonic_ns()}"), "w"):
-            pass
-    time.sleep(seconds)
+        Path(folder, f"{uuid.uuid4().hex}-{os.getpid()}").touch()
+        wait_until(lambda: len(set(traces(folder))) > 1)
+        if len(traces(folder)) > n_free:
+            wait_until(Path(folder, "killed").exists)
     rng = np.random.default_rng(number)
     cause = rng.normal(size=400)
     other = cause**2 + 0.3 * rng.normal(size=400)
     return pd.DataFrame({"other": other, "cause": cause, "last": 0.5 * other + rng.normal(size=400)})
+
+
+def traces(folder):
+    """Process of every partition that was begun."""
+    return [int(path.name.split("-")[1]) for path in Path(folder).glob("*-*")]
 
 
 def frame(**settings):
@@ -67,16 +78,9 @@ def test_trouble_is_named_with_the_partition():
         Moments.from_chunks(broken)
 
 
-@pytest.mark.parametrize(
-    ("edges", "made"),
-    [
-        pytest.param("bic", N_PARTS // 2, id="in the pass that takes moments"),
-        pytest.param("gam", N_PARTS + N_PARTS // 2, id="in the pass that takes moments of splines"),
-    ],
-)
-def test_a_worker_killed_halfway_costs_time_and_nothing_else(rows, tmp_path, edges, made):
-    learner = Daguerreotype(edges=edges, loss="bic", transform="none", n_restarts=0)
-    expected = learner.fit(rows).weights_
+@pytest.fixture(scope="module")
+def client():
+    """Of a cluster of two workers."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 10}),
         LocalCluster(
@@ -84,18 +88,33 @@ def test_a_worker_killed_halfway_costs_time_and_nothing_else(rows, tmp_path, edg
         ) as cluster,
         Client(cluster) as client,
     ):
-        victim, survivor = client.run(os.getpid).values()
+        yield client
 
-        def kill():
-            while len(os.listdir(tmp_path)) < made:
-                time.sleep(0.02)
+
+@pytest.mark.parametrize(
+    ("edges", "made"),
+    [
+        pytest.param("bic", N_PARTS // 2, id="in the pass that takes moments"),
+        pytest.param("gam", N_PARTS + N_PARTS // 2, id="in the pass that takes moments of splines"),
+    ],
+)
+def test_a_worker_killed_halfway_costs_time_and_nothing_else(rows, client, tmp_path, edges, made):
+    learner = Daguerreotype(edges=edges, loss="bic", transform="none", n_restarts=0)
+    expected = learner.fit(rows).weights_
+    client.wait_for_workers(2, timeout=HANG)  # one that was killed comes back
+    victim, survivor = client.run(os.getpid).values()
+
+    def kill():
+        try:
+            wait_until(lambda: len(traces(tmp_path)) > made)
             os.kill(victim, signal.SIGKILL)
+        finally:
+            (tmp_path / "killed").touch()
 
-        killer = threading.Thread(target=kill)
-        killer.start()
-        found = learner.fit_chunks(frame(seconds=0.1, folder=str(tmp_path))).weights_
-        killer.join()
-        pids = {int(name.split("-")[1]) for name in os.listdir(tmp_path)}
-        assert {victim, survivor} <= pids  # both had a part in it
-        assert victim not in client.run(os.getpid).values()
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = learner.fit_chunks(frame(folder=str(tmp_path), n_free=made)).weights_
+    killer.join()
+    assert {victim, survivor} <= set(traces(tmp_path))  # both had a part in it
+    wait_until(lambda: victim not in client.run(os.getpid).values())
     pd.testing.assert_frame_equal(found, expected, check_exact=True)

@@ -17,15 +17,6 @@ from daguerreotype.training.order_scores import LocalScores  # noqa: E402
 GATES = ["bernoulli", "hard-concrete"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads of tiny products only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def requests_of(d, count, seed=0):
     """Nodes with random sets of predecessors, the empty one among them."""
     rng = np.random.default_rng(seed)

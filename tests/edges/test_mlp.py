@@ -17,15 +17,6 @@ NONE = np.array([], dtype=np.int64)
 SMALL = MlpEdges(hidden=8, max_iter=300, device="cpu")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads of tiny products only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def curved_table(n=200):
     """Column 3 is the square of column 1 plus noise: no line through any column explains it."""
     values = np.random.default_rng(0).normal(size=(n, 4))

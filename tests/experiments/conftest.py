@@ -1,6 +1,7 @@
 import pytest
 
 from daguerreotype.experiments import Store, make_plan, read_spec
+from support.waiting import HANG
 
 SPEC = """
 title = "chains"
@@ -38,7 +39,7 @@ def method(cls, label=None, **settings):
     return METHOD.format(cls=cls, label=label or cls, settings=written)
 
 
-def write(*methods, repeats=2, time_limit=60, sizes=(4,)):
+def write(*methods, repeats=2, time_limit=HANG, sizes=(4,)):
     return SPEC.format(repeats=repeats, time_limit=time_limit, sizes=list(sizes), methods="".join(methods))
 
 

@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +14,8 @@ from daguerreotype.experiments import Store, make_plan, read_spec, run_all
 from daguerreotype.experiments.run import Task, _over_machines, perform
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import shd, sid
+from support.children import environment
+from support.waiting import HANG, wait_until
 
 SCRIPT = """
 import sys
@@ -29,8 +30,7 @@ def script(store, text, tmp_path):
     """A process that makes all runs of a spec."""
     (tmp_path / "spec.toml").write_text(text)
     call = [sys.executable, "-c", SCRIPT, str(store.path), str(tmp_path / "spec.toml")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(call, env=environment, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(call, env=environment(), stderr=subprocess.PIPE, text=True)
 
 
 def records(store):
@@ -73,11 +73,10 @@ def test_failures_crashes_and_time_outs_are_rows_and_the_others_go_on(store, pla
     text = spec_text(
         written("Raises"),
         written("Crashes"),
-        written("Chain", "slow", pause=60.0),
+        written("NeverEnds") + "time_limit = 0.5\n",
         written("Chain"),
         '[[methods]]\nlabel = "missing"\nestimator = "no_such_module:Learner"\n',
         repeats=1,
-        time_limit=0.5,
     )
     runs = planned(text)
     seen = []
@@ -86,8 +85,8 @@ def test_failures_crashes_and_time_outs_are_rows_and_the_others_go_on(store, pla
     assert by_label["Chain"]["status"] == "ok"
     assert by_label["Raises"]["reason"] == "LinAlgError: matrix is singular"
     assert by_label["Crashes"]["reason"] == "its process ended with code 7: segmentation fault in the library"
-    assert by_label["slow"]["status"] == "timed out"
-    assert by_label["slow"]["reason"] == "did not finish within 0.5 s"
+    assert by_label["NeverEnds"]["status"] == "timed out"
+    assert by_label["NeverEnds"]["reason"] == "did not finish within 0.5 s"
     assert by_label["missing"]["reason"] == "ModuleNotFoundError: No module named 'no_such_module'"
     assert sorted(seen) == sorted((label, run["status"]) for label, run in by_label.items())
     run_all(runs, store)
@@ -113,7 +112,7 @@ def test_a_killed_experiment_loses_nothing_that_had_finished_and_repeats_nothing
 
 
 def test_two_processes_on_one_store_share_the_runs(store, spec_text, written, log, tmp_path):
-    text = spec_text(written("Chain", log=str(log), pause=0.4), repeats=8)
+    text = spec_text(written("InCompany", log=str(log)), repeats=8)
     both = [script(store, text, tmp_path) for _ in range(2)]
     for each in both:
         _, trouble = each.communicate()
@@ -122,7 +121,7 @@ def test_two_processes_on_one_store_share_the_runs(store, spec_text, written, lo
     assert sorted(log.read_text().splitlines()) == [f"0 {repeat}" for repeat in range(8)]
 
 
-def test_runs_of_a_process_that_gives_up_are_taken_over(store, planned, spec_text, written, log):
+def test_runs_of_a_process_that_gives_up_are_taken_over(store, planned, spec_text, written, log, monkeypatch):
     runs = planned(spec_text(written("Chain", log=str(log)), repeats=2))
     code = "import sys; from daguerreotype.experiments.store import Store; s = Store(sys.argv[1]);"
     code += "print(all(map(s.claim, sys.argv[2:])), flush=True); sys.stdin.read()"
@@ -130,53 +129,54 @@ def test_runs_of_a_process_that_gives_up_are_taken_over(store, planned, spec_tex
     other = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout.readline().strip() == "True"
 
-    def give_up(run, outcome):
-        if run is runs[1]:
-            threading.Timer(1.0, other.kill).start()
+    def give_up(_):
+        """What the other does while ours, which has looked for open runs in vain, sleeps."""
+        other.kill()
+        other.wait()
 
-    run_all(runs, store, tell=give_up)
-    other.wait()
+    monkeypatch.setattr("daguerreotype.experiments.run.time", SimpleNamespace(sleep=give_up))
+    run_all(runs, store)
     assert log.read_text().splitlines() == ["0 1", "0 0"]
     other.stdin.close()
     other.stdout.close()
 
 
 def test_a_child_ends_with_its_parent(spec_text, written, log, store, tmp_path):
-    text = spec_text(written("Chain", log=str(log), pause=120.0), repeats=1, time_limit=600)
-    parent = script(store, text, tmp_path)
-    while not log.read_text():
-        assert parent.poll() is None
-        time.sleep(0.1)
+    parent = script(store, spec_text(written("NeverEnds", log=str(log)), repeats=1, time_limit=HANG), tmp_path)
+    wait_until(log.read_text, while_=lambda: parent.poll() is None)
     children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent.pid)], capture_output=True, text=True)
     (child,) = map(int, children.stdout.split())
     parent.kill()
     parent.communicate()
-    for _ in range(100):
-        alive = subprocess.run(["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True).stdout
-        if not alive or "Z" in alive:
-            return
-        time.sleep(0.1)
-    pytest.fail("the child outlived its parent")
+
+    def is_gone():
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True).stdout
+        return not state or "Z" in state
+
+    wait_until(is_gone)
 
 
 def test_a_pool_serves_on_after_a_time_out_and_no_more_once_closed(planned, spec_text, written):
-    text = spec_text(written("Chain", "slow", pause=60.0), written("Chain"), repeats=1)
+    text = spec_text(written("NeverEnds"), written("Chain"), repeats=1)
     slow, quick = planned(text)
     pool, data = ChildPool(), slow.problem.load(0)
     assert perform(Task("k", slow.method, data, 0, 0.3), pool)[1]["status"] == "timed out"
-    assert perform(Task("k", quick.method, data, 0, 60.0), pool)[1]["status"] == "ok"
+    assert perform(Task("k", quick.method, data, 0, HANG), pool)[1]["status"] == "ok"
     pool.close()
     pool.close()
-    assert perform(Task("k", quick.method, data, 0, 60.0), pool)[1]["status"] == "failed"
+    assert perform(Task("k", quick.method, data, 0, HANG), pool)[1]["status"] == "failed"
 
 
 # ---------------------------------------------------------------------- other machines
 
 
-def test_a_dask_cluster_makes_all_runs_though_a_worker_is_killed_halfway(store, planned, spec_text, written, log):
+def test_a_dask_cluster_makes_all_runs_though_a_worker_is_killed_halfway(
+    store, planned, spec_text, written, log, tmp_path
+):
     distributed = pytest.importorskip("distributed")
-    runs = planned(spec_text(written("Chain", log=str(log), pause=0.3), repeats=8))
-    seen = []
+    killed = tmp_path / "killed"
+    held = written("Held", log=str(log), file=str(killed), n_free=3)
+    runs, seen = planned(spec_text(held, repeats=8)), []
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
@@ -187,6 +187,7 @@ def test_a_dask_cluster_makes_all_runs_though_a_worker_is_killed_halfway(store, 
                 with distributed.Client(cluster.scheduler_address) as client:
                     pids = client.run(os.getpid)
                 os.kill(next(iter(pids.values())), signal.SIGKILL)
+                killed.touch()
 
         run_all(runs, store, scheduler=cluster.scheduler_address, tell=kill_one)
     assert sorted(seen) == sorted(run.key for run in runs)

@@ -1,7 +1,6 @@
 """Does the store keep everything that was finished, whatever else happens to its file?"""
 
 import logging
-import os
 import subprocess
 import sys
 import threading
@@ -9,6 +8,7 @@ import threading
 import pytest
 
 from daguerreotype.experiments.store import Store
+from support.children import environment
 
 APPENDS = """
 import sys
@@ -99,9 +99,8 @@ def test_a_run_is_made_again_after_a_time_out_if_there_is_more_time_and_after_a_
 
 
 def start(script, *arguments, **pipes):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)], env=environment, text=True, **pipes
+        [sys.executable, "-c", script, *map(str, arguments)], env=environment(), text=True, **pipes
     )
 
 

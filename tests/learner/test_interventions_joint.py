@@ -7,7 +7,6 @@ torch = pytest.importorskip("torch")
 
 from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.base import Table  # noqa: E402
-from daguerreotype.edges.gradient.gates import BernoulliGates  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
 from daguerreotype.operators import top_k_sparsemax  # noqa: E402
@@ -15,18 +14,9 @@ from daguerreotype.training.joint.models import make_model  # noqa: E402
 from daguerreotype.training.joint.objective import JointObjective  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
 from support.fits import linear_data  # noqa: E402
-from support.joint import KINDS, dense_predictions, dense_probs  # noqa: E402
+from support.joint import KINDS, LOSSES, SETTINGS, SmoothGates, dense_decay, dense_predictions, dense_probs  # noqa: E402
 
 D, N = 4, 30
-LOSSES = ("nll_ev", "nll_nv", "mse")
-SETTINGS = {"dtype": "float64", "pruning": 0.3, "l2": 0.2}
-
-
-class SmoothGates(BernoulliGates):
-    """Gates held at their parameters, so that the objective is smooth."""
-
-    def draw(self, parameters, noise):
-        return parameters, torch.ones_like(parameters)
 
 
 def masked_table():
@@ -43,10 +33,7 @@ def masked_objective(table, theta, parameters, loss, edges, l2):
     x, kept = torch.tensor(table.values), torch.tensor(~table.intervened)
     counts, gates = kept.sum(0).to(x.dtype), parameters["gates"]
     probs, rankings = dense_probs(theta, 1.0)
-    total = l2 * theta @ theta
-    for name in ("weights", "input", "output"):
-        if name in parameters:
-            total = total + edges.l2 * parameters[name].square().sum()
+    total = dense_decay(theta, parameters, l2, edges)
     for prob, ranks in zip(probs, rankings, strict=True):
         precedes = (ranks[:, None] < ranks[None, :]).to(x.dtype)
         residuals = x - dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))

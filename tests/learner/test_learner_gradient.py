@@ -1,10 +1,9 @@
 """The learner with edges that are trained by gradient: joint and bilevel, killed and resumed."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,6 +14,7 @@ pytest.importorskip("torch")
 from daguerreotype import Daguerreotype
 from daguerreotype.edges.linear import LinearEdges
 from daguerreotype.edges.mlp import MlpEdges
+from support.children import environment
 
 QUICK = {"transform": "none", "refine": False, "loss": "nll_ev", "k": 10, "max_iter": 60}
 
@@ -69,35 +69,43 @@ def test_the_papers_gradient_configurations_can_be_asked_for(operator, edges, tr
     assert (model.k, model.learning_rate, model.loss, model.refine) == (100, 0.1, "nll_ev", False)
 
 
-FIT = """
-import sys
-import numpy as np
-from daguerreotype import Daguerreotype
+def fit_hundred_steps(training, path=None):
+    X = np.random.default_rng(0).normal(size=(200, 8)).cumsum(axis=1)
+    settings = QUICK | {"k": 30, "max_iter": 100, "tol": 0.0, "patience": 100, "learning_rate": 0.01}
+    return Daguerreotype("sparsemax", "linear", training, **settings).fit(X, resume=path)
+
+
+KILLED = """
+import os, signal, sys
 from daguerreotype.training import checkpoint
-checkpoint.Checkpoint.due = lambda self, step: step % 5 == 0  # often, so that a kill finds something
-X = np.random.default_rng(0).normal(size=(200, 8)).cumsum(axis=1)
-training, path = sys.argv[1:]
-m = Daguerreotype("sparsemax", "linear", training, transform="none", loss="nll_ev", refine=False, k=30,
-                  max_iter=3000, tol=0.0, patience=3000, learning_rate=0.01)
-m.fit(X, resume=path or None)
-print(m.n_iter_, m.adjacency_matrix_.tolist(), m.theta_.tolist())
+from test_learner_gradient import fit_hundred_steps
+
+def due(self, step):
+    if step == 53:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step % 5 == 0
+
+checkpoint.Checkpoint.due = due
+fit_hundred_steps(*sys.argv[1:])
 """
 
 
 @pytest.mark.parametrize("training", ["joint", "bilevel"])
 def test_a_fit_killed_in_the_middle_and_resumed_ends_as_one_that_was_not(training, tmp_path):
     path = tmp_path / "fit.npz"
-    command = [sys.executable, "-c", FIT, training]
-    whole = subprocess.run([*command, ""], capture_output=True, text=True, check=True).stdout
-    process = subprocess.Popen([*command, str(path)], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert path.exists()
-    resumed = subprocess.run([*command, str(path)], capture_output=True, text=True, check=True).stdout
-    assert resumed == whole
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, training, path],
+        env=environment(Path(__file__).parent),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    assert np.load(path)["steps"].shape[0] == 50
+    whole, resumed = fit_hundred_steps(training), fit_hundred_steps(training, path)
+    assert whole.n_iter_ == resumed.n_iter_ == 100
+    np.testing.assert_array_equal(resumed.theta_, whole.theta_)
+    np.testing.assert_array_equal(resumed.weights_, whole.weights_)
+    np.testing.assert_array_equal(resumed.edge_probabilities_, whole.edge_probabilities_)
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from daguerreotype import operators  # noqa: E402
 from daguerreotype.operators import torch as layers  # noqa: E402
+from support.waiting import HANG  # noqa: E402
 
 LAYERS = {
     "sparsemax": (
@@ -106,7 +107,7 @@ def test_a_batch_takes_as_many_threads_as_jobs_and_no_more_than_rows(n_jobs, exp
     def meet(theta, **_):
         if threading.get_ident() not in seen:
             seen.add(threading.get_ident())
-            meeting.wait(20)
+            meeting.wait(HANG)
         return operators.top_k_sparsemax(theta)
 
     monkeypatch.setattr(layers, "numpy_top_k_sparsemax", meet)

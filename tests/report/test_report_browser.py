@@ -10,6 +10,7 @@ import pytest
 from daguerreotype import Daguerreotype
 from daguerreotype.report.content import collect
 from daguerreotype.report.page import render
+from support.waiting import HANG
 
 EVIL = "<script>alert(1)</script>"
 IMG = '<img src=x onerror="alert(2)">'
@@ -32,6 +33,7 @@ def browser():
         missing("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
+            timeout=1000 * HANG,
             executable_path=program,
             args=["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
         )
@@ -57,7 +59,7 @@ def page(browser, fit, tmp_path_factory):
     names = list(X.columns)
     truth = pd.DataFrame(np.eye(4, k=1, dtype=int), index=names, columns=names)
     path = m.report(tmp_path_factory.mktemp("report") / "report.html", X, truth=truth, title=EVIL)
-    page = browser.new_page(viewport={"width": 1200, "height": 1000})
+    page = open_page(browser, viewport={"width": 1200, "height": 1000})
     page.seen = []
     page.on("console", lambda message: page.seen.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: page.seen.append(f"error: {error}"))
@@ -65,6 +67,12 @@ def page(browser, fit, tmp_path_factory):
     page.on("request", lambda request: page.seen.append(f"request: {request.url}"))
     page.goto(path.as_uri())
     page.home = f"request: {path.as_uri()}"
+    return page
+
+
+def open_page(browser, **settings):
+    page = browser.new_page(**settings)
+    page.set_default_timeout(1000 * HANG)
     return page
 
 
@@ -215,7 +223,7 @@ def test_the_page_never_scrolls_sideways(page, width):
 
 
 def test_without_rows_the_page_says_what_was_left_out(browser, fit, tmp_path):
-    other = browser.new_page()
+    other = open_page(browser)
     other.goto(fit[0].report(tmp_path / "plain.html").as_uri())
     assert (
         other.locator("#data-summary").text_content().startswith("Left out: the report was made without the rows.")
@@ -229,7 +237,7 @@ def test_scores_are_drawn_step_by_step_where_they_are_known(browser, fit, tmp_pa
     content["training"]["theta"] = [[0.0, 1.0, 2.0, 3.0], [1.0, 0.5, 2.5, 3.0]]
     path = tmp_path / "scores.html"
     path.write_text(render(content), encoding="utf-8")
-    other = browser.new_page()
+    other = open_page(browser)
     errors = []
     other.on("pageerror", lambda error: errors.append(error))
     other.goto(path.as_uri())
@@ -241,7 +249,7 @@ def test_scores_are_drawn_step_by_step_where_they_are_known(browser, fit, tmp_pa
 def test_frequencies_of_a_bootstrap_have_a_column(browser, fit, tmp_path):
     m, X = fit
     resampled = m.bootstrap(X, n_resamples=3)
-    other = browser.new_page()
+    other = open_page(browser)
     other.goto(m.report(tmp_path / "resampled.html", bootstrap=resampled).as_uri())
     heads = other.locator("#edges th").all_inner_texts()
     row = other.locator("#edges tbody tr:visible").first.locator("td").all_inner_texts()

@@ -2,25 +2,25 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from support.waiting import never_end, wait_until
+
 
 class Chain(BaseEstimator):
     """The chain over the columns, from a column that the seed picks."""
 
-    def __init__(self, log="", pause=0.0, setting=0, random_state=0):
-        self.log, self.pause, self.setting, self.random_state = log, pause, setting, random_state
+    def __init__(self, log="", setting=0, random_state=0):
+        self.log, self.setting, self.random_state = log, setting, random_state
 
     def fit(self, X):
         if self.log:
             with open(self.log, "a") as file:
                 file.write(f"{self.setting} {self.random_state}\n")
-        time.sleep(self.pause)
         d = X.shape[1]
         order = np.roll(np.arange(d), self.random_state)
         adjacency = np.zeros((d, d), dtype=int)
@@ -32,15 +32,46 @@ class Chain(BaseEstimator):
 class KillsItsParent(Chain):
     """A chain that ends the whole experiment in its n-th fit, once."""
 
-    def __init__(self, log="", pause=0.0, setting=0, random_state=0, at=0):
-        super().__init__(log, pause, setting, random_state)
+    def __init__(self, log="", setting=0, random_state=0, at=0):
+        super().__init__(log, setting, random_state)
         self.at = at
 
     def fit(self, X):
         super().fit(X)
         if len(Path(self.log).read_text().splitlines()) == self.at:
             os.kill(os.getppid(), signal.SIGKILL)
-            time.sleep(60)
+            never_end()
+        return self
+
+
+class NeverEnds(Chain):
+    """A method that goes on until somebody ends it."""
+
+    def fit(self, X):
+        super().fit(X)
+        never_end()
+
+
+class InCompany(Chain):
+    """A chain that is found only when two fits have begun."""
+
+    def fit(self, X):
+        super().fit(X)
+        wait_until(lambda: len(Path(self.log).read_text().splitlines()) >= 2)
+        return self
+
+
+class Held(Chain):
+    """A chain that is found only when a file is there, but for the first fits, which are free."""
+
+    def __init__(self, log="", setting=0, random_state=0, file="", n_free=0):
+        super().__init__(log, setting, random_state)
+        self.file, self.n_free = file, n_free
+
+    def fit(self, X):
+        super().fit(X)
+        if len(Path(self.log).read_text().splitlines()) > self.n_free:
+            wait_until(Path(self.file).exists)
         return self
 
 
@@ -68,7 +99,7 @@ class Fated(BaseEstimator):
     def fit(self, X):
         match self.fate:
             case "late":
-                time.sleep(60)
+                never_end()
             case "missing":
                 raise ImportError("this baseline needs causallearn")
             case "singular" if self.random_state == 1:
@@ -77,7 +108,7 @@ class Fated(BaseEstimator):
                 os._exit(9)
             case "interrupted":
                 os.kill(os.getppid(), signal.SIGINT)
-                time.sleep(60)
+                never_end()
         self.adjacency_matrix_ = pd.DataFrame(0, X.columns, X.columns)
         self.adjacency_matrix_.loc["a", "b"] = 1
         if self.random_state == 2:

@@ -7,6 +7,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from daguerreotype.edges import GradientEdges, Table
+from daguerreotype.edges.gradient.gates import BernoulliGates
 from daguerreotype.operators.registry import Sparsemax
 from daguerreotype.training.joint.train import train_joint
 from daguerreotype.training.objective import make_objective
@@ -29,6 +30,15 @@ class Mlp(GradientEdges):
 
 
 KINDS = {"linear": Linear, "mlp": Mlp}
+LOSSES = ("nll_ev", "nll_nv", "mse")
+SETTINGS = {"dtype": "float64", "pruning": 0.3, "l2": 0.2}
+
+
+class SmoothGates(BernoulliGates):
+    """Gates held at their parameters, so that the objective is smooth."""
+
+    def draw(self, parameters, noise):
+        return parameters, torch.ones_like(parameters)
 
 
 def centred_table(values):
@@ -73,14 +83,17 @@ def dense_predictions(x, parameters, gates, precedes, activation):
     return torch.stack(columns, dim=1)
 
 
+def dense_decay(theta, parameters, l2, edges):
+    """Squares of the scores and of the weights, each at its price."""
+    weights = [parameters[name] for name in ("weights", "input", "output") if name in parameters]
+    return l2 * theta @ theta + edges.l2 * sum(each.square().sum() for each in weights)
+
+
 def dense_objective(x, theta, parameters, gates, opened, *, loss, edges, l2, tau=1.0):
     """The objective of joint training over all rankings, with these gates, differentiable by autograd."""
     d = x.shape[1]
     probs, rankings = dense_probs(theta, tau)
-    total = l2 * theta @ theta
-    for name in ("weights", "input", "output"):
-        if name in parameters:
-            total = total + edges.l2 * parameters[name].square().sum()
+    total = dense_decay(theta, parameters, l2, edges)
     for prob, ranks in zip(probs, rankings, strict=True):
         precedes = (ranks[:, None] < ranks[None, :]).to(x.dtype)
         predicted = dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))

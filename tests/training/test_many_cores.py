@@ -4,7 +4,10 @@ import logging
 import os
 import signal
 import threading
-import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from types import SimpleNamespace
 
 import joblib
 import networkx as nx
@@ -21,16 +24,20 @@ from daguerreotype.training import fit_workers as fitting
 from daguerreotype.training.fit_workers import FitWorkers
 from daguerreotype.training.run import Run
 from support.fits import additive_data, linear_data
+from support.waiting import HANG, wait_until
 
 SHORT = {"transform": "none", "k": 10, "max_iter": 5, "n_restarts": 2}
-WAIT = 20  # seconds that other threads may take to come to a place
 
 
 class OwnEdges:
-    """An estimator of a user's: LARS, and a note of who fits, while how many threads are there."""
+    """An estimator of a user's: LARS, and a note of who fits, while how many threads are there.
 
-    def __init__(self):
-        self.threads, self.most, self.before = set(), 0, threading.active_count()
+    Nobody goes on before ``together`` threads have come, so that each has its share whatever else runs.
+    """
+
+    def __init__(self, together=1):
+        self.threads, self.most, self.before = set(), 0, set(threading.enumerate())
+        self.together, self.all_came = together, threading.Event()
 
     def __deepcopy__(self, memo):
         return self  # a cloned learner's notes are these
@@ -38,15 +45,21 @@ class OwnEdges:
     def prepare(self, table):
         return OwnModels(LarsEdges().prepare(table), self)
 
+    def come(self):
+        """Note who came, and wait for the others."""
+        self.threads.add(threading.current_thread().name)
+        self.most = max(self.most, len(set(threading.enumerate()) - self.before))
+        if len(self.threads) >= self.together:
+            self.all_came.set()
+        assert self.all_came.wait(HANG)
+
 
 class OwnModels:
     def __init__(self, models, notes):
         self.models, self.notes = models, notes
 
     def fit(self, node, predecessors):
-        self.notes.threads.add(threading.current_thread().name)
-        self.notes.most = max(self.notes.most, threading.active_count() - self.notes.before)
-        time.sleep(0.0002)  # lets others have their turn
+        self.notes.come()
         return self.models.fit(node, predecessors)
 
 
@@ -106,7 +119,7 @@ def test_interventions_and_moments_allow_threads_too():
 
 
 def test_missing_fits_are_shared_out_among_threads():
-    edges = OwnEdges()
+    edges = OwnEdges(together=2)
     Daguerreotype(edges=edges, loss="bic", n_jobs=2, **SHORT).fit(linear_data(0, 80, 8))
     assert len(edges.threads) == 2
     assert edges.most == 1
@@ -161,12 +174,14 @@ def test_models_that_cannot_leave_their_process_are_fitted_in_threads(sent_at_on
     assert {process for *_, process, _ in found} == {os.getpid()}
 
 
-def test_few_short_fits_stay_where_they_are():
-    models = make_models()
+@pytest.mark.parametrize(("seconds", "sent"), [(0.001, [False] * 3), (10.0, [False, True, True])])
+def test_few_short_fits_stay_where_they_are_and_long_ones_are_sent_once_they_are_known(seconds, sent, monkeypatch):
+    models, clock = make_models(), count(step=seconds)
+    monkeypatch.setattr(fitting, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     workers = workers_of(models)
-    for _ in range(3):
+    for elsewhere in sent:
         found = workers.each(models.fit, [(node, np.arange(node)) for node in range(4)])
-        assert {process for *_, process, _ in found} == {os.getpid()}
+        assert (os.getpid() not in {process for *_, process, _ in found}) == elsewhere
 
 
 @pytest.mark.parametrize("loss", ["bic", "entropy"])
@@ -183,7 +198,7 @@ def test_a_regressor_in_other_processes_gives_the_same_fit(loss, sent_at_once):
 def test_scales_restarts_and_fits_together_take_no_more_threads_than_jobs():
     X = linear_data(0, 60, 6)
     for n_jobs in (2, 4, 6):
-        edges = OwnEdges()
+        edges = OwnEdges(together=2)
         Daguerreotype(edges=edges, n_jobs=n_jobs, **(SHORT | {"transform": "auto", "loss": "bic"})).fit(X)
         assert 2 <= edges.most <= n_jobs  # the main one waits
 
@@ -217,46 +232,44 @@ def press_ctrl_c():
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
 
-class EndlessOperator:
-    """An operator of a training that only Ctrl-C ends, which comes some time after two threads have begun."""
-
-    def __init__(self):
-        self.threads, self.pressed, self.until = set(), False, np.inf
-
-    def __call__(self, theta, tau):
-        self.threads.add(threading.current_thread().name)
-        if len(self.threads) == 2:
-            self.until = min(self.until, time.monotonic() + 0.5)
-        if time.monotonic() > self.until and not self.pressed:
-            self.pressed = True
-            press_ctrl_c()
-        return top_k_sparsemax(theta, 5, tau=tau)
-
-
 ENDLESS = {"max_iter": 10**7, "patience": 10**7, "tol": 0.0}
 
 
-def test_ctrl_c_ends_all_scales_and_keeps_the_best_so_far(caplog):
-    X, operator = np.abs(linear_data(0, 60, 4)) + 0.1, EndlessOperator()
+def test_ctrl_c_ends_all_scales_and_keeps_the_best_so_far(caplog, monkeypatch):
+    steps, pressed, handed_over, submit = Counter(), threading.Lock(), [], ThreadPoolExecutor.submit
+
+    def operator(theta, tau):
+        """Two threads are in the midst of endless trainings, and ours has nothing left to do but wait."""
+        steps[threading.current_thread().name] += 1
+        midst = len(handed_over) >= 2 and len(steps) == 2 and min(steps.values()) > 10
+        if midst and pressed.acquire(blocking=False):  # once
+            press_ctrl_c()
+        return top_k_sparsemax(theta, 5, tau=tau)
+
+    monkeypatch.setattr(
+        ThreadPoolExecutor, "submit", lambda *args: handed_over.append(submit(*args)) or handed_over[-1]
+    )
+    X = np.abs(linear_data(0, 60, 4)) + 0.1
     with caplog.at_level(logging.WARNING, "daguerreotype"):
         model = Daguerreotype(operator=operator, edges="bic", n_jobs=2, **ENDLESS).fit(X)
-    assert len(operator.threads) == 2
+    assert len(steps) == 2
     assert caplog.text.count("the best order so far is kept") == 2
     assert model.interrupted_
     assert nx.is_directed_acyclic_graph(model.causal_graph_)
 
 
 def test_ctrl_c_during_missing_fits_keeps_the_best_so_far(caplog):
-    class Edges(OwnEdges):
-        fits = 0
+    fits = count(1)
 
+    class Edges(OwnEdges):
         def prepare(self, table):
             models = super().prepare(table)
-            fit = models.fit
+            fit, pressed = models.fit, threading.Lock()
 
             def counted(node, predecessors):
-                self.fits += 1
-                if self.fits == 40:
+                # In the thread that hears it, once. While a kernel returns its arrays numba makes an error of it.
+                heard = threading.current_thread() is threading.main_thread()
+                if next(fits) >= 40 and heard and pressed.acquire(blocking=False):
                     press_ctrl_c()
                 return fit(node, predecessors)
 
@@ -273,9 +286,20 @@ def test_ctrl_c_during_missing_fits_keeps_the_best_so_far(caplog):
 
 
 def test_ctrl_c_while_restarts_run_ahead_keeps_the_best_so_far(caplog):
-    X = linear_data(5, 100, 30, density=0.2)
-    timer = threading.Timer(1.0, press_ctrl_c)
-    timer.start()
+    X, before = linear_data(5, 100, 30, density=0.2), set(threading.enumerate())
+
+    def restarts_run():
+        """Whether two threads of ours are at it; nothing else of such a fit has any."""
+        new = set(threading.enumerate()) - before
+        return sum(thread.name.startswith("daguerreotype") for thread in new) == 2
+
+    def press_when_they_run():
+        try:
+            wait_until(restarts_run)
+        finally:
+            press_ctrl_c()
+
+    threading.Thread(target=press_when_they_run).start()
     with caplog.at_level(logging.WARNING, "daguerreotype"):
         model = Daguerreotype(
             edges="bic", loss="bic", transform="none", max_iter=1, n_restarts=10**6, n_jobs=2

@@ -18,8 +18,8 @@ from daguerreotype.training.parallel_restarts import restart_in_parallel
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.run import Run
 from support.fits import additive_data, linear_data, standard_table
+from support.waiting import HANG
 
-WAIT = 20  # seconds that other threads may take to come to a place
 ESTIMATORS = {"bic": BicEdges(), "gam": GamEdges(), "lars": LarsEdges()}
 
 
@@ -161,7 +161,7 @@ def test_a_dropped_restart_stops_after_its_sweep():
     def descend(start, clone):
         restart, best = start
         if restart == 0:
-            assert running.wait(WAIT)
+            assert running.wait(HANG)
             yield best + 1, restart
         while restart == 1 and best == 0:  # it would go on for ever
             running.set()
@@ -211,17 +211,22 @@ def test_ctrl_c_keeps_the_best_order_so_far_and_leaves_no_thread_behind(heard_be
     assert set(threading.enumerate()) <= before
 
 
-def test_a_search_in_a_thread_that_waits_for_others_can_be_ended():
-    scores, results = scores_of(linear_data(11, 100, 25, density=0.3), n_jobs=2), []
-    started = threading.Event()
+@pytest.mark.parametrize("heard_before", [1, 4, 30])
+def test_a_search_in_a_thread_that_waits_for_others_can_be_ended(heard_before):
+    scores, heard, results = scores_of(linear_data(11, 100, 25, density=0.3), n_jobs=2), [], []
+
+    def hear(loss):
+        heard.append(loss)
+        if len(heard) == heard_before:
+            scores.run.cancel.cancel()
 
     def search():
-        results.append(refine_order(np.arange(25), scores, n_restarts=10**6, progress=lambda _: started.set()))
+        results.append(refine_order(np.arange(25), scores, n_restarts=10**6, progress=hear))
 
-    thread = threading.Thread(target=search)
+    thread = threading.Thread(target=search, daemon=True)
     thread.start()
-    assert started.wait(WAIT)
-    scores.run.cancel.cancel()
-    thread.join(WAIT)
+    thread.join(HANG)
     assert not thread.is_alive()
-    assert results[0][2]
+    order, loss, interrupted = results[0]
+    assert interrupted
+    assert loss == heard[-1] == pytest.approx(scores.loss_of(order))

@@ -3,15 +3,17 @@
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
+import optuna
 import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges
 from daguerreotype.tune import tune, tune_table
 from daguerreotype.tune.workers import Workers
-from support.tuning import Thresholded, chains
+from support.children import environment
+from support.tuning import Thresholded, chains, tried
+from support.waiting import HANG, wait_until
 
 SPACE = {"threshold": (0.05, 0.99, "linear")}
 
@@ -23,12 +25,6 @@ def storage(tmp_path):
 
 def search(n_trials, learner=None, **settings):
     return tune(learner or Thresholded(), space=SPACE, problems=chains(), n_trials=n_trials, **settings)
-
-
-def tried(found):
-    """Settings and objectives of the complete trials, in order."""
-    rows = found.trials[found.trials.state == "COMPLETE"]
-    return rows.drop(columns=["state", "seconds", "reason"]).to_numpy().tolist()
 
 
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(storage):
@@ -80,16 +76,24 @@ from daguerreotype.tune import tune
 from support.tuning import Thresholded, chains
 print("ready", flush=True)
 sys.stdin.readline()
-found = tune(Thresholded(), space={"threshold": (0.05, 0.99, "linear")}, problems=chains(),
-             n_trials=int(sys.argv[2]), storage=sys.argv[1],
-             callback=lambda trial: print(trial["number"], flush=True))
+
+
+def tell(trial):
+    print(trial["number"], flush=True)
+    sys.stdin.readline()  # at the end of the input, nothing, and at once
+
+
+storage, n_trials, waits_for = sys.argv[1:]
+found = tune(Thresholded(waits_for=waits_for), space={"threshold": (0.05, 0.99, "linear")}, problems=chains(),
+             n_trials=int(n_trials), storage=storage, callback=tell)
 """
 
 
-def start(storage, n_trials):
-    paths = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
+def start(storage, n_trials, waits_for=""):
+    """A process that waits for a line before it begins, and before it goes on after a trial."""
     return subprocess.Popen(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}\n{SCRIPT}", storage, str(n_trials)],
+        [sys.executable, "-c", SCRIPT, storage, str(n_trials), str(waits_for)],
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -97,16 +101,23 @@ def start(storage, n_trials):
     )
 
 
+def go(run):
+    run.stdin.write("go\n")
+    run.stdin.flush()
+
+
 def test_processes_share_one_study_and_no_trial_is_made_twice(storage):
     runs = [start(storage, 30), start(storage, 30)]
     assert [run.stdout.readline() for run in runs] == ["ready\n"] * 2
     for run in runs:
-        run.stdin.write("go\n")
-        run.stdin.flush()
-    outputs = [run.communicate(timeout=120) for run in runs]
+        go(run)
+    first = [run.stdout.readline() for run in runs]  # neither goes on before both have made one
+    for run in runs:
+        run.stdin.close()
+        run.stdin = None  # or communicate would flush what is closed
+    outputs = [run.communicate(timeout=HANG) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], outputs
-    own = [[int(number) for number in out.split()] for out, _ in outputs]
-    assert all(own)
+    own = [[int(number) for number in (one + out).split()] for one, (out, _) in zip(first, outputs, strict=True)]
     made = sorted(own[0] + own[1])
     assert made == list(range(len(made)))
     assert 30 <= len(made) <= 31  # one may be under way when the other makes the last
@@ -115,20 +126,24 @@ def test_processes_share_one_study_and_no_trial_is_made_twice(storage):
     assert found.trials.threshold.nunique() == len(made)
 
 
-def test_a_process_that_is_killed_leaves_its_finished_trials(storage):
-    run = start(storage, 10_000)
-    run.stdin.write("go\n")
-    run.stdin.flush()
+def test_a_process_that_is_killed_leaves_its_finished_trials(storage, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    learner = Thresholded(waits_for=str(file))
+    run = start(storage, 10_000, file)
+    go(run)
     assert [run.stdout.readline() for _ in range(2)] == ["ready\n", "0\n"]
+    file.unlink()
+    go(run)
+    (study,) = optuna.get_all_study_names(storage)
+    wait_until(lambda: len(optuna.load_study(study_name=study, storage=storage).trials) == 2)
     run.send_signal(signal.SIGKILL)
     run.communicate()
-    found = search(1, storage=storage)
-    assert found.trials.state[0] == "COMPLETE"
-    n_before = len(found.trials)
-    n_complete = int((found.trials.state == "COMPLETE").sum())
-    more = search(n_complete + 2, storage=storage)
-    assert int((more.trials.state == "COMPLETE").sum()) == n_complete + 2
-    assert len(more.trials) == n_before + 2
+    file.touch()
+    found = search(1, learner, storage=storage)
+    assert list(found.trials.state) == ["COMPLETE", "RUNNING"]
+    more = search(3, learner, storage=storage)
+    assert list(more.trials.state) == ["COMPLETE", "RUNNING", "COMPLETE", "COMPLETE"]
 
 
 def test_another_search_has_a_study_of_its_own_unless_it_claims_the_name(storage):

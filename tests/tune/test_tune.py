@@ -16,19 +16,14 @@ from daguerreotype.tune.criteria import known_graphs
 from daguerreotype.tune.problems import read_problems
 from daguerreotype.tune.space import round_to_one_digit
 from daguerreotype.tune.workers import Workers
-from support.tuning import Thresholded, chains
+from support.tuning import Thresholded, chains, tried
+from support.waiting import HANG
 
 SPACE = {"threshold": (0.05, 0.99, "linear")}
 
 
 def search(learner=None, n_trials=12, space=SPACE, **settings):
     return tune(learner or Thresholded(), space=space, problems=chains(), n_trials=n_trials, **settings)
-
-
-def tried(found):
-    """Settings and objectives of the complete trials, in order."""
-    rows = found.trials[found.trials.state == "COMPLETE"]
-    return rows.drop(columns=["state", "seconds", "reason"]).to_numpy().tolist()
 
 
 def test_the_front_holds_the_trials_that_none_beats_and_their_rounded_mean_is_chosen():
@@ -149,10 +144,16 @@ def test_a_learner_that_fails_as_given_has_no_scores_and_is_searched_nevertheles
     assert len(found.front) > 0
 
 
-def test_a_trial_that_takes_too_long_is_a_failure_too():
-    found = search(Thresholded(sleep_above=0.6), 3, {"threshold": [0.3, 0.7]}, time_limit=1.0)
-    reasons = found.trials.groupby("threshold").reason.unique().map(list)
-    assert dict(reasons) == {0.3: [""], 0.7: ["TimeoutError: did not finish within time_limit=1 seconds"]}
+def test_a_trial_that_takes_too_long_is_a_failure_too_and_is_not_in_the_way_of_others(tmp_path):
+    file = tmp_path / "file"
+    learner, storage = Thresholded(waits_for=str(file)), f"sqlite:///{tmp_path / 'study.db'}"
+    late = "TimeoutError: did not finish within time_limit=0.1 seconds"
+    with pytest.raises(ValueError, match=f"none of 2 trials came to an end. The last one: {late}"):
+        search(learner, n_trials=2, time_limit=0.1, storage=storage)
+    file.touch()
+    found = search(learner, n_trials=4, time_limit=HANG, storage=storage)
+    assert list(found.trials.reason) == [late, late, "", ""]
+    assert list(found.trials.state) == ["FAIL", "FAIL", "COMPLETE", "COMPLETE"]
 
 
 def test_a_trial_whose_process_dies_is_a_failure_too():

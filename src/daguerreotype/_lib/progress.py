@@ -127,6 +127,7 @@ class Status:
     def step(self, text: str) -> None:
         """One of the steps is done: the bar moves, or ``text`` says so where there is none."""
         self._bar.advance(self._task)
+        self._bar.refresh()  # shown even if the next step is done before the bar is drawn again
         if not self.on_screen:
             self.note(text)
 

@@ -93,10 +93,10 @@ class _Descent:
     def sweeps(self, check: Callable[[], None]) -> Iterator[Sweep]:
         """All sweeps as they come."""
         while True:
+            check()
             try:
                 sweep = self._heard.get(timeout=PATIENCE)
             except Empty:
-                check()
                 continue
             if sweep is None:
                 return

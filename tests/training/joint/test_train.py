@@ -21,18 +21,9 @@ from daguerreotype.training.joint.state import MEMORY  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
 from support.children import environment  # noqa: E402
 from support.fits import linear_data, shown, standard_table  # noqa: E402
-from support.joint import KINDS, Linear, Mlp, centred_table, dense_objective, train  # noqa: E402
+from support.joint import KINDS, LOSSES, SETTINGS, Linear, Mlp, SmoothGates, centred_table, dense_objective, train  # noqa: E402
 
 D, N = 4, 30
-LOSSES = ("nll_ev", "nll_nv", "mse")
-SETTINGS = {"dtype": "float64", "pruning": 0.3, "l2": 0.2}
-
-
-class SmoothGates(BernoulliGates):
-    """Gates held at their parameters, so that the objective is smooth."""
-
-    def draw(self, parameters, noise):
-        return parameters, torch.ones_like(parameters)
 
 
 def single_order(order):
