@@ -5,12 +5,12 @@ import pickle
 import signal
 import subprocess
 import threading
-import time
 from functools import partial
 
 import pytest
 
 from daguerreotype._lib.child_process import ChildPool, ChildProcess, CrashError, DeadlineError, describe_error
+from support.waiting import HANG, never_end, wait_until
 
 
 @pytest.fixture
@@ -22,6 +22,19 @@ def child():
 
 def process_of(child):
     return child.call(os.getpid)
+
+
+def begin_and_never_end(begun):
+    begun.touch()
+    never_end()
+
+
+def meet(mine, other):
+    """Say which process this is, and wait for another one to do so."""
+    whole = mine.with_suffix(".written")
+    whole.write_text(str(os.getpid()))
+    whole.rename(mine)
+    wait_until(other.exists)
 
 
 def is_alive(pid):
@@ -38,14 +51,23 @@ def test_what_is_defined_in_a_function_travels_too(child):
     assert child.call(lambda number: number + 1, 2) == 3
 
 
-def test_the_clock_starts_after_loading(child):
-    assert child.call(abs, -1, load=partial(time.sleep, 1.0), limit=0.5) == 1
+def test_the_clock_starts_after_loading(child, monkeypatch, tmp_path):
+    loaded, seen = tmp_path / "loaded", []
+
+    class Clock(threading.Timer):
+        def __init__(self, *arguments):
+            seen.append(loaded.exists())
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(threading, "Timer", Clock)
+    assert child.call(abs, -1, load=loaded.touch, limit=HANG) == 1
+    assert seen == [True]
 
 
 def test_a_late_call_is_killed_and_the_next_one_has_a_new_process(child):
     before = process_of(child)
     with pytest.raises(DeadlineError, match=r"^did not finish within 0\.2 s$"):
-        child.call(time.sleep, 60, limit=0.2)
+        child.call(never_end, limit=0.2)
     assert process_of(child) != before
     assert not is_alive(before)
 
@@ -75,11 +97,17 @@ def test_what_a_library_prints_does_not_mix_with_the_answers(child, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_interrupt_kills_the_child(child):
+def test_an_interrupt_kills_the_child(child, tmp_path):
     pid = process_of(child)
-    threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+    begun = tmp_path / "begun"
+
+    def interrupt():
+        wait_until(begun.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        child.call(time.sleep, 60)
+        child.call(begin_and_never_end, begun)
     assert not is_alive(pid)
 
 
@@ -91,35 +119,32 @@ def test_a_closed_child_is_not_started_again(child):
         child.call(abs, 1)
 
 
-def test_a_pool_has_a_process_for_every_call_under_way_and_uses_them_again():
-    pool, found = ChildPool(), []
-
-    def ask():
-        found.append(pool.call(exec, "import time; time.sleep(1)") or pool.call(os.getpid))
-
-    threads = [threading.Thread(target=ask) for _ in range(2)]
+def test_a_pool_has_a_process_for_every_call_under_way_and_uses_them_again(tmp_path):
+    pool, files = ChildPool(), (tmp_path / "first", tmp_path / "second")
+    threads = [threading.Thread(target=pool.call, args=(meet, *each)) for each in (files, files[::-1])]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(HANG)
+    found = [int(file.read_text()) for file in files]
     assert len(set(found)) == 2
     assert pool.call(os.getpid) in found
     pool.close()
     assert not any(map(is_alive, found))
 
 
-def test_a_pool_that_is_closed_ends_the_calls_under_way():
-    pool, ended = ChildPool(), []
+def test_a_pool_that_is_closed_ends_the_calls_under_way(tmp_path):
+    pool, ended, begun = ChildPool(), [], tmp_path / "begun"
 
     def wait():
         try:
-            pool.call(time.sleep, 60)
+            pool.call(begin_and_never_end, begun)
         except CrashError as crash:
             ended.append(crash)
 
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(1.0)
+    wait_until(begun.exists)
     pool.close()
-    thread.join(timeout=10)
+    thread.join(HANG)
     assert len(ended) == 1

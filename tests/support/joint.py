@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from daguerreotype.edges import GradientEdges, Table
 from daguerreotype.edges.gradient.gates import BernoulliGates
-from daguerreotype.operators.registry import Sparsemax
+from daguerreotype.operators.sparsemax import Sparsemax
 from daguerreotype.training.joint.train import train_joint
 from daguerreotype.training.objective import make_objective
 from daguerreotype.training.run import Run

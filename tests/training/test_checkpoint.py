@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.operators.registry import Sparsemax  # noqa: E402
+from daguerreotype.operators.sparsemax import Sparsemax  # noqa: E402
 from daguerreotype.training import checkpoint as module  # noqa: E402
 from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
 from support.children import environment  # noqa: E402

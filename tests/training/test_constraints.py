@@ -178,7 +178,7 @@ def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
 def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     pytest.importorskip("torch")
     from daguerreotype.edges.linear import LinearEdges
-    from daguerreotype.operators.registry import Sparsemax
+    from daguerreotype.operators.sparsemax import Sparsemax
     from support.joint import train
 
     required, allowed = np.zeros((D, D), dtype=bool), ~np.eye(D, dtype=bool)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st  # noqa: E402
 from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.gradient.gates import BernoulliGates, HardConcreteGates  # noqa: E402
 from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax  # noqa: E402
-from daguerreotype.operators.registry import SparseMap, Sparsemax  # noqa: E402
+from daguerreotype.operators.sparse_map import SparseMap  # noqa: E402
+from daguerreotype.operators.sparsemax import Sparsemax  # noqa: E402
 from daguerreotype.training.joint.models import LocalProblems, make_model  # noqa: E402
 from daguerreotype.training.joint.objective import JointObjective  # noqa: E402
 from daguerreotype.training.joint.state import MEMORY  # noqa: E402
@@ -282,7 +283,7 @@ MEMORY_SCRIPT = """
 import numpy as np
 from support.joint import Mlp, centred_table, train
 from daguerreotype.training.joint import models
-from daguerreotype.operators.registry import Sparsemax
+from daguerreotype.operators.sparsemax import Sparsemax
 models.KEPT_BYTES = {"cpu": 0}
 def peak():
     with open("/proc/self/status") as status:
