@@ -11,12 +11,12 @@ from daguerreotype._lib.lazy import lazy_names
 def test_a_name_is_that_of_its_module():
     from json.decoder import JSONDecoder
 
-    assert lazy_names("json", {"JSONDecoder": "decoder"})("JSONDecoder") is JSONDecoder
+    assert lazy_names("json", {"decoder": "JSONDecoder"})("JSONDecoder") is JSONDecoder
 
 
 def test_an_unknown_name_is_refused_in_the_words_of_python():
     with pytest.raises(AttributeError, match=r"^module 'json' has no attribute 'Decoder'$"):
-        lazy_names("json", {"JSONDecoder": "decoder"})("Decoder")
+        lazy_names("json", {"decoder": "JSONDecoder"})("Decoder")
 
 
 @pytest.mark.parametrize(
