@@ -5,9 +5,7 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from daguerreotype import Daguerreotype
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges import Table
-from daguerreotype.result import LocalFit
+from daguerreotype.edges import LocalFit, Table
 
 
 class NearestNeighbourEdges:
@@ -23,10 +21,10 @@ class NearestNeighbourEdges:
 class NearestNeighbourModels:
     """The estimator after it has met its data."""
 
-    def __init__(self, values: FloatArray, k: int) -> None:
+    def __init__(self, values: np.ndarray, k: int) -> None:
         self.values, self.k = values, k
 
-    def fit(self, node: int, predecessors: IntArray) -> LocalFit:
+    def fit(self, node: int, predecessors: np.ndarray) -> LocalFit:
         parents = predecessors
         score, variance = self._score(node, parents)
         while parents.size:
@@ -38,27 +36,27 @@ class NearestNeighbourModels:
             parents = np.delete(parents, worst)
         alone, spread = self._score(node, parents[:0])
         if parents.size == 0 or score >= alone:
-            return LocalFit(parents[:0], np.zeros(0), spread, 0.0)
+            return LocalFit.gaussian(parents[:0], np.zeros(0), spread, 0.0)
         weights = np.sqrt([other - variance for _, other in without])
-        return LocalFit(parents, weights, variance, float(parents.size))
+        return LocalFit.gaussian(parents, weights, variance, float(parents.size))
 
-    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
+    def residuals(self, node: int, fit: LocalFit) -> np.ndarray:
         return self._residuals(node, fit.parents)
 
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+    def predict(self, node: int, fit: LocalFit, values: np.ndarray) -> np.ndarray:
         if fit.parents.size == 0:
             return np.zeros(len(values))
         nearest = np.arange(1, self.k + 1)
         _, rows = cKDTree(self.values[:, fit.parents]).query(values[:, fit.parents], nearest)
         return self.values[rows, node].mean(axis=1)
 
-    def _score(self, node: int, parents: IntArray) -> tuple[float, float]:
+    def _score(self, node: int, parents: np.ndarray) -> tuple[float, float]:
         """BIC of these parents, per row, and their mean squared residual."""
         n = len(self.values)
         variance = float(np.mean(self._residuals(node, parents) ** 2))
         return np.log(variance) + parents.size * np.log(n) / n, variance
 
-    def _residuals(self, node: int, parents: IntArray) -> FloatArray:
+    def _residuals(self, node: int, parents: np.ndarray) -> np.ndarray:
         """What the k nearest other rows leave unexplained of each row (n,)."""
         target = self.values[:, node]
         if parents.size == 0:

@@ -103,7 +103,7 @@ def test_variance_is_positive_and_at_most_that_of_the_node(estimator):
     models = estimator.prepare(table)
     for node, predecessors in local_problems():
         fit = models.fit(node, predecessors)
-        assert isinstance(fit.variance, float)
+        assert isinstance(fit.nll, float)
         assert 0 < fit.variance <= table.moments[node, node] * (1 + 1e-12)
 
 

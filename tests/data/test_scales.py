@@ -4,7 +4,7 @@ from scipy import stats
 from sklearn.preprocessing import PowerTransformer
 
 from daguerreotype import Daguerreotype
-from daguerreotype.data.scales import fit_transforms
+from daguerreotype.data.scales import fit_scales
 from daguerreotype.graphs import to_cpdag
 from support.fits import linear_data
 
@@ -19,7 +19,7 @@ def skewed(seed=0, n=80):
 
 
 def fitted_transform(name, values):
-    (transform,) = fit_transforms(name, values)
+    (transform,) = fit_scales(name, values)
     return transform
 
 
@@ -79,12 +79,12 @@ def test_yeo_johnson_takes_skewness_away():
 
 
 def test_auto_stands_for_all_three():
-    assert [transform.name for transform in fit_transforms("auto", skewed())] == list(NAMES)
+    assert [transform.name for transform in fit_scales("auto", skewed())] == list(NAMES)
 
 
 def test_an_unknown_transform_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match=r"transform must be 'none', 'log', 'yeo-johnson' or 'auto', got 'sqrt'"):
-        fit_transforms("sqrt", skewed())
+        fit_scales("sqrt", skewed())
 
 
 # ---------------------------------------------------------------------------- which one is chosen

@@ -11,6 +11,7 @@ from sklearn.linear_model import LassoLarsIC, LinearRegression
 from daguerreotype.edges.base import Table
 from daguerreotype.edges.lars import LarsEdges
 from daguerreotype.edges.lasso_path import sweep
+from daguerreotype.noise.gaussian import nll_of_variance
 
 
 def linear_table(seed, *, n=None, d=None, scaled=True):
@@ -103,7 +104,7 @@ def test_few_rows_give_finite_weights_and_a_variance_within_the_moment(seed, n, 
     for node, predecessors in local_problems(table, seed):
         fit = models.fit(node, predecessors)
         assert np.isfinite(fit.weights).all()
-        assert 0 < fit.variance <= table.moments[node, node]
+        assert -np.inf < fit.nll <= nll_of_variance(table.moments[node, node])
 
 
 def test_with_fewer_rows_than_columns_the_strong_parent_is_found_and_few_others():
@@ -139,9 +140,9 @@ def test_near_collinear_predecessors_give_finite_weights_and_a_true_variance(see
         fit = models.fit(node, predecessors)
         assert np.isfinite(fit.weights).all()
         moment = models.table.moments[node, node]
-        assert 0 < fit.variance <= moment
+        assert -np.inf < fit.nll <= nll_of_variance(moment)
         square = np.mean(models.residuals(node, fit) ** 2)
-        assert fit.variance == pytest.approx(square, rel=1e-6, abs=1e-9 * moment)
+        assert fit.variance == pytest.approx(square, rel=1e-6, abs=2e-8 * moment)
 
 
 def test_a_node_without_noise_gets_its_true_parents_and_no_others():

@@ -11,8 +11,8 @@ from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges, LinearRegressions, ridge  # noqa: E402
 from daguerreotype.operators import top_k_sparsemax  # noqa: E402
-from daguerreotype.training.objective import make_loss  # noqa: E402
-from daguerreotype.training.order_scores import LocalScores  # noqa: E402
+from daguerreotype.training.objective import make_objective  # noqa: E402
+from daguerreotype.training.order_scores import OrderScores  # noqa: E402
 
 GATES = ["bernoulli", "hard-concrete"]
 
@@ -166,10 +166,10 @@ class Counting:
 
 
 def test_all_missing_fits_of_a_look_up_are_made_in_one_batch_and_none_twice(rng):
-    table, loss = standard_table(linear_data(6, 80, 6)), make_loss("nll_ev", 1.0)
+    table, objective = standard_table(linear_data(6, 80, 6)), make_objective("nll_ev", 1.0)
     counting = Counting(LinearEdges().prepare(table))
-    scores = LocalScores(counting, loss, n_rows=80, d=6)
-    single = LocalScores(OneByOne(counting.models), loss, n_rows=80, d=6)
+    scores = OrderScores(counting, objective, n_rows=80, d=6)
+    single = OrderScores(OneByOne(counting.models), objective, n_rows=80, d=6)
     for theta in (np.zeros(6), 0.1 * rng.normal(size=6)):
         distribution = top_k_sparsemax(theta, 30)
         np.testing.assert_array_equal(scores.losses(distribution), single.losses(distribution))

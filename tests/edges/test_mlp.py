@@ -7,11 +7,11 @@ from support.fits import additive_data, standard_table
 
 torch = pytest.importorskip("torch")
 from daguerreotype.edges import BicEdges, LarsEdges, LassoEdges  # noqa: E402
-from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
+from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, LocalFit, Table  # noqa: E402
 from daguerreotype.edges.gradient.networks import ACTIVATIONS, Networks  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges, MlpFit  # noqa: E402
-from daguerreotype.result import LocalFit  # noqa: E402
+from daguerreotype.noise.gaussian import nll_of_variance  # noqa: E402
 
 NONE = np.array([], dtype=np.int64)
 SMALL = MlpEdges(hidden=8, max_iter=300, device="cpu")
@@ -150,7 +150,7 @@ def test_a_price_above_half_the_variance_closes_every_gate():
     table = curved_table()
     models = replace(SMALL, pruning=0.6).prepare(table)
     fit = models.fit(3, np.arange(3))
-    assert (fit.parents.size, fit.dof, fit.variance) == (0, 0.0, table.moments[3, 3])
+    assert (fit.parents.size, fit.dof, fit.nll) == (0, 0.0, nll_of_variance(table.moments[3, 3]))
     np.testing.assert_array_equal(models.residuals(3, fit), table.values[:, 3])
 
 

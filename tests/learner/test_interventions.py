@@ -178,7 +178,7 @@ def test_the_values_that_a_leaf_was_set_to_play_no_part_on_any_scale():
     fits = [Daguerreotype(knowledge=known).fit(each, interventions=targets) for each in (X, moved)]
     assert_same_fit(*fits, rtol=1e-7)
     assert fits[0].transform_ == fits[1].transform_
-    assert fits[0]._fitted.log_likelihood == pytest.approx(fits[1]._fitted.log_likelihood, rel=1e-9)
+    assert fits[0]._result.best.log_likelihood == pytest.approx(fits[1]._result.best.log_likelihood, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.graphs import to_cpdag
-from daguerreotype.training.objective import EntropyLoss
+from daguerreotype.noise import FreeShape
 
 STRUCTURES = {
     "chain": [(2, 0), (0, 3), (3, 1)],
@@ -60,7 +60,7 @@ def test_equal_noise_on_the_raw_scale_tells_every_direction(structure, edges, op
 @pytest.mark.parametrize("method", ["maxent", "spacings"])
 def test_noise_that_is_not_gaussian_tells_every_direction(structure, noise, method):
     X, adjacency = planted(structure, noise, n=2000)
-    model = Daguerreotype(edges="bic", loss=EntropyLoss(method), penalty=2.0, transform="none").fit(X)
+    model = Daguerreotype(edges="bic", noise=FreeShape(method), loss="bic", penalty=2.0, transform="none").fit(X)
     np.testing.assert_array_equal(model.adjacency_matrix_, adjacency)
 
 

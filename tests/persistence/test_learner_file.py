@@ -82,6 +82,7 @@ SETTINGS = {
     "log": {"edges": "gam", "transform": "log"},
     "yeo-johnson": {"edges": "gam", "transform": "yeo-johnson", "standardize": False},
     "non-gaussian": {"edges": "bic", "loss": "entropy"},
+    "free-shape": {"edges": "gam", "noise": "free-shape"},
     "knowledge": {"edges": "bic", "knowledge": Knowledge(tiers=[["the dose"], ["effect é", "late"]])},
 }
 GRADIENT = {
@@ -173,7 +174,7 @@ def test_the_file_holds_no_rows(tmp_path):
             assert file[name].size < n or name == "header", name
             assert n not in file[name].shape, name
     assert (tmp_path / "model.npz").stat().st_size < 30_000
-    assert reload(learner, tmp_path)._fitted.table.n_rows == 0
+    assert reload(learner, tmp_path)._result.best.scaled.table.n_rows == 0
 
 
 def test_a_network_is_loaded_and_scored_without_torch(tmp_path, monkeypatch):
@@ -323,6 +324,82 @@ def test_the_derivative_of_an_own_operator_is_gone_and_the_error_says_so(tmp_pat
         found.vjp(found.probs)
 
 
+class LaplaceNoise:
+    needs_residuals, max_rows = True, None
+
+    def nll(self, residuals):
+        return 1 + np.log(2 * np.mean(np.abs(residuals)))
+
+    def fit(self, residuals):
+        return LaplaceDensity(np.mean(np.abs(residuals)))
+
+
+class LaplaceDensity:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def log_density(self, residuals):
+        return -np.abs(residuals) / self.scale - np.log(2 * self.scale)
+
+
+def test_noise_of_an_own_class_is_not_in_the_file_and_the_error_says_so(tmp_path):
+    learner = Daguerreotype(edges="bic", noise=LaplaceNoise(), **QUICK).fit(draw_table())
+    assert np.isfinite(learner.score(draw_table(1)))
+    found = reload(learner, tmp_path)
+    assert_same_learner(found, learner)
+    for loaded in (found, reload(found, tmp_path)):
+        with pytest.raises(ValueError, match=r"LaplaceDensity was not saved.*cannot score rows. Fit it again"):
+            loaded.score(draw_table())
+        with pytest.raises(ValueError, match=r"noise was .*LaplaceNoise.*Set it again.*set_params\(noise="):
+            loaded.fit(draw_table())
+
+
+# ---------------------------------------------------------------------- files of version 0.1.0
+
+FORMAT_1 = Path(__file__).parent / "learner-format-1.npz"
+
+
+def table_of_format_1():
+    """The table that the learner of the file was fitted on; z was intervened on in its last 50 rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    y = x**2 + 0.3 * rng.normal(size=200)
+    z = np.tanh(y) + 0.3 * rng.normal(size=200)
+    return pd.DataFrame({"z": z, "x": x, "y": y})
+
+
+def test_a_file_of_format_1_tells_what_the_version_that_wrote_it_told():
+    found, X = Daguerreotype.load(FORMAT_1), table_of_format_1()
+    expected = pd.DataFrame(0.0, index=X.columns, columns=X.columns)
+    expected.loc["x", "y"], expected.loc["y", "z"] = 0.968060232471763, 0.8254338863896363
+    pd.testing.assert_frame_equal(found.weights_, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found.adjacency_matrix_, expected != 0)
+    assert found.causal_order_ == ["x", "y", "z"]
+    assert found.feature_names_in_.tolist() == ["z", "x", "y"]
+    assert (found.criterion_, found.transform_, found.interventions_) == ("bic", "none", {"z": 50})
+    assert found.score(X) == pytest.approx(-1.8202245585239683, rel=1e-12)
+    curve = found.curve("x", "y", [-1.0, 0.0, 1.0])
+    np.testing.assert_allclose(
+        curve, [0.05162686413665998, -0.7322568326937076, -0.0074171326654755565], rtol=1e-12
+    )
+
+
+def test_a_learner_of_format_1_is_saved_in_the_format_of_today(tmp_path):
+    learner = Daguerreotype.load(FORMAT_1)
+    found = reload(learner, tmp_path)
+    assert_same_learner(found, learner)
+    assert found.get_params() == learner.get_params()
+    assert found.score(table_of_format_1()) == learner.score(table_of_format_1())
+
+
+def test_a_learner_of_format_1_fits_again_to_the_same_graph():
+    learner, X = Daguerreotype.load(FORMAT_1), table_of_format_1()
+    assert (learner.get_params()["max_iter"], learner.get_params()["noise"]) == (50, "auto")
+    again = clone(learner).fit(X, interventions=[None] * 150 + ["z"] * 50)
+    pd.testing.assert_frame_equal(again.weights_, learner.weights_, rtol=1e-9)
+    assert again.score(X) == pytest.approx(learner.score(X), rel=1e-9)
+
+
 # ---------------------------------------------------------------------- files
 
 
@@ -369,9 +446,9 @@ def rewrite(content, path, change):
 
 
 def test_a_file_of_a_newer_format_is_refused(content, tmp_path):
-    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=2))
+    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=3))
     with pytest.raises(
-        ValueError, match=r"format 2 by a newer version.*up to 1\. Update it: pip install --upgrade"
+        ValueError, match=r"format 3 by a newer version.*up to 2\. Update it: pip install --upgrade"
     ):
         Daguerreotype.load(path)
 
@@ -389,26 +466,37 @@ def without(name):
 
 
 def with_record(kind):
-    return lambda arrays, header: header["fitted"].update(record=kind)
+    return lambda arrays, header: header["result"].update(record=kind)
+
+
+def with_fits(kind):
+    def change(arrays, header):
+        training = header["result"]["fields"]["best"]["fields"]["training"]
+        training["fields"]["fits"].update(kind=kind)
+
+    return change
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        without("columns"),
-        without("fitted.learned.fits.coefficients"),
-        without("fitted.learned.models.knots.shapes"),
+        without("result.columns"),
+        without("result.best.training.fits.coefficients"),
+        without("result.best.training.models.knots.shapes"),
         with_record("Popen"),
         with_record("FitHistory"),
-        lambda arrays, header: header.pop("fitted"),
+        with_fits("Popen"),
+        lambda arrays, header: header.pop("result"),
+        lambda arrays, header: header.update(result=None),
+        lambda arrays, header: header.update(result=header["result"]["fields"]["best"]),
         lambda arrays, header: header.update(parameters=[1]),
         lambda arrays, header: header["parameters"].update(edges={"edges": "Popen", "settings": {}}),
-        lambda arrays, header: arrays.update({"fitted.learned.fits.parents": np.zeros(1)}),
+        lambda arrays, header: arrays.update({"result.best.training.fits.parents": np.zeros(1)}),
     ],
 )
 def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, tmp_path, change):
     path = rewrite(content, tmp_path / "m.npz", change)
-    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 1: .*Save again"):
+    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 2: .*Save again"):
         Daguerreotype.load(path)
 
 
@@ -418,13 +506,13 @@ def test_an_array_of_objects_is_refused_without_being_unpickled(content, tmp_pat
             return os.mkdir, (str(tmp_path / "exploded"),)
 
     def plant(arrays, header):
-        arrays["columns"] = np.array([Bomb()], dtype=object)
+        arrays["result.columns"] = np.array([Bomb()], dtype=object)
 
     path = rewrite(content, tmp_path / "m.npz", plant)
     with pytest.raises(ValueError, match=r"not a complete file of a saved learner.*allow_pickle"):
         Daguerreotype.load(path)
     assert not (tmp_path / "exploded").exists()
-    np.load(path, allow_pickle=True)["columns"]
+    np.load(path, allow_pickle=True)["result.columns"]
     assert (tmp_path / "exploded").exists()  # so it would have gone off
 
 

@@ -20,12 +20,13 @@ LEAST_VARIANCE = float(np.sqrt(np.finfo(np.float64).tiny))
 
 
 def nll_of_variance(variance: Number) -> Number:
-    """Negative log-likelihood per row of Gaussian noise with this variance.
+    """Negative log-likelihood per row of Gaussian noise with this variance; minus infinity for none.
 
     >>> round(nll_of_variance(1.0), 4)
     1.4189
     """
-    nll: Number = 0.5 * np.log(variance) + STANDARD_ENTROPY
+    with np.errstate(divide="ignore"):
+        nll: Number = 0.5 * np.log(variance) + STANDARD_ENTROPY
     return nll
 
 

@@ -196,7 +196,7 @@ class RecordReader:
 
     def _take_fits(self, saved: Header) -> list[LocalFit]:
         """Fits, one by one."""
-        kind = next(each for each in FITS if each.__name__ == saved["kind"])
+        kind = {each.__name__: each for each in FITS}[saved["kind"]]
         parts: list[Sequence[Any]] = []
         for field in fields(kind):
             name = f"{saved['fits']}.{field.name}"

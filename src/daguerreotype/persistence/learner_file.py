@@ -74,11 +74,11 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
     try:
         if version == 1:
             arrays, header = upgrade(arrays, header)
-        return SavedLearner(
-            settings={name: decode_setting(value) for name, value in header["parameters"].items()},
-            texts=header["texts"],
-            result=RecordReader(arrays).take(header["result"]),
-        )
+        settings = {name: decode_setting(value) for name, value in header["parameters"].items()}
+        result = RecordReader(arrays).take(header["result"])
+        if not isinstance(result, FitResult):
+            raise TypeError(f"a {type(result).__name__} in place of the result")
+        return SavedLearner(settings, header["texts"], result)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(
             f"{path} is damaged, or not quite of format {FORMAT}: {type(error).__name__} at {error}. Save again."

@@ -71,7 +71,7 @@ def decode_setting(saved: Any) -> Any:
         return Knowledge.from_dict(decode_setting(saved["knowledge"]))
     if "edges" in saved:
         settings = {name: decode_setting(each) for name, each in saved["settings"].items()}
-        return next(each for each in EDGES.values() if each.class_name == saved["edges"]).make(**settings)
+        return {each.class_name: each for each in EDGES.values()}[saved["edges"]].make(**settings)
     return Unsaved(saved["unsaved"])
 
 

@@ -9,6 +9,7 @@ from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.grow_shrink.sweep import best_place, stand, walk_all
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from support.fits import linear_data, standard_table
 
 PRICE = 0.03
@@ -123,6 +124,6 @@ def test_models_score_and_sweep_as_their_trees(estimator):
     models = estimator.prepare(standard_table(linear_data(2, 120, 6)))
     order, ranks = np.arange(6)[::-1], np.arange(6)[None, ::-1]
     order, told = models.sweep(order, PRICE, FREE)
-    assert told == pytest.approx(loss_of(models._trees, order), abs=1e-10)
+    assert told == pytest.approx(loss_of(models._trees, order) + 6 * STANDARD_ENTROPY, abs=1e-10)
     scored = models.score_many(ranks, np.array([0, 0]), np.array([0, 3]))
-    assert tuple(scored[0]) == (models.fit(0, np.arange(1, 6)).variance, models.fit(0, np.arange(1, 6)).dof)
+    assert tuple(scored[0]) == (models.fit(0, np.arange(1, 6)).nll, models.fit(0, np.arange(1, 6)).dof)
