@@ -65,7 +65,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Temperature: constant, annealed geometrically over ``max_iter`` steps, or a function of the step. Smaller
         values concentrate the distribution on the mode.
     loss : {"auto", "bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
-        What an order loses. "bic": Gaussian likelihood less a price per parameter. "entropy": the same for
+        What an order loses. "bic": Gaussian likelihood less a penalty per parameter. "entropy": the same for
         noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
         residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
         variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
@@ -73,7 +73,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Distribution of what parents leave of a column. "auto" is what ``loss`` implies: Gaussian, but free-shape
         for "entropy", and for "auto" where residuals are clearly not Gaussian.
     penalty : float or None
-        Multiplies the price per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
+        Multiplies the penalty per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
         extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance.
     standardize : bool

@@ -161,7 +161,7 @@ class FitResult:
         training = self.best.training
         if isinstance(training.models, LinearPredictor):
             return float(self.adjacency.sum())
-        # The dof of splines may hold a price per parent beside their columns.
+        # The dof of splines may hold a penalty per parent beside their columns.
         return float(sum(fit.columns.size if isinstance(fit, GamFit) else fit.dof for fit in training.fits))
 
     def curve(self, cause: Any, effect: Any, values: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from daguerreotype.edges import gam
 from daguerreotype.edges.base import EdgeEstimator, HasMoves, HasResiduals, LocalFit, LocalModels, Table
 from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.gam import GamEdges
-from daguerreotype.edges.splines import bend, change_basis, fit_bends
+from daguerreotype.edges.splines import change_basis, fit_nonlinear_basis, nonlinear_columns
 from daguerreotype.noise.gaussian import variance_of_nll
 
 
@@ -33,7 +33,7 @@ def score(fit, n):
 @pytest.mark.parametrize("n_knots", [2, 3, 5])
 def test_bends_are_orthonormal_and_orthogonal_to_lines(n_knots):
     values = np.random.default_rng(0).gamma(2.0, size=300)
-    bends = bend(fit_bends(values, n_knots), values)
+    bends = nonlinear_columns(fit_nonlinear_basis(values, n_knots), values)
     assert bends.shape == (300, n_knots)
     np.testing.assert_allclose(bends.T @ bends / 300, np.eye(n_knots), atol=1e-9)
     np.testing.assert_allclose(bends.T @ np.column_stack([np.ones(300), values]) / 300, 0, atol=1e-9)
@@ -44,7 +44,7 @@ def test_line_and_bends_span_the_cubic_splines_on_the_same_quantiles(n_knots):
     rng = np.random.default_rng(1)
     values = rng.normal(size=200)
     theirs = SplineTransformer(n_knots=n_knots, degree=3, knots="quantile").fit_transform(values[:, None])
-    ours = np.column_stack([np.ones(200), values, bend(fit_bends(values, n_knots), values)])
+    ours = np.column_stack([np.ones(200), values, nonlinear_columns(fit_nonlinear_basis(values, n_knots), values)])
     assert ours.shape == theirs.shape
     projected = theirs @ np.linalg.lstsq(theirs, ours, rcond=None)[0]
     np.testing.assert_allclose(projected, ours, atol=1e-8)
@@ -53,15 +53,15 @@ def test_line_and_bends_span_the_cubic_splines_on_the_same_quantiles(n_knots):
 @pytest.mark.parametrize(("levels", "bends"), [(1, 0), (2, 0), (3, 1), (4, 2)])
 def test_a_column_of_few_values_has_as_many_bends_as_these_can_tell_apart(levels, bends):
     values = np.tile(np.arange(levels, dtype=float), 60)
-    spline = fit_bends(values, 4)
+    spline = fit_nonlinear_basis(values, 4)
     assert (0 if spline is None else spline.c.shape[1]) == bends
 
 
 def test_bends_go_on_as_straight_lines_beyond_the_data():
-    spline = fit_bends(np.random.default_rng(0).normal(size=100), 4)
+    spline = fit_nonlinear_basis(np.random.default_rng(0).normal(size=100), 4)
     assert isinstance(spline, BSpline)
     for end, sign in ((spline.t[-1], 1.0), (spline.t[0], -1.0)):
-        at = bend(spline, end + sign * np.array([0.0, 1e-6, 1.0, 2.0, 3.0]))
+        at = nonlinear_columns(spline, end + sign * np.array([0.0, 1e-6, 1.0, 2.0, 3.0]))
         np.testing.assert_allclose(
             at[2:] - at[0], np.array([[1.0], [2.0], [3.0]]) * (at[1] - at[0]) * 1e6, rtol=1e-3
         )
@@ -134,7 +134,9 @@ def test_curves_add_up_to_what_the_residuals_leave():
     np.testing.assert_allclose(table.values[:, 3] - fitted, residuals, atol=1e-9)
     assert fit.variance == pytest.approx(np.mean(residuals**2))
     assert fit.dof == 1 + 5
-    design = np.column_stack([table.values[:, 0], bend(fit_bends(table.values[:, 1], 4), table.values[:, 1])])
+    design = np.column_stack(
+        [table.values[:, 0], nonlinear_columns(fit_nonlinear_basis(table.values[:, 1], 4), table.values[:, 1])]
+    )
     design = np.column_stack([design, table.values[:, 1]])
     best = np.linalg.lstsq(design, table.values[:, 3], rcond=None)[1][0] / 400
     assert fit.variance == pytest.approx(best)

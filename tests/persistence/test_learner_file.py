@@ -19,6 +19,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, GamEdges, LassoEdges
 from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.knowledge import Knowledge
+from daguerreotype.noise import FreeShape
 from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax
 from daguerreotype.persistence.settings import decode_setting, encode_setting
 from daguerreotype.training.checkpoint import Checkpoint
@@ -595,3 +596,8 @@ def test_the_file_gets_the_name_that_was_given(tmp_path, monkeypatch):
     fit("bic").save("my model")
     assert os.listdir() == ["my model"]
     assert Daguerreotype.load(Path("my model")).n_features_in_ == 4
+
+
+def test_a_noise_model_of_the_package_comes_back_as_a_setting(tmp_path):
+    learner = Daguerreotype(edges="bic", noise=FreeShape("maxent"), **QUICK).fit(draw_table())
+    assert reload(learner, tmp_path).noise == FreeShape("maxent")

@@ -10,7 +10,7 @@ from scipy.special import fdtrc
 
 from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.splines import fit_bends
+from daguerreotype.edges.splines import fit_nonlinear_basis
 
 SPANNED = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 CUBIC = 3  # columns of a cubic polynomial, beside the constant
@@ -71,7 +71,7 @@ def spline_curves(X: FloatArray, n_basis: int, n_parents: int) -> Curves:
     widths = np.ones(d, dtype=np.int64)
     for i, values in enumerate((X / scales).T):
         basis[:, i, 0] = values
-        spline = fit_bends(values, stride - 1) if stride > 1 else None
+        spline = fit_nonlinear_basis(values, stride - 1) if stride > 1 else None
         if spline is not None:
             sizes, turn = np.linalg.eigh(_roughness(spline))
             widths[i] += sizes.size

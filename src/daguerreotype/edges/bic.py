@@ -22,8 +22,8 @@ class BicEdges:
     penalty : float
         Multiplies the BIC term. 1 is BIC; 1.5 to 2 gives sparser graphs with fewer false edges.
     gamma : float
-        Adds 2 gamma log(d) to the price of every parent: the extended BIC (Chen and Chen 2008), for many columns.
-        A fit's ``dof`` then counts this too, in units of a degree of freedom.
+        Adds 2 gamma log(d) to the penalty of every parent: the extended BIC (Chen and Chen 2008), for many
+        columns. A fit's ``dof`` then counts this too, in units of a degree of freedom.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive, first_residuals
-from daguerreotype.edges.splines import SplineBasis, bend, change_basis
+from daguerreotype.edges.splines import SplineBasis, change_basis, nonlinear_columns
 from daguerreotype.noise.free_shape import MAX_ROWS
 
 EXACT_SIZE = 1200  # B-splines of all columns, up to which ties do not hang on the sequence of rows
@@ -23,7 +23,7 @@ class GamEdges:
     For node j among predecessors P, searches  x_j = sum_{i in S} f_i(x_i) + noise  over S within P that
     minimises  n log(variance(j | f)) + penalty log(n) dof(f).  A linear f_i costs one degree of freedom, a
     spline one per basis column. Growing adds the parent that improves most, as a line or as a spline,
-    whichever is better, or bends a line into a spline; shrinking removes a parent or straightens a spline.
+    whichever is better, or turns a line into a spline; shrinking removes a parent or straightens a spline.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class GamEdges:
     penalty : float
         Multiplies the BIC term. 1 is BIC; 1.5 to 2 gives sparser graphs with fewer false edges.
     gamma : float
-        Adds 2 gamma log(d) to the price of every parent: the extended BIC (Chen and Chen 2008), for many columns.
-        A fit's ``dof`` then counts this too, in units of a degree of freedom.
+        Adds 2 gamma log(d) to the penalty of every parent: the extended BIC (Chen and Chen 2008), for many
+        columns. A fit's ``dof`` then counts this too, in units of a degree of freedom.
 
     Examples
     --------
@@ -80,16 +80,16 @@ class GamModels(TreeModels, CurvePredictor):
         breaks = table.quantiles(np.linspace(0.0, 1.0, int(n_knots), dtype=np.float64))  # (n_knots, d)
         basis = SplineBasis([np.unique(column) for column in breaks.T])
         second = table.moments_of(basis, exact=basis.size <= EXACT_SIZE)
-        splines = [basis.bends(i, second[part, part]) for i, part in enumerate(basis.parts)]
+        splines = [basis.nonlinear(i, second[part, part]) for i, part in enumerate(basis.parts)]
         widths = np.array([1 if spline is None else 1 + spline.c.shape[1] for spline in splines])
         super().__init__(table.names, splines, int(widths.max()))
         self._table = table
-        moments = self._moments_of_lines_and_bends(basis, second)
+        moments = self._moments_of_all_columns(basis, second)
         self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules)
 
-    def _moments_of_lines_and_bends(self, basis: SplineBasis, second: FloatArray) -> FloatArray:
-        """Second moments (d * stride,) * 2 of every column and its bends, from those of the B-splines."""
-        owned = [basis.slopes(i)[:, None] for i in range(len(self.splines))]  # B-splines to the line and its bends
+    def _moments_of_all_columns(self, basis: SplineBasis, second: FloatArray) -> FloatArray:
+        """Second moments (d * stride,) * 2 of lines and nonlinear bases, from those of the B-splines."""
+        owned = [basis.slopes(i)[:, None] for i in range(len(self.splines))]  # B-splines to the line and the rest
         for i, spline in enumerate(self.splines):
             if spline is not None:
                 owned[i] = np.hstack([owned[i], spline.c])  # (b, width)
@@ -126,11 +126,11 @@ class GamModels(TreeModels, CurvePredictor):
 
     @cached_property
     def _basis(self) -> FloatArray:
-        """Every column and its bends (n, d * stride) in the rows of residuals, where that is not too much."""
+        """Lines and nonlinear bases (n, d * stride) in the rows of residuals, where that is not too much."""
         values = self._table.values[:MAX_ROWS]
         basis = np.zeros((len(values), len(self.splines), self.stride))
         for i, spline in enumerate(self.splines):
             basis[:, i, 0] = values[:, i]
             if spline is not None:
-                basis[:, i, 1 : 1 + spline.c.shape[1]] = bend(spline, values[:, i])
+                basis[:, i, 1 : 1 + spline.c.shape[1]] = nonlinear_columns(spline, values[:, i])
         return basis.reshape(len(values), -1)

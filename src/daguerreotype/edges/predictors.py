@@ -9,7 +9,7 @@ from scipy.interpolate import BSpline
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import HasPredictions, LocalFit
-from daguerreotype.edges.splines import bend
+from daguerreotype.edges.splines import nonlinear_columns
 from daguerreotype.noise.free_shape import MAX_ROWS
 
 ROWS = 2**16  # rows that a network predicts at a time
@@ -56,14 +56,14 @@ class GamFit(LocalFit):
 
 
 class CurvePredictor:
-    """Predicts x_j = sum_i f_i(x_i): each f_i a line, or a line and the bends of column i.
+    """Predicts x_j = sum_i f_i(x_i): each f_i a line, or a line and the nonlinear basis of column i.
 
     Parameters
     ----------
     names : sequence of str
         Column names, for messages.
     splines : sequence of BSpline or None
-        Bends of each column; None for a column that cannot bend.
+        Nonlinear basis of each column; None for a column that has none.
     stride : int
         Basis columns laid out per column of the table.
     """
@@ -100,7 +100,7 @@ class CurvePredictor:
         values: FloatArray = beta[0] * grid
         spline = self.splines[parent]
         if beta.size > 1 and spline is not None:
-            values = values + bend(spline, grid) @ beta[1:]
+            values = values + nonlinear_columns(spline, grid) @ beta[1:]
         return values
 
 

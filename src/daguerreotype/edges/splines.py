@@ -9,7 +9,7 @@ from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 
 DEGREE = 3
-NEGLIGIBLE = 1e-8  # share of the largest direction below which the data cannot tell a bend from a line
+NEGLIGIBLE = 1e-8  # share of the largest direction below which the data cannot tell a curve from a line
 
 
 class SplineBasis:
@@ -45,10 +45,10 @@ class SplineBasis:
         knots = self.knots[column]
         return np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(max(knots.size - DEGREE - 1, 0))])
 
-    def bends(self, column: int, metric: FloatArray) -> BSpline | None:
+    def nonlinear(self, column: int, metric: FloatArray) -> BSpline | None:
         r"""Splines of one column that are orthonormal on it, and orthogonal to constants and the column.
 
-        The span of the B-splines B holds 1 = B e and x = B g. The bends are  B T  with  T = P V / sqrt(lambda),
+        The span of the B-splines B holds 1 = B e and x = B g. The basis is  B T  with  T = P V / sqrt(lambda),
         P the projection that removes [e, g] in the metric M = B'B / n,  and P'MP = V lambda V'. So the linear
         model is nested in the spline.
 
@@ -62,7 +62,7 @@ class SplineBasis:
         Returns
         -------
         BSpline or None
-            Maps x to the bends; None when the column has too few values to bend on.
+            Maps x to the nonlinear basis; None when the column has too few values for one.
         """
         slopes = self.slopes(column)
         if not slopes.size:
@@ -77,11 +77,11 @@ class SplineBasis:
         return BSpline(self.knots[column], projection @ directions[:, kept] / np.sqrt(sizes[kept]), DEGREE)
 
 
-def fit_bends(values: FloatArray, n_knots: int) -> BSpline | None:
-    """Bends of one column (n,) with knots at ``n_knots`` of its quantiles, the two ends counted."""
+def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:
+    """Nonlinear basis of one column (n,) with knots at ``n_knots`` of its quantiles, the two ends counted."""
     basis = SplineBasis([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
     columns = basis(values[:, None])  # (n, b)
-    return basis.bends(0, columns.T @ columns / values.size)
+    return basis.nonlinear(0, columns.T @ columns / values.size)
 
 
 @kernel
@@ -146,11 +146,11 @@ def transform_blocks(second: FloatArray, starts: IntArray, widths: IntArray, blo
     return moments
 
 
-def bend(spline: BSpline, values: FloatArray) -> FloatArray:
-    """Bends at any values, shape (m, bends); straight lines beyond the data they were fitted on."""
+def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:
+    """Nonlinear basis at any values, shape (m, b); straight lines beyond the data it was fitted on."""
     inside = np.clip(values, spline.t[0], spline.t[-1])
-    bends: FloatArray = spline(inside)
+    columns: FloatArray = spline(inside)
     beyond = values != inside
     if beyond.any():
-        bends[beyond] += spline(inside[beyond], 1) * (values - inside)[beyond, None]
-    return bends
+        columns[beyond] += spline(inside[beyond], 1) * (values - inside)[beyond, None]
+    return columns

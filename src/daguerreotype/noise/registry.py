@@ -14,7 +14,7 @@ from daguerreotype.noise.gaussian import Gaussian
 class NoiseEntry:
     """A noise model under its name: how it is made, and what it is for in one line."""
 
-    make: Callable[[], NoiseModel]
+    make: Callable[..., NoiseModel]
     help: str
 
 

@@ -209,8 +209,8 @@ class RecordReader:
         kind = saved["predictor"]
         models: Any
         if kind == "curves":
-            knots, bends = (self._take_ragged(f"{saved['at']}.{part}") for part in ("knots", "coefficients"))
-            splines = [BSpline(t, c, DEGREE) if t.size else None for t, c in zip(knots, bends, strict=True)]
+            knots, rest = (self._take_ragged(f"{saved['at']}.{part}") for part in ("knots", "coefficients"))
+            splines = [BSpline(t, c, DEGREE) if t.size else None for t, c in zip(knots, rest, strict=True)]
             models = CurvePredictor(saved["names"], splines, saved["stride"])
         elif kind == "network":
             models = NetworkPredictor(saved["activation"])

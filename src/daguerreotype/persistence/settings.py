@@ -10,6 +10,7 @@ import numpy as np
 
 from daguerreotype.edges.registry import EDGES, entry_of
 from daguerreotype.knowledge import Knowledge
+from daguerreotype.noise import NOISE
 
 SHOWN = 200  # characters of a setting that could not be saved
 
@@ -69,22 +70,26 @@ def decode_setting(saved: Any) -> Any:
         return Path(saved["path"])
     if "knowledge" in saved:
         return Knowledge.from_dict(decode_setting(saved["knowledge"]))
-    if "edges" in saved:
+    if "settings" in saved:
         settings = {name: decode_setting(each) for name, each in saved["settings"].items()}
+        if "noise" in saved:
+            return NOISE[saved["noise"]].make(**settings)
         return {each.class_name: each for each in EDGES.values()}[saved["edges"]].make(**settings)
     return Unsaved(saved["unsaved"])
 
 
 def _encode_object(value: Any) -> Any:
-    """Knowledge and registered estimators by what makes them again; the name of anything else."""
+    """Knowledge, registered estimators and noise models by what makes them again; the name of anything else."""
     if isinstance(value, Knowledge):
         return {"knowledge": encode_setting(value.to_dict())}
     entry = entry_of(value)
-    if entry is not None:
+    noise = next((name for name, each in NOISE.items() if each.make is type(value)), None)
+    if entry is not None or noise is not None:
         parameters = inspect.signature(type(value)).parameters
         settings = {each: encode_setting(getattr(value, each)) for each in parameters}
         if not any(isinstance(each, dict) for each in settings.values()):
-            return {"edges": entry.class_name, "settings": settings}
+            known = {"noise": noise} if entry is None else {"edges": entry.class_name}
+            return known | {"settings": settings}
     return {"unsaved": name_of(value)}
 
 

@@ -123,7 +123,7 @@ def default_space(learner: Any) -> dict[str, Spec]:
     """What a learner is searched over if nothing else is said.
 
     Rates and the pruning strength have the ranges of the paper (appendix D); the penalty of "bic" and "gam" edges
-    reaches from half the price of BIC to eight times that.
+    reaches from half the penalty of BIC to eight times that.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""gradient."""
+"""Edges that are trained by gradient: settings, gates, networks and descent."""

@@ -13,7 +13,7 @@ class GradientEdges:
     Parameters
     ----------
     pruning : float
-        Lambda, the price of an open gate. Larger gives fewer edges.
+        Lambda, the penalty of an open gate. Larger gives fewer edges.
     l2 : float
         Weight of the squared norm of all weights.
     gates : {"bernoulli", "hard-concrete"}

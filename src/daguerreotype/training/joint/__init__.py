@@ -1,1 +1,1 @@
-"""joint."""
+"""Joint training of edges and ordering by gradient (needs torch)."""

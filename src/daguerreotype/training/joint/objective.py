@@ -68,7 +68,7 @@ class Evaluation:
     """The joint objective at one point, its gradients, and what a history keeps of it."""
 
     objective: float
-    losses: FloatArray  # (m,), without the price of gates
+    losses: FloatArray  # (m,), without the penalty of gates
     by_theta: FloatArray  # (d,)
     by_edges: Tensor  # flat
     n_computed: int
@@ -118,7 +118,7 @@ class JointObjective:
         variances, pull_back = self.model.variances(parameters, drawn, problems, step)
         opened = (self.gates.expected_open(parameters["gates"]).T.index_select(0, nodes) * allowed).sum(1)
         weights = flat[: self.n_weights]
-        # One transfer from the device: variances, prices and the squared norm.
+        # One transfer from the device: variances, penalties and the squared norm.
         seen = torch.cat([variances, opened, (weights @ weights)[None]]).to("cpu", torch.float64).numpy()
         c, index, probs = problems.nodes.size, problems.index, distribution.probs
         # An exact fit leaves nothing, but a likelihood needs something.

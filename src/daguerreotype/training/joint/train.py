@@ -85,7 +85,7 @@ def train_joint(
     values are noisy) by the tolerance; the point of the lowest mean is kept. Without pruning all gates are open.
 
     Gates are drawn from the first step on, but stay undecided for ``gates_held`` steps: before the weights have
-    learned anything the only force on a gate is its price, and Adam would close it within a few steps for good.
+    learned anything the only force on a gate is its penalty, and Adam would close it within a few steps for good.
 
     Parameters
     ----------
