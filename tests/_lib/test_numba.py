@@ -1,4 +1,4 @@
-"""Kernels are compiled once and cached on disk, beside the source or in the user's cache folder."""
+"""Kernels are compiled once, cached on disk while no source of a kernel changes, and told of as they compile."""
 
 import os
 import shutil
@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import daguerreotype
+from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, address_of, call_address, compiling, kernel, subkernel
 
 CALL = (
     "from daguerreotype.operators import k_best_rankings, ranking_search\n"
@@ -16,20 +18,27 @@ CALL = (
     "stats = ranking_search.search.stats\n"
     "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
 )
+FIT = (
+    "from daguerreotype import Daguerreotype\n"
+    "from daguerreotype._lib.numba import compiling\n"
+    "from daguerreotype.datasets import load_sachs\n"
+    "counts = []\n"
+    "with compiling(counts.append) as compilation:\n"
+    "    Daguerreotype().fit(load_sachs().X)\n"
+    "assert counts == list(range(1, compilation.count + 1))\n"
+    "print(compilation.count, compilation.seconds > 0)"
+)
 
 
 @pytest.fixture
 def installed(tmp_path):
     """A copy of the package as an installation of its own, with an empty user cache."""
-    source = Path(daguerreotype.__file__).parent
     target = tmp_path / "install" / "daguerreotype"
-    for name in ("operators", "_lib"):
-        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(source / "__init__.py", target)
+    shutil.copytree(Path(daguerreotype.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
     return target
 
 
-def call(installed, tmp_path):
+def run(code, installed, tmp_path):
     environment = os.environ | {
         "PYTHONPATH": str(installed.parent),
         "HOME": str(tmp_path / "home"),
@@ -37,20 +46,89 @@ def call(installed, tmp_path):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop("NUMBA_CACHE_DIR", None)
-    run = subprocess.run([sys.executable, "-c", CALL], env=environment, capture_output=True, text=True, check=True)
-    hits, misses = map(int, run.stdout.split())
-    return hits, misses
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def hits_and_misses(installed, tmp_path):
+    return tuple(map(int, run(CALL, installed, tmp_path)))
 
 
 def test_a_second_process_takes_the_compiled_kernels_from_beside_the_source(installed, tmp_path):
-    assert call(installed, tmp_path) == (0, 1)
-    assert call(installed, tmp_path) == (1, 0)
+    assert hits_and_misses(installed, tmp_path) == (0, 1)
+    assert hits_and_misses(installed, tmp_path) == (1, 0)
     assert list((installed / "operators" / "__pycache__").glob("*.nbc"))
 
 
 def test_where_the_install_folder_takes_no_files_the_users_cache_folder_does(installed, tmp_path):
     # A file in the place of the cache folder keeps even root from writing there.
     (installed / "operators" / "__pycache__").write_text("")
-    assert call(installed, tmp_path) == (0, 1)
-    assert call(installed, tmp_path) == (1, 0)
+    assert hits_and_misses(installed, tmp_path) == (0, 1)
+    assert hits_and_misses(installed, tmp_path) == (1, 0)
     assert list((tmp_path / "home" / "cache").rglob("*.nbc"))
+
+
+def test_a_change_to_a_file_of_kernels_that_others_call_compiles_these_again(installed, tmp_path):
+    assert hits_and_misses(installed, tmp_path) == (0, 1)
+    with (installed / "operators" / "heap.py").open("a") as source:  # search is in another file
+        source.write("# changed\n")
+    assert hits_and_misses(installed, tmp_path) == (0, 1)
+    with (installed / "learner.py").open("a") as source:  # has no kernels
+        source.write("# changed\n")
+    assert hits_and_misses(installed, tmp_path) == (1, 0)
+
+
+@kernel
+def count_up(values, step):
+    for i in range(values.size):
+        values[i] += step
+    return int(values.size)
+
+
+@subkernel
+def twice(address, values, step):
+    return call_address(address, (values, step)) + call_address(address, (values, step))
+
+
+@kernel
+def four_times(address, values, step):
+    return twice(address, values, step) + twice(address, values, step)
+
+
+def test_a_kernel_called_by_its_address_does_what_it_does_when_called_by_name():
+    values = np.zeros(3)
+    address = address_of(count_up, values, 1)
+    assert four_times(address, values, 2) == 12
+    assert values.tolist() == [8.0, 8.0, 8.0]
+    assert address_of(count_up, values, 5) == address
+    assert count_up(values, 1) == 3
+    assert len(count_up.signatures) == 1
+
+
+def test_compilation_tells_of_every_kernel_once_and_of_none_that_is_ready():
+    def add(values):
+        return values[0] + 1
+
+    def call(values):
+        return inner(values) + 1
+
+    inner = subkernel(add)
+    add.__module__ = call.__module__ = "daguerreotype.example"
+    counts = []
+    with compiling(counts.append) as compilation:
+        outer = kernel(call)
+        assert outer(np.zeros(2)) == 2
+        assert counts == [1, 2]
+        assert outer(np.zeros(2)) == 2
+        count_up(np.zeros(2), 1)  # of another package
+    assert counts == [1, 2]
+    assert compilation.count == 2
+    assert 0 < compilation.seconds < 60
+
+
+@pytest.mark.slow
+def test_the_first_fit_compiles_as_many_kernels_as_is_told_and_the_second_none(installed, tmp_path):
+    assert run(FIT, installed, tmp_path) == [str(DEFAULT_FIT_KERNELS), "True"]
+    assert run(FIT, installed, tmp_path) == ["0", "False"]

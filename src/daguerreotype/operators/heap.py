@@ -5,11 +5,11 @@ Entries are (key, item) pairs. Equal keys go by item, or by a scrambled item if 
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.numba import subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 
 
-@kernel
+@subkernel
 def _scramble(item: int, seed: int) -> int:
     """A pseudo-random 62-bit number that depends on both."""
     x = np.uint64(item) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
@@ -18,7 +18,7 @@ def _scramble(item: int, seed: int) -> int:
     return int((x ^ (x >> np.uint64(31))) >> np.uint64(2))
 
 
-@kernel
+@subkernel
 def _precedes(key: float, item: int, other_key: float, other_item: int, seed: int) -> bool:
     """Whether the first entry belongs above the second."""
     if key != other_key:
@@ -28,7 +28,7 @@ def _precedes(key: float, item: int, other_key: float, other_item: int, seed: in
     return _scramble(item, seed) < _scramble(other_item, seed)
 
 
-@kernel
+@subkernel
 def heap_push(keys: FloatArray, items: IntArray, size: int, key: float, item: int, seed: int) -> None:
     """Insert an entry into a heap that holds ``size`` of them."""
     hole = size
@@ -41,7 +41,7 @@ def heap_push(keys: FloatArray, items: IntArray, size: int, key: float, item: in
     keys[hole], items[hole] = key, item
 
 
-@kernel
+@subkernel
 def heap_replace_top(keys: FloatArray, items: IntArray, size: int, key: float, item: int, seed: int) -> None:
     """Put a new entry in the place of the smallest of ``size`` entries."""
     hole = 0
@@ -58,7 +58,7 @@ def heap_replace_top(keys: FloatArray, items: IntArray, size: int, key: float, i
     keys[hole], items[hole] = key, item
 
 
-@kernel
+@subkernel
 def heap_pop(keys: FloatArray, items: IntArray, size: int, seed: int) -> None:
     """Drop the smallest of ``size`` entries (read it at index 0 before)."""
     last = size - 1

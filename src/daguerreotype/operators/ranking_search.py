@@ -12,12 +12,12 @@ s is the identity, so the cheapest untouched swaps are read off one list, sorted
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.operators.heap import heap_pop, heap_push, heap_replace_top
 
 
-@kernel
+@subkernel
 def _grown(array: IntArray, size: int) -> IntArray:
     """The array itself, or a copy with room for at least ``size`` entries."""
     if array.size >= size:
@@ -69,7 +69,7 @@ def search(
     frontier_items: IntArray = np.empty(4 * k, dtype=np.int64)
     origin: IntArray = np.empty(4 * k, dtype=np.int64)
     position: IntArray = np.empty(4 * k, dtype=np.int64)
-    n_frontier = n_met = 0
+    n_frontier = n_met = int(np.int64(0))  # a literal would compile the heap once more
     m = 1
     while m < k:
         # The next best ranking: its parent's, with two neighbours swapped.
@@ -144,14 +144,14 @@ def search(
     return m, best_score, ranks, losses, parents, swaps
 
 
-@kernel
+@subkernel
 def _cheapest_swaps(
     nodes: IntArray, theta: FloatArray, count: int, max_loss: float, blocked: BoolArray
 ) -> tuple[IntArray, FloatArray]:
     """Positions of at most ``count`` smallest gaps of sorted scores, by size; and a heap of negated gaps."""
     keys = np.empty(count + 1)
     items = np.empty(count + 1, dtype=np.int64)
-    size = 0
+    size, by_item = int(np.int64(0)), int(np.int64(-1))  # literals would compile the heap once more
     bound = max_loss
     for r in range(theta.size - 1):
         gap = theta[r + 1] - theta[r]
@@ -159,10 +159,10 @@ def _cheapest_swaps(
             continue
         # A heap on negated gaps: the largest of those kept is on top.
         if size < count:
-            heap_push(keys, items, size, -gap, r, -1)
+            heap_push(keys, items, size, -gap, r, by_item)
             size += 1
         else:
-            heap_replace_top(keys, items, size, -gap, r, -1)
+            heap_replace_top(keys, items, size, -gap, r, by_item)
         if size == count:
             bound = -keys[0]
     found = np.empty(size, dtype=np.int64)
@@ -170,11 +170,11 @@ def _cheapest_swaps(
     for left_over in range(size, 0, -1):
         found[left_over - 1] = items[0]
         kept[size - left_over] = keys[0]  # an ascending array is a heap
-        heap_pop(keys, items, left_over, -1)
+        heap_pop(keys, items, left_over, by_item)
     return found, kept
 
 
-@kernel
+@subkernel
 def _push_key(keys: FloatArray, size: int, key: float) -> None:
     """Insert a key into a heap of keys alone."""
     hole = size
@@ -184,7 +184,7 @@ def _push_key(keys: FloatArray, size: int, key: float) -> None:
     keys[hole] = key
 
 
-@kernel
+@subkernel
 def _replace_key(keys: FloatArray, size: int, key: float) -> None:
     """Put a key in the place of the smallest of a heap of keys alone."""
     hole = 0
@@ -200,7 +200,7 @@ def _replace_key(keys: FloatArray, size: int, key: float) -> None:
     keys[hole] = key
 
 
-@kernel
+@subkernel
 def _near_swap(
     r: int, descent: int, d: int, places: IntArray, standing: IntArray, first: int, end: int
 ) -> tuple[bool, int, int]:
@@ -217,7 +217,7 @@ def _near_swap(
     return left < right and standing[first + descent - head] < right, left, right
 
 
-@kernel
+@subkernel
 def _touch(places: IntArray, standing: IntArray, first: int, end: int, at: int, r: int) -> tuple[int, int, int]:
     """Append the touched list first:end with r and r + 1 swapped; its end, and what the two held before."""
     j = first

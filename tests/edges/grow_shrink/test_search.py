@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.edges.grow_shrink.search import ROWS_PER_BEND, GrowShrinkTrees
+from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 
 
 def random_columns(rng, d, stride, n):
-    """Dependent variables, each with itself and a few bends; later columns of some owners are not in use."""
+    """Dependent variables, each with itself and a few nonlinear columns, some of which are not in use."""
     values = rng.normal(size=(n, d)) @ np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.6) + np.eye(d))
     values += 0.4 * np.roll(values, 1, axis=1) ** 2
     widths = rng.integers(1, stride + 1, size=d)
@@ -42,8 +43,8 @@ def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
     n, d = columns.shape[:2]
 
     def score(used):
-        price = penalty * np.log(n) * sum(used.values()) + 2 * gamma * np.log(d) * sum(map(bool, used.values()))
-        return n * np.log(variance_by_least_squares(columns, target, used)) + price
+        cost = penalty * np.log(n) * sum(used.values()) + 2 * gamma * np.log(d) * sum(map(bool, used.values()))
+        return n * np.log(variance_by_least_squares(columns, target, used)) + cost
 
     def improve(used, sizes_of):
         while True:
@@ -54,7 +55,7 @@ def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
             used = best
 
     def larger(used, i):
-        room = n // ROWS_PER_BEND - sum(used.values())  # for columns of a parent that bends
+        room = n // ROWS_PER_DOF - sum(used.values())  # for nonlinear columns
         return [size for size in {1, widths[i]} if size > used[i] and (size == 1 or size - used[i] <= room)]
 
     used = improve(dict.fromkeys(predecessors, 0), larger)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
-from daguerreotype.edges.grow_shrink.sweep import best_place, stand, walk_all
+from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from support.fits import linear_data, standard_table
 
@@ -37,22 +37,19 @@ def place_losses(trees, moved, order):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.sampled_from([1, 3]))
-def test_the_best_place_and_what_it_gains_are_those_of_single_fits(seed, d, stride):
+def test_a_turn_takes_a_variable_to_its_best_place_by_single_fits(seed, d, stride):
     rng = np.random.default_rng(seed)
     swept, single = trees_of(rng, d, stride)
     order = rng.permutation(d)
-    standing = stand(order, FREE)
-    state = swept.problem, swept._pools, swept._path, swept._walker
-    assert walk_all(*state, standing, PRICE)
-    assert standing.terms.sum() == pytest.approx(loss_of(single, order), abs=1e-10)
     for moved in order:
-        while (answer := best_place(*state, standing, moved, PRICE))[0] < 0:
+        state = new_order_state(order, FREE)
+        while sweep_some(*swept._trees(), state, np.array([moved]), PRICE) == 0:
             swept._make_room()
-            state = swept.problem, swept._pools, swept._path, swept._walker
-        to, change = answer
-        losses = place_losses(single, moved, order)
-        assert change == pytest.approx(losses.min() - loss_of(single, order), abs=1e-10)
-        assert losses[to] == pytest.approx(losses.min(), abs=1e-10)
+        least = place_losses(single, moved, order).min()
+        assert state.terms.sum() == pytest.approx(least, abs=1e-8)
+        assert loss_of(single, state.order) == pytest.approx(least, abs=1e-8)
+        assert np.array_equal(state.order[state.order != moved], order[order != moved])
+        assert np.array_equal(state.ranks, np.argsort(state.order))
 
 
 @settings(max_examples=40, deadline=None)
@@ -103,9 +100,9 @@ def test_a_sweep_heeds_which_parents_are_allowed():
 
 def test_sweeps_go_on_where_trees_run_out_of_room():
     swept, single = trees_of(np.random.default_rng(0), 70, n=40, penalty=0.05)
-    room = swept._pools.dof.size
+    room = len(swept._arena.links)
     order, told = swept.sweep(np.arange(70), PRICE, FREE)
-    assert swept._pools.dof.size > room
+    assert len(swept._arena.links) > room
     assert swept._path.rows.shape[0] > 16
     assert told == pytest.approx(loss_of(single, order), abs=1e-8)
 

@@ -1,1 +1,1 @@
-"""grow_shrink."""
+"""Grow-shrink tree search over parent sets (Andrews et al. 2023)."""

@@ -1,207 +1,118 @@
-"""Which step lowers BIC most? The growing half of grow-shrink, from second moments alone.
-
-Each variable owns ``stride`` consecutive columns of the moment matrix, of which the first ``widths[owner]``
-are in use: the variable itself, then (for splines) its bends. A step adds the first column (LINEAR), all of
-them (BLOCK), or all but the first to a parent that is linear so far (BEND).
-"""
-
-from typing import NamedTuple
+"""Growing half of a grow-shrink search: the steps that lower BIC, by a Cholesky factorisation with pivoting."""
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.tree import (
+    BLOCK,
+    CHILD,
+    KIND,
+    LINEAR,
+    NO_ROOM,
+    NONE,
+    NONLINEAR,
+    OWNER,
+    SIBLING,
+    UNKNOWN,
+    CholeskyRows,
+    Steps,
+    TreeArena,
+    WalkBuffers,
+    contains,
+    row_contains,
+)
 
-LINEAR, BLOCK, BEND = 0, 1, 2
-TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 
+@subkernel
+def subtract(rows: FloatArray, i: int, factor: FloatArray, column: int, start: int, stop: int) -> None:
+    """Take  factor[0, column] * rows[0] + ... + factor[i - 1, column] * rows[i - 1]  from ``rows[i, start:stop]``.
 
-class Problem(NamedTuple):
-    """What the local scores depend on: n log(variance) + price * columns + entry * parents, to be minimised.
-
-    Attributes
-    ----------
-    moments : array of shape (d * stride, d * stride)
-        Second moments of all columns, owner by owner; columns not in use are zero.
-    blocks : array of shape (d * stride, stride)
-        The diagonal blocks of ``moments``: each column with the columns of its owner.
-    limits : array of shape (d * stride,)
-        Conditional variance at which a column counts as spanned by others.
-    widths : array of shape (d,)
-        How many columns each owner has.
-    n_rows : float
-        Number of observations n.
-    price : float
-        Cost of one degree of freedom, penalty * log(n).
-    entry : float
-        Cost of a parent beside its columns, 2 gamma log(d).
-    max_dof : int
-        Degrees of freedom one target may spend, so that its variance stays positive.
-    max_bent : int
-        Degrees of freedom up to which parents may bend: BIC does not hold where rows are few for each.
-    allowed, required : arrays of shape (d, words) and (d, d), or empty
-        Sets of bits: parents that each target may have. Whether i is always a parent of j.
+    Four rows at a time: most of a fit goes by here, and loading and storing the sum would be most of that. The
+    order of the terms is fixed, so that a row depends on those before it alone, to the last bit. An unsigned index
+    cannot count from the end, and only so does the loop vectorise.
     """
-
-    moments: FloatArray
-    blocks: FloatArray
-    limits: FloatArray
-    widths: IntArray
-    n_rows: float
-    price: float
-    entry: float
-    max_dof: int
-    max_bent: int
-    allowed: IntArray
-    required: BoolArray
-
-
-class Path(NamedTuple):
-    """Second moments given the parents added so far: the state of one walk down a tree.
-
-    Attributes
-    ----------
-    rows : array of shape (capacity, d * stride)
-        Covariances of all columns with the added ones, the latter made orthonormal one by one.
-    within : array of shape (d * stride, stride)
-        What is left of the covariance of each column with the columns of its owner.
-    with_target : array of shape (d * stride,)
-        What is left of the covariance of each column with the target.
-    used : array of shape (d,)
-        How many columns of each owner were added.
-    nodes : array of shape (2 d + 2,)
-        The tree nodes whose rows these are, from the root to the first -1; a later walk through them needs no
-        new rows. Those of the root are its required parents'.
-    """
-
-    rows: FloatArray
-    within: FloatArray
-    with_target: FloatArray
-    used: IntArray
-    nodes: IntArray
-
-
-class Steps(NamedTuple):
-    """Improving steps from one set of parents, each of shape (d,): what each gains, whom it adds, and how."""
-
-    gains: FloatArray
-    owners: IntArray
-    kinds: IntArray
-
-
-@kernel
-def variance_floor(problem: Problem, target: int) -> float:
-    """Smallest variance a target can reach; positive even for a constant column."""
-    return float(max(problem.limits[target * problem.blocks.shape[1]], 1e-300))
-
-
-@kernel
-def begin(problem: Problem, path: Path, target: int) -> None:
-    """Reset ``path`` to no parents."""
-    stride = problem.blocks.shape[1]
-    for column in range(problem.limits.size):
-        path.with_target[column] = problem.moments[target * stride, column]
-        for b in range(stride):
-            path.within[column, b] = problem.blocks[column, b]
-    for owner in range(path.used.size):
-        path.used[owner] = 0
-
-
-@kernel
-def subtract(row: FloatArray, rows: FloatArray, shares: FloatArray, count: int, start: int, stop: int) -> None:
-    """Take  shares[0] * rows[0] + ... + shares[count - 1] * rows[count - 1]  from ``row``, start to stop.
-
-    Four rows at a time: most of a fit goes by here, and loading and storing the sum would be most of that.
-    """
+    row = rows[i]
+    first = np.uint64(start)
+    end = np.uint64(stop)
     k = 0
-    while k + 4 <= count:
-        first, second, third, fourth = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
-        a, b, e, f = shares[k], shares[k + 1], shares[k + 2], shares[k + 3]
-        for c in range(start, stop):
-            row[c] -= (a * first[c] + b * second[c]) + (e * third[c] + f * fourth[c])
+    while k + 4 <= i:
+        row0 = rows[k]
+        row1 = rows[k + 1]
+        row2 = rows[k + 2]
+        row3 = rows[k + 3]
+        share0 = factor[k, column]
+        share1 = factor[k + 1, column]
+        share2 = factor[k + 2, column]
+        share3 = factor[k + 3, column]
+        for c in range(first, end):
+            row[c] -= (share0 * row0[c] + share1 * row1[c]) + (share2 * row2[c] + share3 * row3[c])
         k += 4
-    while k < count:
-        share, last = shares[k], rows[k]
-        for c in range(start, stop):
-            row[c] -= share * last[c]
+    while k < i:
+        row0 = rows[k]
+        share0 = factor[k, column]
+        for c in range(first, end):
+            row[c] -= share0 * row0[c]
         k += 1
 
 
-@kernel
-def add(problem: Problem, path: Path, n_rows: int, target: int, owner: int, kind: int, known: bool) -> int:
-    """Condition on the columns of one step; returns the new number of rows of ``path``.
+@subkernel
+def condition_on(
+    moments: FloatArray,
+    rows: FloatArray,
+    within: FloatArray,
+    with_target: FloatArray,
+    n_rows: int,
+    response: int,
+    column: int,
+    known: bool,
+) -> None:
+    r"""Condition on one column: append row r = ``n_rows`` of the Cholesky factor, subtract its outer product.
 
-    ``known`` says that these rows are still there from a walk that began with the same steps.
+    .. math:: R_r = (M_c - \sum_{k < r} R_{kc} R_k) / \sqrt{left_c}, \qquad
+              \text{within}_{ab} \mathrel{-}= R_{ra} R_{rb}, \qquad
+              \text{with\_target}_a \mathrel{-}= R_{ra} R_{r,target},
+
+    M being the moments and left_c = within_cc the variance of column c given the columns so far. ``known`` says
+    that the row is still there from a walk that began with the same steps; then only the subtraction is made.
     """
-    stride = problem.blocks.shape[1]
-    stop = 1 if kind == LINEAR else problem.widths[owner]
-    for column in range(owner * stride + (1 if kind == BEND else 0), owner * stride + stop):
-        left = path.within[column, column % stride]
-        if left <= problem.limits[column]:
-            continue  # the parents span this column already
-        row = path.rows[n_rows]
-        if not known:
-            for c in range(row.size):
-                row[c] = problem.moments[column, c]
-            subtract(row, path.rows, path.rows[:, column], n_rows, 0, row.size)
-            scale = 1.0 / np.sqrt(left)
-            for c in range(row.size):
-                row[c] *= scale
-        on_target = row[target * stride]
-        for c in range(row.size):
-            path.with_target[c] -= on_target * row[c]
-        if stride == 1:
-            for c in range(row.size):
-                path.within[c, 0] -= row[c] * row[c]
-        else:
-            for first in range(0, row.size, stride):
-                for a in range(first, first + stride):
-                    for b in range(stride):
-                        path.within[a, b] -= row[a] * row[first + b]
-        n_rows += 1
-    path.used[owner] = stop
-    return n_rows
-
-
-@kernel
-def begin_required(problem: Problem, path: Path, target: int, known: bool) -> int:
-    """Reset ``path`` to the required parents, each as a line; returns the number of rows."""
-    begin(problem, path, target)
-    n_rows = 0
-    for owner in range(problem.required.shape[0]):
-        if problem.required[owner, target]:
-            n_rows = add(problem, path, n_rows, target, owner, LINEAR, known)
-    return n_rows
-
-
-@kernel
-def find_steps(problem: Problem, path: Path, target: int, steps: Steps) -> int:
-    """Fill in the better step of every owner that has one which gains; returns how many have."""
-    stride = problem.blocks.shape[1]
-    floor = variance_floor(problem, target)
-    variance = max(path.within[target * stride, 0], floor)
-    # What one more column of a parent, or a new parent of one column, must explain to pay.
-    least = variance * -np.expm1(-problem.price / problem.n_rows)
-    least_new = variance * -np.expm1(-(problem.price + problem.entry) / problem.n_rows)
-    spent = 0
-    for owner in range(path.used.size):
-        spent += path.used[owner]
-    if spent >= problem.max_dof:
-        return 0
+    row, size, stride = rows[n_rows], moments.shape[0], within.shape[1]
+    if not known:
+        for c in range(size):
+            row[c] = moments[column, c]
+        subtract(rows, n_rows, rows, column, int(np.int64(0)), size)  # a literal would compile it once more
+        scale = 1.0 / np.sqrt(within[column, column % stride])
+        for c in range(size):
+            row[c] *= scale
+    on_target = row[response]
+    for c in range(size):
+        with_target[c] -= on_target * row[c]
     if stride == 1:
-        return _find_linear(problem, path, target, steps, least_new, variance - floor)
-    return _find_blocks(problem, path, target, steps, least, floor, spent)
+        for c in range(size):
+            within[c, 0] -= row[c] * row[c]
+    else:
+        for first in range(0, size, stride):
+            for a in range(first, first + stride):
+                for b in range(stride):
+                    within[a, b] -= row[a] * row[first + b]
 
 
-@kernel
-def _find_linear(problem: Problem, path: Path, target: int, steps: Steps, least: float, most: float) -> int:
-    """Steps of one column each: what they explain ranks them, so no logarithms are needed."""
+@subkernel
+def find_linear(problem: Problem, path: CholeskyRows, target: int, steps: Steps, least: float, most: float) -> int:
+    """Fill in every step of one column that gains; returns how many do.
+
+    What a step explains, with_target^2 / within, ranks it: no logarithms are needed.
+    """
+    within, with_target = path.within, path.with_target
     count = 0
     for owner in range(path.used.size):
-        left = path.within[owner, 0]
-        shared = path.with_target[owner] * path.with_target[owner]
+        left = within[owner, 0]
+        shared = with_target[owner] * with_target[owner]
         if shared > least * left and left > problem.limits[owner] and path.used[owner] == 0:
-            explained = min(shared / left, most)
+            explained = shared / left
+            if explained > most:
+                explained = most
             if explained > least and owner != target:
                 steps.gains[count] = explained
                 steps.owners[count] = owner
@@ -210,48 +121,190 @@ def _find_linear(problem: Problem, path: Path, target: int, steps: Steps, least:
     return count
 
 
-@kernel
-def _find_blocks(
-    problem: Problem, path: Path, target: int, steps: Steps, least: float, floor: float, spent: int
+@subkernel
+def find_blocks(
+    problem: Problem,
+    path: CholeskyRows,
+    target: int,
+    steps: Steps,
+    least: float,
+    variance: float,
+    floor: float,
+    spent: int,
 ) -> int:
-    """Steps of one column or of a whole block, by the Cholesky factor of what is left of the block."""
-    stride = problem.blocks.shape[1]
-    variance = max(path.within[target * stride, 0], floor)
+    r"""Fill in the better step of every owner that has one which gains; returns how many have.
+
+    With  within = L L'  over the columns of an owner that are not used yet, the scores  z = L^{-1} with_target
+    are the covariances of the target with these columns made orthonormal, so that the first a of them explain
+    z_1^2 + ... + z_a^2  of its variance. Two steps compete: the first column alone (a = 0), if none is used, and
+    all that are left (a = width - 1). ``lower`` holds L, row by row; a column that the others span has a row of
+    zeros. A tie goes to the smaller step, which is met first.
+    """
+    within, limits, stride = path.within, problem.limits, path.within.shape[1]
     lower = np.empty((stride, stride))
     scores = np.empty(stride)
     count = 0
     for owner in range(path.used.size):
-        used, width, first = path.used[owner], problem.widths[owner], owner * stride
+        used = path.used[owner]
+        width = problem.widths[owner]
+        first = owner * stride
         if owner == target or used == width:
             continue
-        explained, best, kind = 0.0, 0.0, LINEAR
+        explained = 0.0
+        best = 0.0
+        kind = LINEAR
         for a in range(used, width):
-            left = path.within[first + a, a]
+            left = within[first + a, a]
             score = path.with_target[first + a]
             for j in range(used, a):
-                entry = path.within[first + a, j]
+                entry = within[first + a, j]
                 for k in range(used, j):
                     entry -= lower[a, k] * lower[j, k]
-                lower[a, j] = entry / lower[j, j] if lower[j, j] > 0.0 else 0.0
-                left -= lower[a, j] * lower[a, j]
-                score -= lower[a, j] * scores[j]
-            usable = left > problem.limits[first + a]
-            lower[a, a] = np.sqrt(left) if usable else 0.0
-            scores[a] = score / lower[a, a] if usable else 0.0
-            explained += scores[a] * scores[a]
+                entry = entry / lower[j, j] if lower[j, j] > 0.0 else 0.0
+                lower[a, j] = entry
+                left -= entry * entry
+                score -= entry * scores[j]
+            if left > limits[first + a]:
+                lower[a, a] = np.sqrt(left)
+                score = score / lower[a, a]
+            else:
+                lower[a, a] = 0.0
+                score = 0.0
+            scores[a] = score
+            explained += score * score
             size = a + 1 - used
-            most = problem.max_dof if a == 0 else problem.max_bent
+            most = problem.max_dof if a == 0 else problem.max_nonlinear_dof
             if (a == 0 or a == width - 1) and explained > least and spent + size <= most:
-                left = max(variance - explained, floor)
-                gain = problem.n_rows * np.log(variance / left) - problem.price * size
+                rest = variance - explained
+                if rest < floor:
+                    rest = floor
+                gain = problem.n_rows * np.log(variance / rest) - problem.penalty_per_dof * size
                 if used == 0:
-                    gain -= problem.entry
+                    gain -= problem.penalty_per_parent
                 if gain > best:
                     best = gain
-                    kind = LINEAR if a == 0 else (BLOCK if used == 0 else BEND)
+                    kind = LINEAR if a == 0 else (BLOCK if used == 0 else NONLINEAR)
         if best > 0.0:
             steps.gains[count] = best
             steps.owners[count] = owner
             steps.kinds[count] = kind
             count += 1
     return count
+
+
+@subkernel
+def branch(arena: TreeArena, steps: Steps, count: int, node: int, allowed: IntArray) -> int:
+    """Note what improves at ``node`` and give it the child of the best allowed step; NONE: there is none.
+
+    Children of a node stand in its list from the best step to the worst, so that a walk takes the first that is
+    allowed. Steps are ranked by their gain; owners ascend, and a tie goes to the smaller one. The new child is
+    put before the first child whose ``better`` set holds its owner.
+    """
+    links, better, improving = arena.links, arena.better, arena.improving
+    gains, owners = steps.gains, steps.owners
+    if links[node, CHILD] == UNKNOWN:
+        links[node, CHILD] = NONE
+    best = -1
+    for i in range(count):
+        owner = owners[i]
+        improving[node, owner >> 6] |= 1 << (owner & 63)
+        if contains(allowed, owner) and (best < 0 or gains[i] > gains[best]):
+            best = i
+    if best < 0:
+        return NONE
+    new = arena.size[0]
+    arena.size[0] = new + 1
+    chosen = owners[best]
+    links[new, OWNER] = chosen
+    links[new, KIND] = steps.kinds[best]
+    for i in range(count):
+        if gains[i] > gains[best] or (gains[i] == gains[best] and i < best):
+            owner = owners[i]
+            better[new, owner >> 6] |= 1 << (owner & 63)
+    last = NONE
+    after = links[node, CHILD]
+    while after >= 0 and not row_contains(better, after, chosen):
+        last = after
+        after = links[after, SIBLING]
+    links[new, SIBLING] = after
+    if last < 0:
+        links[node, CHILD] = new
+    else:
+        links[last, SIBLING] = new
+    return int(new)
+
+
+@kernel
+def expand(
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    target: int,
+    node: int,
+    depth: int,
+) -> int:
+    """Grow the child of the best allowed step from ``node``, ``depth`` steps below the root; NONE or NO_ROOM.
+
+    ``path`` catches up with the walk: ``path.counts[0]`` of its steps are conditioned on already, and the rows of
+    those that ``path.nodes`` names are known from an earlier walk. The required parents come before the first
+    step, each as a line: they are steps -d to -1 of the loop. Then all steps from here are scored. A step pays if
+    it explains more of the variance than  variance * (1 - exp(-penalty / n)).
+    """
+    links, nodes, counts = arena.links, path.nodes, path.counts
+    moments, limits, stride = problem.moments, problem.limits, problem.blocks.shape[1]
+    n_required = problem.required.shape[0]
+    if arena.size[0] == links.shape[0] or depth * stride + n_required > path.rows.shape[0]:
+        return NO_ROOM
+    response = target * stride
+    known = nodes[0] == target
+    if counts[0] < 0:
+        for column in range(limits.size):
+            path.with_target[column] = moments[response, column]
+            for b in range(stride):
+                path.within[column, b] = problem.blocks[column, b]
+        for owner in range(path.used.size):
+            path.used[owner] = 0
+        counts[0] = -n_required
+        counts[1] = 0
+        if not known:
+            nodes[0] = target
+            nodes[1] = NONE
+    for i in range(counts[0], depth):
+        owner = i + n_required
+        kind = LINEAR
+        if i < 0:
+            if not problem.required[owner, target]:
+                continue
+        else:
+            at = buffers.taken[i]
+            owner = links[at, OWNER]
+            kind = links[at, KIND]
+            known = nodes[i + 1] == at
+            if not known:
+                nodes[i + 1] = at
+                nodes[i + 2] = NONE
+        stop = 1 if kind == LINEAR else problem.widths[owner]
+        for a in range(1 if kind == NONLINEAR else 0, stop):
+            column = owner * stride + a
+            if path.within[column, a] > limits[column]:  # else the parents span this column already
+                condition_on(moments, path.rows, path.within, path.with_target, counts[1], response, column, known)
+                counts[1] += 1
+        path.used[owner] = stop
+    counts[0] = depth
+    floor = limits[response] if limits[response] > 1e-300 else 1e-300
+    variance = path.within[response, 0] if path.within[response, 0] > floor else floor
+    spent = int(np.int64(0))  # here and below: a literal would compile the callee once more
+    for owner in range(path.used.size):
+        spent += path.used[owner]
+    count = int(np.int64(0))
+    if spent < problem.max_dof:
+        penalty = problem.penalty_per_dof
+        if stride == 1:
+            penalty += problem.penalty_per_parent
+        least = variance * -np.expm1(-penalty / problem.n_rows)
+        if stride == 1:
+            count = find_linear(problem, path, target, buffers.steps, least, variance - floor)
+        else:
+            count = find_blocks(problem, path, target, buffers.steps, least, variance, floor, spent)
+    return branch(arena, buffers.steps, count, node, buffers.allowed)

@@ -1,100 +1,107 @@
-"""What can a search ask the trees? One fit, what many fits of rankings score, or every place of one variable."""
+"""Queries of grow-shrink trees: scores of many rankings, and of every position of one variable."""
 
-from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.grow import Path, Problem
+from daguerreotype.edges.grow_shrink.grow import expand
+from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.shrink import shrink
 from daguerreotype.edges.grow_shrink.tree import (
-    Pools,
-    Walker,
+    Addresses,
+    CholeskyRows,
+    TreeArena,
+    WalkBuffers,
     contains,
-    cost_in_dof,
+    empty,
     exclude,
     include,
-    may_use,
-    parents_of,
     walk,
 )
 
 
-@kernel
-def walk_once(
-    problem: Problem, pools: Pools, path: Path, walker: Walker, target: int, predecessors: IntArray
-) -> tuple[int, IntArray, IntArray]:
-    """End of the walk among ``predecessors`` (NONE: no room), and the columns used of each parent."""
-    walker.before[:] = 0
-    for predecessor in predecessors:
-        include(walker.before, predecessor)
-    may_use(problem, walker, target)
-    end = walk(problem, pools, path, walker, target)
-    owners, used = parents_of(problem, pools, walker, target)
-    if end >= 0 and cost_in_dof(problem, used) != pools.dof[end]:
-        shrink(problem, target, owners, used)  # rarely asked for: cheaper to repeat than to store
-    return end, owners, used
+def compile_walk(problem: Problem, arena: TreeArena, path: CholeskyRows, buffers: WalkBuffers) -> Addresses:
+    """The kernels of a walk, compiled for data of these types."""
+    addresses = Addresses(
+        address_of(expand, problem, arena, path, buffers, 0, 0, 0),
+        address_of(shrink, problem, arena, buffers, 0, 0),
+        0,
+    )
+    return addresses._replace(walk=address_of(walk, addresses, problem, arena, path, buffers, 0))
 
 
 @kernel
 def walk_many(
+    addresses: Addresses,
     problem: Problem,
-    pools: Pools,
-    path: Path,
-    walker: Walker,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
     ranks: IntArray,
     rows: IntArray,
     nodes: IntArray,
-    table: FloatArray,
+    scores: FloatArray,
     start: int,
+    wants_parents: bool,
 ) -> int:
-    """Variance and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end."""
-    before = walker.before
+    """Variance and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
+
+    ``wants_parents`` leaves the parents of the last node in the buffers.
+    """
+    before = buffers.before
     for i in range(start, nodes.size):
-        rank = ranks[rows[i], nodes[i]]
-        before[:] = 0
+        node = nodes[i]
+        rank = ranks[rows[i], node]
+        empty(before)
         for j in range(ranks.shape[1]):
             before[j >> 6] |= int(ranks[rows[i], j] < rank) << (j & 63)
-        may_use(problem, walker, nodes[i])
-        end = walk(problem, pools, path, walker, nodes[i])
+        end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
         if end < 0:
             return i
-        table[i, 0], table[i, 1] = pools.variance[end], pools.dof[end]
+        if wants_parents:
+            call_address(addresses.shrink, (problem, arena, buffers, node, end))
+        scores[i, 0] = arena.scores[end, 0]
+        scores[i, 1] = arena.scores[end, 1]
     return int(nodes.size)
 
 
 @kernel
 def walk_moves(
+    addresses: Addresses,
     problem: Problem,
-    pools: Pools,
-    path: Path,
-    walker: Walker,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
     moved: int,
     others: IntArray,
-    own: FloatArray,
-    around: FloatArray,
-) -> bool:
-    """Variance and dof for every position of ``moved`` and either side of it; False: no room."""
-    before, missed = walker.before, walker.missed
-    before[:] = 0
+    scores: FloatArray,
+) -> int:
+    """Variance and dof for every position of ``moved`` and either side of it; how many are done in the end.
+
+    Row q of ``scores`` (d, 3, 2): ``moved`` with q of the ``others`` before it; then others[q] without ``moved``
+    before it, and with it. A walk is made again only if the newcomer is among those that the last one missed.
+    """
+    before, missed = buffers.before, buffers.missed
     end = -1
+    empty(before)
     for q in range(others.size + 1):
         if q > 0:
             include(before, others[q - 1])
-        if q == 0 or contains(missed, others[q - 1]):  # otherwise the newcomer changes nothing
-            may_use(problem, walker, moved)
-            end = walk(problem, pools, path, walker, moved)
+        if q == 0 or contains(missed, others[q - 1]):
+            end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, moved))
             if end < 0:
-                return False
-        own[q, 0], own[q, 1] = pools.variance[end], pools.dof[end]
-    before[:] = 0
-    for i in range(others.size):
-        for side in range(2):
-            if side == 0 or contains(missed, moved):
-                if side == 1:
+                return 0
+        scores[q, 0, 0] = arena.scores[end, 0]
+        scores[q, 0, 1] = arena.scores[end, 1]
+    empty(before)
+    for q in range(others.size):
+        for side in range(1, 3):
+            if side == 1 or contains(missed, moved):
+                if side == 2:
                     include(before, moved)
-                may_use(problem, walker, others[i])
-                end = walk(problem, pools, path, walker, others[i])
+                end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, others[q]))
                 if end < 0:
-                    return False
-            around[side, i, 0], around[side, i, 1] = pools.variance[end], pools.dof[end]
+                    return q
+            scores[q, side, 0] = arena.scores[end, 0]
+            scores[q, side, 1] = arena.scores[end, 1]
         exclude(before, moved)
-        include(before, others[i])
-    return True
+        include(before, others[q])
+    return int(others.size + 1)

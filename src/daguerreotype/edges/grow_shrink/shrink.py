@@ -1,185 +1,251 @@
-"""Which parents does BIC let go? The shrinking half of grow-shrink, and least squares on what stays.
+"""Shrinking half of a grow-shrink search: backward elimination by BIC, and least squares on what stays.
 
 Loops run along rows, which vectorises them; the order in which terms are added depends on the columns alone.
 """
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.grow import Problem, subtract, variance_floor
+from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.edges.grow_shrink.grow import subtract
+from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.tree import KIND, LINEAR, NONE, NONLINEAR, OWNER, TreeArena, WalkBuffers
 
 
-@kernel
-def columns_of(problem: Problem, owners: IntArray, used: IntArray) -> IntArray:
-    """Columns of a parent set: the first ``used[i]`` of ``owners[i]``."""
-    stride = problem.blocks.shape[1]
-    columns = np.empty(used.sum(), dtype=np.int64)
-    count = 0
-    for i in range(owners.size):
-        for a in range(used[i]):
-            columns[count] = owners[i] * stride + a
-            count += 1
-    return columns
+@subkernel
+def factorise(
+    moments: FloatArray, limits: FloatArray, response: int, columns: IntArray, m: int, work: FloatArray
+) -> float:
+    r"""Factorise the moments of the first m ``columns`` and the response; returns its variance given them.
 
+    Row i of ``work`` (m, 2 m + 1) is  [U_i, z_i, L^{-1}_i]:  U' U = L L' are the moments of the columns,
+    z = L^{-1} b  their covariances b with the response made orthonormal. All three follow the same recurrence,
 
-@kernel
-def factorise(problem: Problem, target: int, columns: IntArray) -> tuple[FloatArray, float]:
-    """U (m, m + 1) with  U' U = moments  of ``columns`` and, last, the target; and its variance given them.
+    .. math:: w_i = ([M_i, b_i, e_i] - \sum_{k < i} U_{ki} w_k) / U_{ii}, \qquad
+              variance = M_{yy} - \sum_i z_i^2 .
 
     A column that the earlier ones span has a row of zeros and takes no part.
     """
-    moments, m = problem.moments, columns.size
-    response = target * problem.blocks.shape[1]
     variance = moments[response, response]
-    upper = np.zeros((m, m + 1))
     for i in range(m):
-        row, given = upper[i], moments[columns[i]]
+        row = work[i]
+        for j in range(2 * m + 1):
+            row[j] = 0.0
         for j in range(i, m):
-            row[j] = given[columns[j]]
-        row[m] = given[response]
-        subtract(row, upper, upper[:, i], i, i, m + 1)
-        scale = np.sqrt(row[i]) if row[i] > problem.limits[columns[i]] else np.inf
+            row[j] = moments[columns[i], columns[j]]
+        row[m] = moments[columns[i], response]
+        subtract(work, i, work, i, i, m + 1 + i)
+        scale = np.sqrt(row[i]) if row[i] > limits[columns[i]] else np.inf
         for j in range(i, m + 1):
             row[j] /= scale
         variance -= row[m] * row[m]
-    return upper, float(max(variance, variance_floor(problem, target)))
+        pivot = row[i] if row[i] > 0.0 else np.inf
+        for j in range(m + 1, m + 1 + i):
+            row[j] /= pivot
+        row[m + 1 + i] = 1.0 / pivot
+    floor = limits[response] if limits[response] > 1e-300 else 1e-300
+    return variance if variance > floor else floor
+
+
+@subkernel
+def solve_upper(work: FloatArray, m: int, beta: FloatArray) -> None:
+    """Write the least-squares coefficients from `factorise`; zero for a column that the earlier ones span."""
+    for i in range(m - 1, -1, -1):
+        beta[i] = 0.0
+        if work[i, i] > 0.0:
+            beta[i] = work[i, m]
+            for k in range(i + 1, m):
+                beta[i] -= work[i, k] * beta[k]
+            beta[i] /= work[i, i]
 
 
 @kernel
-def solve_upper(upper: FloatArray) -> FloatArray:
-    """Least-squares coefficients from `factorise`; zero for a column that the earlier ones span."""
-    m = upper.shape[0]
-    beta = np.zeros(m)
-    for i in range(m - 1, -1, -1):
-        if upper[i, i] > 0.0:
-            beta[i] = upper[i, m]
-            for k in range(i + 1, m):
-                beta[i] -= upper[i, k] * beta[k]
-            beta[i] /= upper[i, i]
+def coefficients(moments: FloatArray, limits: FloatArray, response: int, columns: IntArray) -> FloatArray:
+    """Least-squares coefficients of the response on ``columns``; zero for a column the earlier ones span."""
+    m = columns.size
+    work = np.empty((m, 2 * m + 1))
+    beta = np.empty(m)
+    factorise(moments, limits, response, columns, m, work)
+    solve_upper(work, m, beta)
     return beta
 
 
-@kernel
-def coefficients(problem: Problem, target: int, columns: IntArray) -> FloatArray:
-    """Least-squares coefficients of the target on ``columns``; zero for a column the earlier ones span."""
-    return solve_upper(factorise(problem, target, columns)[0])
-
-
-@kernel
-def invert_factor(upper: FloatArray) -> FloatArray:
-    """L^-1 of  L = U',  with zeros in the rows and columns where U has a row of zeros."""
-    m = upper.shape[0]
-    inner = np.zeros((m, m))
-    for i in range(m):
-        if upper[i, i] > 0.0:
-            row = inner[i]
-            subtract(row, inner, upper[:, i], i, 0, i)
-            for j in range(i):
-                row[j] /= upper[i, i]
-            row[i] = 1.0 / upper[i, i]
-    return inner
-
-
-@kernel
-def multiply_out(inner: FloatArray) -> FloatArray:
-    """(L L')^-1 from L^-1."""
-    m = inner.shape[0]
-    inverse = np.zeros((m, m))
-    for k in range(m):
-        for i in range(k + 1):
-            share, row = inner[k, i], inverse[i]
-            for j in range(k + 1):
-                row[j] += share * inner[k, j]
-    return inverse
-
-
-@kernel
-def remove(inverse: FloatArray, beta: FloatArray, column: int) -> float:
-    """Take ``column`` out of the regression, in place; returns how much the variance rises."""
+@subkernel
+def remove(inverse: FloatArray, beta: FloatArray, size: int, column: int) -> float:
+    """Take ``column`` out of a regression on ``size`` columns, in place; returns how much the variance rises."""
     pivot = inverse[column, column]
     if pivot <= 0.0:
         return 0.0
     weight = beta[column] / pivot
     rise = beta[column] * weight
-    for i in range(beta.size):
+    for i in range(size):
         share = inverse[i, column] / pivot
         beta[i] -= inverse[i, column] * weight
         if i != column and share != 0.0:
-            for j in range(beta.size):
+            for j in range(size):
                 inverse[i, j] -= share * inverse[column, j]
-    inverse[column, :] = 0.0
-    inverse[:, column] = 0.0
+    for i in range(size):
+        inverse[column, i] = 0.0
+        inverse[i, column] = 0.0
     beta[column] = 0.0
     return float(rise)
 
 
-@kernel
-def rise_without(inverse: FloatArray, beta: FloatArray, start: int, stop: int) -> float:
-    """Rise of the variance when the columns start to stop leave."""
-    if stop - start == 1:
-        pivot = inverse[start, start]
-        return float(beta[start] * beta[start] / pivot) if pivot > 0.0 else 0.0
-    block = inverse[start:stop, start:stop].copy()
-    part = beta[start:stop].copy()
-    rise = 0.0
-    for column in range(stop - start):
-        rise += remove(block, part, column)
-    return rise
+@subkernel
+def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, columns: IntArray) -> int:
+    """Write the columns of a parent set, the first ``used[i]`` of ``owners[i]``; returns how many."""
+    m = 0
+    for i in range(count):
+        for a in range(used[i]):
+            columns[m] = owners[i] * stride + a
+            m += 1
+    return m
+
+
+@subkernel
+def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int) -> int:
+    """Write the required parents and those that the last walk added, ascending; returns how many."""
+    owners, used, taken = buffers.owners, buffers.used, buffers.taken
+    for i in range(used.size):
+        used[i] = 0
+    count = 0
+    for candidate in range(problem.required.shape[0]):
+        if problem.required[candidate, target]:
+            owners[count] = candidate
+            used[count] = 1
+            count += 1
+    i = 0
+    while taken[i] != NONE:
+        owner = arena.links[taken[i], OWNER]
+        kind = arena.links[taken[i], KIND]
+        spot = count
+        while spot > 0 and owners[spot - 1] >= owner:
+            spot -= 1
+        if kind != NONLINEAR:  # which finds its owner there already
+            for j in range(count, spot, -1):
+                owners[j] = owners[j - 1]
+                used[j] = used[j - 1]
+            count += 1
+        owners[spot] = owner
+        used[spot] = 1 if kind == LINEAR else problem.widths[owner]
+        i += 1
+    return count
+
+
+@subkernel
+def cost_in_dof(problem: Problem, used: IntArray) -> float:
+    """Columns in use, and what their owners cost beside them in units of a column."""
+    cost = 0.0
+    for i in range(used.size):
+        if used[i] > 0:
+            cost += used[i] + problem.penalty_per_parent / problem.penalty_per_dof
+    return cost
 
 
 @kernel
-def all_pay(problem: Problem, required: BoolArray, inner: FloatArray, beta: FloatArray, variance: float) -> bool:
-    """Whether no parent of one column would be let go: the diagonal of the inverse is enough to tell."""
-    m = beta.size
-    pivots = np.zeros(m)
+def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int) -> int:
+    r"""Remove parents, or their nonlinear columns, while BIC improves, at the node where the last walk ended.
+
+    Writes the parents that stay to ``buffers``, and their variance and dof to the arena; returns how many parents
+    there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
+    written, and nothing is left to do.
+
+    With  A = (X'X / n)^{-1} = L'^{-1} L^{-1}  and  beta = A X'y / n  over the columns, leaving out column c raises
+    the variance by  beta_c^2 / A_cc  and updates
+
+    .. math:: \beta \mathrel{-}= A_c \beta_c / A_{cc}, \qquad A \mathrel{-}= A_c A_c' / A_{cc},
+
+    the sweep operator. The owners ascend; ``starts[i]`` is the first column of owner i, which keeps its place when
+    columns leave: their rows of A turn zero. Each round tries, for every parent that is not required, to leave out
+    all of its columns, or all but the first, and takes what gains most: a tie goes to the smaller owner, then to
+    leaving out more. Parents of one column each, of which none is let go, need the diagonal of A alone.
+    The variance depends on the surviving columns alone, to the last bit, because it is computed from them anew.
+    """
+    owners, used, scores = buffers.owners, buffers.used, arena.scores
+    count = collect_parents(problem, arena, buffers, target)
+    if cost_in_dof(problem, used) == scores[node, 1]:
+        return count
+    moments, limits, required = problem.moments, problem.limits, problem.required
+    n_rows, penalty, entry = problem.n_rows, problem.penalty_per_dof, problem.penalty_per_parent
+    stride = problem.blocks.shape[1]
+    columns = np.empty(count * stride, dtype=np.int64)
+    m = columns_of(stride, owners, used, count, columns)
+    work = np.empty((m, 2 * m + 1))
+    variance = factorise(moments, limits, target * stride, columns, m, work)
+    beta = np.empty(m)
+    solve_upper(work, m, beta)
+    inverse = np.empty((m, m))
+    if stride == 1:
+        for i in range(m):
+            inverse[0, i] = 0.0
+        for k in range(m):
+            for i in range(k + 1):
+                inverse[0, i] += work[k, m + 1 + i] * work[k, m + 1 + i]
+        pays = True
+        for i in range(m):
+            pivot = inverse[0, i]
+            rise = beta[i] * beta[i] / pivot if pivot > 0.0 else 0.0
+            gain = penalty + entry - n_rows * np.log((variance + rise) / variance)
+            if gain > 0.0 and (required.size == 0 or not required[owners[i], target]):
+                pays = False
+        if pays:
+            scores[node, 0] = variance
+            scores[node, 1] = cost_in_dof(problem, used)
+            return count
+    for i in range(m):
+        for j in range(m):
+            inverse[i, j] = 0.0
     for k in range(m):
         for i in range(k + 1):
-            pivots[i] += inner[k, i] * inner[k, i]
-    for i in range(m):
-        rise = beta[i] * beta[i] / pivots[i] if pivots[i] > 0.0 else 0.0
-        gain = problem.price + problem.entry - problem.n_rows * np.log((variance + rise) / variance)
-        if gain > 0.0 and not required[i]:
-            return False
-    return True
-
-
-@kernel
-def shrink(problem: Problem, target: int, owners: IntArray, used: IntArray) -> float:
-    """Remove parents, or bend them straight, while BIC improves; changes ``used``, returns the variance.
-
-    The variance depends on the surviving columns alone, to the last bit, provided owners ascend.
-    """
-    upper, variance = factorise(problem, target, columns_of(problem, owners, used))
-    beta, inner = solve_upper(upper), invert_factor(upper)
-    required = np.zeros(owners.size, dtype=np.bool_)
-    if problem.required.size > 0:
-        for i in range(owners.size):
-            required[i] = problem.required[owners[i], target]
-    if problem.blocks.shape[1] == 1 and all_pay(problem, required, inner, beta, variance):
-        return variance
-    inverse = multiply_out(inner)
-    starts = np.cumsum(used) - used
+            share = work[k, m + 1 + i]
+            for j in range(k + 1):
+                inverse[i, j] += share * work[k, m + 1 + j]
+    block = np.empty((stride, stride))  # of the inverse, and its coefficients: what leaves on trial
+    part = np.empty(stride)
+    starts = np.empty(count, dtype=np.int64)
+    start = 0
+    for i in range(count):
+        starts[i] = start
+        start += used[i]
     removed = False
     now = variance
     while True:
-        best, choice, keep = 0.0, -1, 0
-        for i in range(owners.size):
-            for kept in range(
-                1 if required[i] else 0, min(used[i], 2)
-            ):  # nothing, or the linear column of a block
-                rise = rise_without(inverse, beta, starts[i] + kept, starts[i] + used[i])
-                gain = problem.price * (used[i] - kept) - problem.n_rows * np.log((now + rise) / now)
+        best = 0.0
+        choice = -1
+        keep = 0
+        for i in range(count):
+            least = 1 if required.size > 0 and required[owners[i], target] else 0
+            for kept in range(least, used[i] if used[i] < 2 else 2):
+                start = starts[i] + kept
+                width = used[i] - kept
+                rise = 0.0
+                if width == 1:
+                    pivot = inverse[start, start]
+                    if pivot > 0.0:
+                        rise = beta[start] * beta[start] / pivot
+                else:
+                    for a in range(width):
+                        part[a] = beta[start + a]
+                        for b in range(width):
+                            block[a, b] = inverse[start + a, start + b]
+                    for a in range(width):
+                        rise += remove(block, part, width, a)
+                gain = penalty * width - n_rows * np.log((now + rise) / now)
                 if kept == 0:
-                    gain += problem.entry
+                    gain += entry
                 if gain > best:
-                    best, choice, keep = gain, i, kept
+                    best = gain
+                    choice = i
+                    keep = kept
         if choice < 0:
             break
         for column in range(starts[choice] + keep, starts[choice] + used[choice]):
-            now += remove(inverse, beta, column)
+            now += remove(inverse, beta, m, column)
         used[choice] = keep
         removed = True
     if removed:
-        variance = factorise(problem, target, columns_of(problem, owners, used))[1]
-    return variance
+        m = columns_of(stride, owners, used, count, columns)
+        variance = factorise(moments, limits, target * stride, columns, m, work)
+    scores[node, 0] = variance
+    scores[node, 1] = cost_in_dof(problem, used)
+    return count

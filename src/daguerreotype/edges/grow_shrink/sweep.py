@@ -1,7 +1,7 @@
-"""What is each variable's best place in an order? One pass over all of them, on the trees of every target.
+"""Best-order search sweeps: every variable of an order moved to its best position, one after the other.
 
 Where a walk ends depends on few predecessors: those that it took, and those that it missed, which would have
-changed it. So a standing order keeps both for every variable, and a turn of ``moved`` walks again only for
+changed it. So the state of an order keeps both for every variable, and a turn of ``moved`` walks again only for
 those whose walk knows of it; for the others its place changes nothing.
 """
 
@@ -9,23 +9,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import IMPROVEMENT
-from daguerreotype.edges.grow_shrink.grow import Path, Problem
+from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.tree import (
+    NONE,
     OWNER,
-    Pools,
-    Walker,
+    Addresses,
+    CholeskyRows,
+    TreeArena,
+    WalkBuffers,
     contains,
+    empty,
     exclude,
     include,
-    may_use,
-    walk,
+    row_contains,
 )
 
 
-class Standing(NamedTuple):
+class OrderState(NamedTuple):
     """An order, and what its variables lose.
 
     Attributes
@@ -33,13 +36,11 @@ class Standing(NamedTuple):
     order, ranks : arrays of shape (d,)
         Variable at each position, position of each variable.
     terms : array of shape (d,)
-        What each variable loses.
+        What each variable loses; nan before its first walk.
     knows, known : arrays of shape (d, words)
         Sets of bits: whom the walk of each variable took or missed, and whose walks took or missed it.
     before : array of shape (d, d), or empty
         Whether i must stand before j.
-    fresh, missed : arrays of shape (words,)
-        Room for sets.
     own : array of shape (d,)
         Room for what one variable loses at every position.
     """
@@ -50,172 +51,152 @@ class Standing(NamedTuple):
     knows: IntArray
     known: IntArray
     before: BoolArray
-    fresh: IntArray
-    missed: IntArray
     own: FloatArray
 
 
-def stand(order: IntArray, before: BoolArray) -> Standing:
-    """An order that has not been walked yet."""
+def new_order_state(order: IntArray, before: BoolArray) -> OrderState:
+    """The state of an order that has not been walked yet."""
     d = order.size
-    words = d // 64 + 1
     order = np.array(order, dtype=np.int64)
-    return Standing(
+    knows, known = np.zeros((2, d, d // 64 + 1), dtype=np.int64)
+    return OrderState(
         order=order,
         ranks=np.argsort(order),
-        terms=np.zeros(d),
-        knows=np.zeros((d, words), dtype=np.int64),
-        known=np.zeros((d, words), dtype=np.int64),
+        terms=np.full(d, np.nan),
+        knows=knows,
+        known=known,
         before=np.ascontiguousarray(before),
-        fresh=np.zeros(words, dtype=np.int64),
-        missed=np.zeros(words, dtype=np.int64),
         own=np.zeros(d),
     )
 
 
-@kernel
-def lose(problem: Problem, pools: Pools, path: Path, walker: Walker, target: int, price: float) -> float:
-    """What ``target`` loses after those in ``walker.before``; nan when room runs out."""
-    may_use(problem, walker, target)
-    end = walk(problem, pools, path, walker, target)
-    if end < 0:
-        return float(np.nan)
-    return float(0.5 * np.log(pools.variance[end]) + price * pools.dof[end])
+@subkernel
+def node_score(scores: FloatArray, end: int, price: float) -> float:
+    """What a variable loses whose walk ends at node ``end``."""
+    return float(0.5 * np.log(scores[end, 0]) + price * scores[end, 1])
 
 
-@kernel
-def settle(standing: Standing, pools: Pools, walker: Walker, node: int, term: float) -> None:
-    """Note the loss of ``node``, and whom its last walk knows of."""
-    fresh, knows = standing.fresh, standing.knows[node]
-    for word in range(fresh.size):
-        fresh[word] = walker.missed[word]
-    for i in range(walker.depth[0]):
-        include(fresh, pools.links[walker.taken[i], OWNER])
-    for word in range(fresh.size):
-        changed = fresh[word] ^ knows[word]
-        knows[word] = fresh[word]
+@subkernel
+def update_node(
+    state: OrderState, arena: TreeArena, missed: IntArray, taken: IntArray, node: int, term: float
+) -> None:
+    """Note the loss of ``node``, and whom its last walk knows of: ``missed``, which is used up, and ``taken``."""
+    knows, known = state.knows, state.known
+    i = 0
+    while taken[i] != NONE:
+        include(missed, arena.links[taken[i], OWNER])
+        i += 1
+    for word in range(missed.size):
+        changed = missed[word] ^ knows[node, word]
+        knows[node, word] = missed[word]
         bit = 0
         while changed != 0 and bit < 64:
             if (changed >> bit) & 1:
                 changed ^= 1 << bit
-                standing.known[64 * word + bit, node >> 6] ^= 1 << (node & 63)
+                known[64 * word + bit, node >> 6] ^= 1 << (node & 63)
             bit += 1
-    standing.terms[node] = term
-
-
-@kernel
-def walk_all(problem: Problem, pools: Pools, path: Path, walker: Walker, standing: Standing, price: float) -> bool:
-    """Walk for every variable of the order; False: no room."""
-    walker.before[:] = 0
-    for node in standing.order:
-        term = lose(problem, pools, path, walker, node, price)
-        if np.isnan(term):
-            return False
-        settle(standing, pools, walker, node, term)
-        include(walker.before, node)
-    return True
-
-
-@kernel
-def window(standing: Standing, node: int) -> tuple[int, int]:
-    """First and last position that ``node`` may take in the order of the others."""
-    first, last = 0, standing.order.size - 1
-    if standing.before.size > 0:
-        for other in standing.order:
-            if standing.before[other, node]:
-                first = max(first, standing.ranks[other] + 1)
-            if standing.before[node, other]:
-                last = min(last, standing.ranks[other] - 1)
-    return first, last
-
-
-@kernel
-def best_place(
-    problem: Problem, pools: Pools, path: Path, walker: Walker, standing: Standing, moved: int, price: float
-) -> tuple[int, float]:
-    """First of the best positions of ``moved``, and how much the loss changes there; -1: no room.
-
-    The loss at a position is, but for a constant, that of ``moved`` less what the variables before it would
-    lose more, had it been before them.
-    """
-    order, at, before = standing.order, standing.ranks[moved], walker.before
-    first, last = window(standing, moved)
-    # All walks of ``moved`` come first: each goes on where the one before it was, which others would forget.
-    before[:] = 0
-    for q in range(last + 1):
-        newcomer = order[q - 1 if q <= at else q] if q > 0 else -1
-        if q > 0:
-            include(before, newcomer)
-        if q == first or (q > first and contains(standing.missed, newcomer)):
-            own = lose(problem, pools, path, walker, moved, price)
-            if np.isnan(own):
-                return -1, 0.0
-            for word in range(before.size):
-                standing.missed[word] = walker.missed[word]
-        if q >= first:
-            standing.own[q] = own
-    before[:] = 0
-    best, least, here, spared = -1, np.inf, 0.0, 0.0
-    for q in range(last + 1):
-        if q >= first:
-            loss = standing.own[q] - spared
-            if loss < least:
-                best, least = q, loss
-            if q == at:
-                here = loss
-        if q == last:
-            break
-        other = order[q if q < at else q + 1]
-        if q >= first and contains(standing.known[moved], other):
-            if q < at:
-                include(before, moved)
-            changed = lose(problem, pools, path, walker, other, price)
-            exclude(before, moved)
-            if np.isnan(changed):
-                return -1, 0.0
-            spared += changed - standing.terms[other] if q < at else standing.terms[other] - changed
-        include(before, other)
-    return best, least - here
-
-
-@kernel
-def move(
-    problem: Problem,
-    pools: Pools,
-    path: Path,
-    walker: Walker,
-    standing: Standing,
-    moved: int,
-    to: int,
-    price: float,
-) -> None:
-    """Put ``moved`` at position ``to``; all walks that this takes have been made before."""
-    order, ranks, at = standing.order, standing.ranks, standing.ranks[moved]
-    step = 1 if to > at else -1
-    for q in range(at, to, step):
-        order[q] = order[q + step]
-        ranks[order[q]] = q
-    order[to] = moved
-    ranks[moved] = to
-    walker.before[:] = 0
-    for q in range(max(at, to) + 1):
-        node = order[q]
-        if q >= min(at, to) and (node == moved or contains(standing.known[moved], node)):
-            settle(standing, pools, walker, node, lose(problem, pools, path, walker, node, price))
-        include(walker.before, node)
+    state.terms[node] = term
 
 
 @kernel
 def sweep_some(
-    problem: Problem, pools: Pools, path: Path, walker: Walker, standing: Standing, turns: IntArray, price: float
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    state: OrderState,
+    turns: IntArray,
+    price: float,
 ) -> int:
-    """Move the variables of ``turns`` to their best positions; how many had their turn before room ran out."""
-    total = standing.terms.sum()
+    """Move the variables of ``turns`` to their best positions; how many had their turn before room ran out.
+
+    First every variable of the order is walked for, unless it was. Then, in a turn of ``moved``, the loss at
+    position q is, but for a constant,  own[q] - spared(q):  what ``moved`` loses there, less what the variables
+    before it would lose more, had it been before them. Positions count the others alone: ``order`` without
+    ``moved``, which stands at ``at``. It may go to those from ``first`` to ``last``. A tie goes to the earlier
+    position, and a move must gain more than rounding could. After it the terms and the ``knows`` of those are
+    brought up to date that it touched.
+    """
+    before, missed, taken = buffers.before, buffers.missed, buffers.taken
+    order, ranks, terms = state.order, state.ranks, state.terms
+    d = order.size
+    total = 0.0
+    empty(before)
+    for q in range(d):
+        node = order[q]
+        if np.isnan(terms[node]):
+            end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
+            if end < 0:
+                return 0
+            update_node(state, arena, missed, taken, node, node_score(arena.scores, end, price))
+        include(before, node)
+    for node in range(d):
+        total += terms[node]
     for done in range(turns.size):
-        to, change = best_place(problem, pools, path, walker, standing, turns[done], price)
-        if to < 0:
-            return done
-        if change < -IMPROVEMENT * max(1.0, abs(total)):
-            move(problem, pools, path, walker, standing, turns[done], to, price)
+        moved = turns[done]
+        at = ranks[moved]
+        first = 0
+        last = d - 1
+        if state.before.size > 0:
+            for other in range(d):
+                if state.before[other, moved] and ranks[other] + 1 > first:
+                    first = ranks[other] + 1
+                if state.before[moved, other] and ranks[other] - 1 < last:
+                    last = ranks[other] - 1
+        # All walks of ``moved`` come first: each goes on where the one before it was, which others would forget.
+        empty(before)
+        own = 0.0
+        for q in range(last + 1):
+            newcomer = order[q - 1 if q <= at else q] if q > 0 else moved
+            if q > 0:
+                include(before, newcomer)
+            if q == first or (q > first and contains(missed, newcomer)):
+                end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, moved))
+                if end < 0:
+                    return done
+                own = node_score(arena.scores, end, price)
+            state.own[q] = own
+        empty(before)
+        best = first
+        least = np.inf
+        here = 0.0
+        spared = 0.0
+        for q in range(last + 1):
+            if q >= first:
+                loss = state.own[q] - spared
+                if loss < least:
+                    best = q
+                    least = loss
+                if q == at:
+                    here = loss
+            if q < last:
+                other = order[q if q < at else q + 1]
+                if q >= first and row_contains(state.known, moved, other):
+                    if q < at:
+                        include(before, moved)
+                    end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, other))
+                    exclude(before, moved)
+                    if end < 0:
+                        return done
+                    changed = node_score(arena.scores, end, price)
+                    spared += changed - terms[other] if q < at else terms[other] - changed
+                include(before, other)
+        change = least - here
+        if change < -IMPROVEMENT * (abs(total) if abs(total) > 1.0 else 1.0):
             total += change
+            step = 1 if best > at else -1
+            for q in range(at, best, step):
+                order[q] = order[q + step]
+                ranks[order[q]] = q
+            order[best] = moved
+            ranks[moved] = best
+            empty(before)
+            for q in range((at if at > best else best) + 1):
+                node = order[q]
+                if q >= (at if at < best else best) and (node == moved or row_contains(state.known, moved, node)):
+                    # A walk that was made before: there is room.
+                    end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
+                    update_node(state, arena, missed, taken, node, node_score(arena.scores, end, price))
+                include(before, node)
     return int(turns.size)

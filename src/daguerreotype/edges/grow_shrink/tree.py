@@ -1,4 +1,4 @@
-"""How does a search walk a grow-shrink tree, and how does the tree grow under its feet?
+"""Grow-shrink trees: lazily grown tries of growing steps, one per target, and the walk down one of them.
 
 A tree node is a list of parents in the order they were added. It stores the set of parents that would
 improve BIC next and, in its children, the steps that some walk has taken from it, each with the set of the
@@ -13,26 +13,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.grow import (
-    BEND,
-    LINEAR,
-    Path,
-    Problem,
-    Steps,
-    add,
-    begin_required,
-    find_steps,
-)
-from daguerreotype.edges.grow_shrink.shrink import shrink
+from daguerreotype.edges.grow_shrink.problem import Problem
 
-NONE, UNKNOWN = -1, -2
+NONE, UNKNOWN, NO_ROOM = -1, -2, -3
 OWNER, KIND, CHILD, SIBLING = 0, 1, 2, 3
+# Kinds of step: add an owner's first column, add all of them, or add all but the first to a linear parent.
+LINEAR, BLOCK, NONLINEAR = 0, 1, 2
 
 
-class Pools(NamedTuple):
-    """The trees of all targets, flat, with spare room at the end. Nodes 0 to d - 1 are the roots.
+class TreeArena(NamedTuple):
+    """The trees of all targets in flat arrays, with spare room at the end. Nodes 0 to d - 1 are the roots.
 
     Attributes
     ----------
@@ -44,19 +36,55 @@ class Pools(NamedTuple):
         UNKNOWN says that the node was never looked at. Side by side, because a walk waits for memory.
     better, improving : arrays of shape (nodes, words)
         Parents whose step would have come before the one to this node; parents that improve from here.
-    variance, dof : arrays over nodes
-        The shrink result; variance is nan until a walk first ends here.
+    scores : array of shape (nodes, 2)
+        Variance and degrees of freedom of the shrink result; nan until a walk first ends here.
     """
 
     size: IntArray
     links: npt.NDArray[np.int32]
     better: IntArray
     improving: IntArray
-    variance: FloatArray
-    dof: FloatArray
+    scores: FloatArray
 
 
-class Walker(NamedTuple):
+class CholeskyRows(NamedTuple):
+    """Second moments given the parents added so far: the state of one walk down a tree.
+
+    Attributes
+    ----------
+    rows : array of shape (capacity, d * stride)
+        Rows of the Cholesky factor of the moments, one per added column, over all columns: their covariances
+        with the added columns, the latter made orthonormal one by one.
+    within : array of shape (d * stride, stride)
+        What is left of the covariance of each column with the columns of its owner.
+    with_target : array of shape (d * stride,)
+        What is left of the covariance of each column with the target.
+    used : array of shape (d,)
+        How many columns of each owner were added.
+    nodes : array of shape (2 d + 2,)
+        The tree nodes whose rows these are, from the root to the first -1; a later walk through them needs no
+        new rows. Those of the root are its required parents'.
+    counts : array of shape (2,)
+        Steps of the present walk that are conditioned on, negative before its first look; and rows in use.
+    """
+
+    rows: FloatArray
+    within: FloatArray
+    with_target: FloatArray
+    used: IntArray
+    nodes: IntArray
+    counts: IntArray
+
+
+class Steps(NamedTuple):
+    """Improving steps from one set of parents, each of shape (d,): what each gains, whom it adds, and how."""
+
+    gains: FloatArray
+    owners: IntArray
+    kinds: IntArray
+
+
+class WalkBuffers(NamedTuple):
     """Scratch space of a walk.
 
     Attributes
@@ -64,173 +92,164 @@ class Walker(NamedTuple):
     before, allowed, missed : arrays of shape (words,)
         Predecessors; those that may be used; parents that would have changed the last walk, had they been
         allowed.
-    taken, depth : arrays of shape (2 d,) and (1,)
-        The nodes that the last walk visited below the root, and how many.
-    found : Steps
+    taken : array of shape (2 d + 1,)
+        The nodes that the last walk visited below the root, to the first NONE.
+    steps : Steps
         Room for the improving steps of one node.
+    owners, used : arrays of shape (d,)
+        Parents at the end of a walk, ascending, and how many columns of each; zero for those that shrinking
+        let go, and for entries not in use.
     """
 
     before: IntArray
     allowed: IntArray
     missed: IntArray
     taken: IntArray
-    depth: IntArray
-    found: Steps
+    steps: Steps
+    owners: IntArray
+    used: IntArray
 
 
-@kernel
-def cost_in_dof(problem: Problem, used: IntArray) -> float:
-    """Columns in use, and what their owners cost beside them in units of a column."""
-    cost = 0.0
-    for i in range(used.size):
-        if used[i] > 0:
-            cost += used[i] + problem.entry / problem.price
-    return cost
+class Addresses(NamedTuple):
+    """Where the kernels of a walk are: each is compiled once, however many kernels call it."""
+
+    expand: int
+    shrink: int
+    walk: int
 
 
-@kernel
+def new_arena(count: int, words: int) -> TreeArena:
+    """Room for nodes that no walk has seen."""
+    return TreeArena(
+        size=np.zeros(1, dtype=np.int64),
+        links=np.tile(np.array([NONE, NONE, UNKNOWN, NONE], dtype=np.int32), (count, 1)),
+        better=np.zeros((count, words), dtype=np.int64),
+        improving=np.zeros((count, words), dtype=np.int64),
+        scores=np.full((count, 2), np.nan),
+    )
+
+
+def doubled(arena: TreeArena) -> TreeArena:
+    """The same trees with twice the room."""
+    count = len(arena.links)
+    longer = new_arena(2 * count, arena.better.shape[1])
+    longer.size[0] = arena.size[0]
+    for name in arena._fields[1:]:
+        getattr(longer, name)[:count] = getattr(arena, name)
+    return longer
+
+
+def new_path(problem: Problem) -> CholeskyRows:
+    """A path without parents, with room for sixteen."""
+    d, (columns, stride) = problem.widths.size, problem.blocks.shape
+    return CholeskyRows(
+        rows=np.zeros((16 * stride, columns)),
+        within=np.zeros((columns, stride)),
+        with_target=np.zeros(columns),
+        used=np.zeros(d, dtype=np.int64),
+        nodes=np.full(2 * d + 2, NONE),
+        counts=np.zeros(2, dtype=np.int64),
+    )
+
+
+def new_buffers(d: int) -> WalkBuffers:
+    """Scratch space for walks among d variables."""
+    before, allowed, missed = np.zeros((3, d // 64 + 1), dtype=np.int64)
+    owners, used, step_owners, kinds = np.zeros((4, d), dtype=np.int64)
+    steps = Steps(np.zeros(d), step_owners, kinds)
+    return WalkBuffers(before, allowed, missed, np.full(2 * d + 1, NONE), steps, owners, used)
+
+
+@subkernel
 def contains(bits: IntArray, member: int) -> bool:
     """Whether ``member`` is in the set."""
     return bool((bits[member >> 6] >> (member & 63)) & 1)
 
 
-@kernel
+@subkernel
 def include(bits: IntArray, member: int) -> None:
     """Put ``member`` into the set."""
     bits[member >> 6] |= 1 << (member & 63)
 
 
-@kernel
+@subkernel
 def exclude(bits: IntArray, member: int) -> None:
     """Take ``member`` out of the set."""
     bits[member >> 6] &= ~(1 << (member & 63))
 
 
-@kernel
-def overlap(bits: IntArray, others: IntArray) -> bool:
-    """Whether two sets share a member."""
+@subkernel
+def empty(bits: IntArray) -> None:
+    """Take everything out of the set."""
+    for word in range(bits.size):
+        bits[word] = 0
+
+
+@subkernel
+def row_contains(sets: IntArray, row: int, member: int) -> bool:
+    """Whether ``member`` is in the set of one row."""
+    return bool((sets[row, member >> 6] >> (member & 63)) & 1)
+
+
+@subkernel
+def overlap(sets: IntArray, row: int, bits: IntArray) -> bool:
+    """Whether the set of one row shares a member with another."""
     shared = 0
     for word in range(bits.size):
-        shared |= bits[word] & others[word]
+        shared |= sets[row, word] & bits[word]
     return shared != 0
 
 
 @kernel
-def merge(bits: IntArray, others: IntArray) -> None:
-    """Put all ``others`` into the set."""
-    for word in range(bits.size):
-        bits[word] |= others[word]
+def walk(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    target: int,
+) -> int:
+    """Node at which the search for ``target`` ends, growing the tree on the way; NO_ROOM when room runs out.
 
+    From the root, as long as some parent among ``buffers.before`` improves, the walk goes to the child of the
+    best one. Most children are there from earlier walks, and finding them takes no arithmetic; others grow. The
+    invariant is that a child and the set of those better than it depend on the steps above it alone, and not on
+    the walk that made it: so any two walks with the same predecessors end at the same node.
 
-@kernel
-def branch(pools: Pools, found: Steps, count: int, node: int, allowed: IntArray) -> int:
-    """Note what improves at ``node`` and give it the child of the best allowed step; NONE: there is none."""
-    if pools.links[node, CHILD] == UNKNOWN:
-        pools.links[node, CHILD] = NONE
-    best = -1
-    for i in range(count):
-        include(pools.improving[node], found.owners[i])
-        if contains(allowed, found.owners[i]) and (best < 0 or found.gains[i] > found.gains[best]):
-            best = i  # owners ascend: ties go to the smaller one
-    if best < 0:
-        return NONE
-    new, owner = int(pools.size[0]), found.owners[best]
-    pools.size[0] = new + 1
-    pools.links[new, OWNER], pools.links[new, KIND] = owner, found.kinds[best]
-    for i in range(count):
-        if found.gains[i] > found.gains[best] or (found.gains[i] == found.gains[best] and i < best):
-            include(pools.better[new], found.owners[i])
-    before, after = NONE, pools.links[node, CHILD]
-    while after >= 0 and not contains(pools.better[after], owner):
-        before, after = after, pools.links[after, SIBLING]
-    pools.links[new, SIBLING] = after
-    if before < 0:
-        pools.links[node, CHILD] = new
-    else:
-        pools.links[before, SIBLING] = new
-    return new
-
-
-@kernel
-def parents_of(problem: Problem, pools: Pools, walker: Walker, target: int) -> tuple[IntArray, IntArray]:
-    """Owners that the last walk began with and added, ascending, and how many columns of each."""
-    depth = walker.depth[0]
-    room = depth + problem.required.shape[0]
-    owners = np.empty(room, dtype=np.int64)
-    used = np.empty(room, dtype=np.int64)
-    count = 0
-    for candidate in range(problem.required.shape[0]):
-        if problem.required[candidate, target]:
-            owners[count], used[count] = candidate, 1
-            count += 1
-    for i in range(depth):
-        node = walker.taken[i]
-        owner = np.int64(pools.links[node, OWNER])
-        columns = 1 if pools.links[node, KIND] == LINEAR else problem.widths[owner]
-        spot = count
-        while spot > 0 and owners[spot - 1] >= owner:
-            spot -= 1
-        if pools.links[node, KIND] != BEND:
-            for j in range(count, spot, -1):
-                owners[j], used[j] = owners[j - 1], used[j - 1]
-            count += 1
-        owners[spot], used[spot] = owner, columns
-    return owners[:count], used[:count]
-
-
-@kernel
-def may_use(problem: Problem, walker: Walker, target: int) -> None:
-    """Allow the predecessors that may be parents of ``target``."""
-    for word in range(walker.before.size):
-        walker.allowed[word] = walker.before[word]
+    ``buffers.missed`` collects every parent that was better than the step taken, or improved at the end, without
+    being allowed: any other newcomer among the predecessors leaves the walk as it is.
+    """
+    links, better, improving = arena.links, arena.better, arena.improving
+    allowed, missed, taken = buffers.allowed, buffers.missed, buffers.taken
+    for word in range(missed.size):
+        allowed[word] = buffers.before[word]
+        missed[word] = 0
     if problem.allowed.size > 0:
-        for word in range(walker.before.size):
-            walker.allowed[word] &= problem.allowed[target, word]
-
-
-@kernel
-def walk(problem: Problem, pools: Pools, path: Path, walker: Walker, target: int) -> int:
-    """Node at which the search for ``target`` ends, growing the tree on the way; NONE when room runs out."""
-    allowed, missed, taken = walker.allowed, walker.missed, walker.taken
-    missed[:] = 0
-    walker.depth[0] = 0
-    node, depth = target, 0
-    known, n_rows = -1, 0  # steps that ``path`` has taken, and its rows
+        for word in range(missed.size):
+            allowed[word] &= problem.allowed[target, word]
+    path.counts[0] = NONE
+    node = target
+    depth = 0
     while True:
-        child = pools.links[node, CHILD]
-        while child >= 0 and not contains(allowed, pools.links[child, OWNER]):
-            child = pools.links[child, SIBLING]
-        if child < 0 or overlap(pools.better[child], allowed):
-            if pools.links[node, CHILD] != UNKNOWN and not overlap(pools.improving[node], allowed):
+        child = links[node, CHILD]
+        while child >= 0 and not contains(allowed, links[child, OWNER]):
+            child = links[child, SIBLING]
+        if child < 0 or overlap(better, child, allowed):
+            if links[node, CHILD] != UNKNOWN and not overlap(improving, node, allowed):
                 break
-            most = depth * problem.blocks.shape[1] + problem.required.shape[0]  # rows
-            if pools.size[0] == pools.links.shape[0] or most > path.rows.shape[0]:
-                return NONE
-            if known < 0:
-                same = path.nodes[0] == target
-                n_rows = begin_required(problem, path, target, same)
-                if not same:
-                    path.nodes[0], path.nodes[1] = target, NONE
-                known = 0
-            for i in range(known, depth):
-                at = taken[i]
-                same = path.nodes[i + 1] == at
-                n_rows = add(problem, path, n_rows, target, pools.links[at, OWNER], pools.links[at, KIND], same)
-                if not same:
-                    path.nodes[i + 1], path.nodes[i + 2] = at, NONE
-            known = depth
-            count = find_steps(problem, path, target, walker.found)
-            child = branch(pools, walker.found, count, node, allowed)
+            child = call_address(addresses.expand, (problem, arena, path, buffers, target, node, depth))
+            if child == NO_ROOM:
+                return NO_ROOM
             if child < 0:
                 break
-        merge(missed, pools.better[child])
+        for word in range(missed.size):
+            missed[word] |= better[child, word]
         taken[depth] = child
         depth += 1
         node = child
-    merge(missed, pools.improving[node])
-    walker.depth[0] = depth
-    if np.isnan(pools.variance[node]):
-        owners, used = parents_of(problem, pools, walker, target)
-        pools.variance[node] = shrink(problem, target, owners, used)
-        pools.dof[node] = cost_in_dof(problem, used)
+    for word in range(missed.size):
+        missed[word] |= improving[node, word]
+    taken[depth] = NONE
+    if np.isnan(arena.scores[node, 0]):
+        call_address(addresses.shrink, (problem, arena, buffers, target, node))
     return node
