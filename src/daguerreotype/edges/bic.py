@@ -61,9 +61,9 @@ class BicModels(TreeModels, LinearPredictor):
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
-        parents, used, variance, dof = self._trees.fit(node, predecessors)
+        parents, used, nll, dof = self._trees.fit(node, predecessors)
         _, weights = self._trees.solve(node, parents, used)
-        return LocalFit.gaussian(parents, weights, variance, dof)
+        return LocalFit(parents, weights, nll, dof)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""

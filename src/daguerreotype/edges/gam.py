@@ -108,13 +108,13 @@ class GamModels(TreeModels, CurvePredictor):
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
-        parents, used, variance, dof = self._trees.fit(node, predecessors)
+        parents, used, nll, dof = self._trees.fit(node, predecessors)
         columns, beta = self._trees.solve(node, parents, used)
         # columns of one owner are orthogonal, so their shares of the component's variance add up
         shares = beta**2 * self._trees.problem.moments[columns, columns]
         starts = np.cumsum(used) - used
         weights = np.sqrt(np.add.reduceat(shares, starts)) if parents.size else np.zeros(0)
-        return GamFit.gaussian(parents, weights, variance, dof, columns, beta)
+        return GamFit(parents, weights, nll, dof, columns, beta)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``MAX_ROWS``."""

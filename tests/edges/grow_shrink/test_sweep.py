@@ -9,10 +9,9 @@ from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from support.fits import linear_data, standard_table
 
-PRICE = 0.03
+PENALTY = 0.03
 FREE = np.zeros((0, 0), dtype=np.bool_)
 
 
@@ -27,7 +26,7 @@ def trees_of(rng, d, stride=1, n=60, penalty=1.0, rules=None):
 
 def loss_of(trees, order):
     fits = [trees.fit(node, np.sort(order[:q]))[2:] for q, node in enumerate(order)]
-    return sum(0.5 * np.log(variance) + PRICE * dof for variance, dof in fits)
+    return sum(nll + PENALTY * dof for nll, dof in fits)
 
 
 def place_losses(trees, moved, order):
@@ -43,7 +42,7 @@ def test_a_turn_takes_a_variable_to_its_best_place_by_single_fits(seed, d, strid
     order = rng.permutation(d)
     for moved in order:
         state = new_order_state(order, FREE)
-        while sweep_some(*swept._trees(), state, np.array([moved]), PRICE) == 0:
+        while sweep_some(*swept._trees(), state, np.array([moved]), PENALTY) == 0:
             swept._make_room()
         least = place_losses(single, moved, order).min()
         assert state.terms.sum() == pytest.approx(least, abs=1e-8)
@@ -60,7 +59,7 @@ def test_a_swept_order_loses_what_is_told_and_sweeps_end_where_no_move_improves(
     order = rng.permutation(d)
     loss = loss_of(single, order)
     for _ in range(50):
-        found, told = swept.sweep(order, PRICE, FREE)
+        found, told = swept.sweep(order, PENALTY, FREE)
         assert sorted(found) == list(range(d))
         assert told == pytest.approx(loss_of(single, found), abs=1e-10)
         if np.array_equal(found, order):
@@ -80,7 +79,7 @@ def test_a_sweep_keeps_whatever_must_stand_before_something_else():
         order = rng.permutation(8)
         before = np.zeros((8, 8), dtype=np.bool_)
         before[order[1], order[4:]] = before[order[2], order[6]] = True
-        found, _ = swept.sweep(order, PRICE, before)
+        found, _ = swept.sweep(order, PENALTY, before)
         ranks = np.argsort(found)
         assert (ranks[order[1]] < ranks[order[4:]]).all()
         assert ranks[order[2]] < ranks[order[6]]
@@ -94,14 +93,14 @@ def test_a_sweep_heeds_which_parents_are_allowed():
     swept, single = trees_of(rng, 9, rules=EdgeRules(allowed, np.zeros((9, 9), dtype=np.bool_)))
     order = rng.permutation(9)
     for _ in range(3):
-        order, told = swept.sweep(order, PRICE, FREE)
+        order, told = swept.sweep(order, PENALTY, FREE)
         assert told == pytest.approx(loss_of(single, order), abs=1e-10)
 
 
 def test_sweeps_go_on_where_trees_run_out_of_room():
     swept, single = trees_of(np.random.default_rng(0), 70, n=40, penalty=0.05)
     room = len(swept._arena.links)
-    order, told = swept.sweep(np.arange(70), PRICE, FREE)
+    order, told = swept.sweep(np.arange(70), PENALTY, FREE)
     assert len(swept._arena.links) > room
     assert swept._path.rows.shape[0] > 16
     assert told == pytest.approx(loss_of(single, order), abs=1e-8)
@@ -120,7 +119,7 @@ def test_scores_of_many_rankings_equal_single_fits_exactly(stride, rng):
 def test_models_score_and_sweep_as_their_trees(estimator):
     models = estimator.prepare(standard_table(linear_data(2, 120, 6)))
     order, ranks = np.arange(6)[::-1], np.arange(6)[None, ::-1]
-    order, told = models.sweep(order, PRICE, FREE)
-    assert told == pytest.approx(loss_of(models._trees, order) + 6 * STANDARD_ENTROPY, abs=1e-10)
+    order, told = models.sweep(order, PENALTY, FREE)
+    assert told == pytest.approx(loss_of(models._trees, order), abs=1e-10)
     scored = models.score_many(ranks, np.array([0, 0]), np.array([0, 3]))
     assert tuple(scored[0]) == (models.fit(0, np.arange(1, 6)).nll, models.fit(0, np.arange(1, 6)).dof)

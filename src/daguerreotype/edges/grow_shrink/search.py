@@ -81,12 +81,12 @@ class GrowShrinkTrees:
 
     def fork(self) -> "GrowShrinkTrees":
         """Trees of the same problem, grown as far as these, that another thread can walk."""
-        twin = copy(self)
+        clone = copy(self)
         with self._lock:
-            twin._arena = TreeArena._make(each.copy() for each in self._arena)
-        twin._path, twin._buffers = new_path(self.problem), new_buffers(self.problem.widths.size)
-        twin._lock = Lock()
-        return twin
+            clone._arena = TreeArena._make(each.copy() for each in self._arena)
+        clone._path, clone._buffers = new_path(self.problem), new_buffers(self.problem.widths.size)
+        clone._lock = Lock()
+        return clone
 
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
@@ -96,18 +96,18 @@ class GrowShrinkTrees:
         return self._addresses, *trees
 
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
-        """Parents (ascending), columns used of each, variance and dof of ``node`` among ``predecessors``."""
+        """Parents (ascending), columns used of each, nll and dof of ``node`` among ``predecessors``."""
         ranks = np.ones((1, self.problem.widths.size), dtype=np.int64)
         ranks[0, np.asarray(predecessors, dtype=np.int64)] = 0
         ranks[0, node] = 1
         with self._lock:
-            ((variance, dof),) = self._score(ranks, np.zeros(1, dtype=np.int64), np.array([node]), True).tolist()
+            ((nll, dof),) = self._score(ranks, np.zeros(1, dtype=np.int64), np.array([node]), True).tolist()
             chosen = self._buffers.used > 0
             parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
-        return parents, used, variance, dof
+        return parents, used, nll, dof
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Variance and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         by_node = np.argsort(nodes, kind="stable")  # walks of one target share their steps
         table = np.empty((nodes.size, 2))
         with self._lock:
@@ -123,7 +123,7 @@ class GrowShrinkTrees:
             self._make_room()
 
     def moves(self, node: int, others: IntArray) -> Moves:
-        """Variance and dof of all variables for every position of ``node`` among ``others`` (in order)."""
+        """Nll and dof of all variables for every position of ``node`` among ``others`` (in order)."""
         others = np.ascontiguousarray(others, dtype=np.int64)
         scores = np.empty((others.size + 1, 3, 2))
         with self._lock:
@@ -132,14 +132,14 @@ class GrowShrinkTrees:
         own, before, after = np.ascontiguousarray(scores.swapaxes(0, 1))
         return Moves(own, before[:-1], after[:-1])
 
-    def sweep(self, order: IntArray, price: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  log(variance) / 2 + price * dof."""
+    def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  nll + penalty_per_dof * dof."""
         state, turns = new_order_state(order, before), np.array(order, dtype=np.int64)
         with self._lock:
             done = 0
             while done < turns.size:
                 some = turns[done : done + TURNS]
-                had = sweep_some(*self._trees(), state, some, price)
+                had = sweep_some(*self._trees(), state, some, penalty_per_dof)
                 done += had
                 if had < some.size:
                     self._make_room()

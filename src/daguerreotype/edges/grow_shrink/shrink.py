@@ -10,6 +10,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
 from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.tree import KIND, LINEAR, NONE, NONLINEAR, OWNER, TreeArena, WalkBuffers
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 
 @subkernel
@@ -146,7 +147,7 @@ def cost_in_dof(problem: Problem, used: IntArray) -> float:
 def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int) -> int:
     r"""Remove parents, or their nonlinear columns, while BIC improves, at the node where the last walk ended.
 
-    Writes the parents that stay to ``buffers``, and their variance and dof to the arena; returns how many parents
+    Writes the parents that stay to ``buffers``, and their nll and dof to the arena; returns how many parents
     there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
     written, and nothing is left to do.
 
@@ -189,7 +190,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
             if gain > 0.0 and (required.size == 0 or not required[owners[i], target]):
                 pays = False
         if pays:
-            scores[node, 0] = variance
+            scores[node, 0] = 0.5 * np.log(variance) + STANDARD_ENTROPY
             scores[node, 1] = cost_in_dof(problem, used)
             return count
     for i in range(m):
@@ -246,6 +247,6 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     if removed:
         m = columns_of(stride, owners, used, count, columns)
         variance = factorise(moments, limits, target * stride, columns, m, work)
-    scores[node, 0] = variance
+    scores[node, 0] = 0.5 * np.log(variance) + STANDARD_ENTROPY
     scores[node, 1] = cost_in_dof(problem, used)
     return count
