@@ -93,9 +93,9 @@ def new_order_state(order: IntArray, before: BoolArray) -> OrderState:
 
 
 @subkernel
-def node_score(scores: FloatArray, end: int, price: float) -> float:
+def node_score(scores: FloatArray, end: int, penalty_per_dof: float) -> float:
     """What a variable loses whose walk ends at node ``end``."""
-    return float(0.5 * np.log(scores[end, 0]) + price * scores[end, 1])
+    return float(0.5 * np.log(scores[end, 0]) + penalty_per_dof * scores[end, 1])
 
 
 @subkernel
@@ -129,7 +129,7 @@ def sweep_some(
     buffers: WalkBuffers,
     state: OrderState,
     turns: IntArray,
-    price: float,
+    penalty_per_dof: float,
 ) -> int:
     """Move the variables of ``turns`` to their best positions; how many had their turn before room ran out.
 
@@ -151,7 +151,7 @@ def sweep_some(
             end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
             if end < 0:
                 return 0
-            update_node(state, arena, missed, taken, node, node_score(arena.scores, end, price))
+            update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
         include(before, node)
     for node in range(d):
         total += terms[node]
@@ -177,7 +177,7 @@ def sweep_some(
                 end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, moved))
                 if end < 0:
                     return done
-                own = node_score(arena.scores, end, price)
+                own = node_score(arena.scores, end, penalty_per_dof)
             state.own[q] = own
         empty(before)
         best = first
@@ -201,7 +201,7 @@ def sweep_some(
                     exclude(before, moved)
                     if end < 0:
                         return done
-                    changed = node_score(arena.scores, end, price)
+                    changed = node_score(arena.scores, end, penalty_per_dof)
                     spared += changed - terms[other] if q < at else terms[other] - changed
                 include(before, other)
         change = least - here
@@ -219,6 +219,6 @@ def sweep_some(
                 if q >= (at if at < best else best) and (node == moved or row_contains(state.known, moved, node)):
                     # A walk that was made before: there is room.
                     end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
-                    update_node(state, arena, missed, taken, node, node_score(arena.scores, end, price))
+                    update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
                 include(before, node)
     return int(turns.size)
