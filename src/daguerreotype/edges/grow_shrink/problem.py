@@ -60,14 +60,14 @@ class Problem(NamedTuple):
 def new_problem(
     moments: FloatArray, widths: IntArray, n_rows: int, penalty: float, gamma: float, rules: EdgeRules | None
 ) -> Problem:
-    """The problem of one moment matrix (d * stride, d * stride)."""
+    """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types."""
     d = widths.size
     stride = moments.shape[0] // d
     each = np.arange(d)
     diagonal = moments.reshape(d, stride, d, stride)[each, :, each, :]  # (d, stride, stride)
-    has_required = rules is not None and rules.anything_required
+    required = rules.required if rules is not None and rules.anything_required else np.zeros((0, 0))
     return Problem(
-        moments=np.ascontiguousarray(moments),
+        moments=np.ascontiguousarray(moments, dtype=np.float64),
         blocks=diagonal.reshape(d * stride, stride),
         limits=TOLERANCE * np.diag(moments),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
@@ -77,9 +77,7 @@ def new_problem(
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
-        required=np.ascontiguousarray(rules.required)
-        if rules is not None and has_required
-        else np.zeros((0, 0), dtype=np.bool_),
+        required=np.ascontiguousarray(required, dtype=np.bool_),
     )
 
 

@@ -1,9 +1,13 @@
 """Queries of grow-shrink trees: scores of many rankings, and of every position of one variable."""
 
+from functools import cache
+
+import numpy as np
+
 from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import expand
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
 from daguerreotype.edges.grow_shrink.shrink import shrink
 from daguerreotype.edges.grow_shrink.tree import (
     Addresses,
@@ -14,12 +18,18 @@ from daguerreotype.edges.grow_shrink.tree import (
     empty,
     exclude,
     include,
+    new_arena,
+    new_buffers,
+    new_path,
     walk,
 )
 
 
-def compile_walk(problem: Problem, arena: TreeArena, path: CholeskyRows, buffers: WalkBuffers) -> Addresses:
-    """The kernels of a walk, compiled for data of these types."""
+@cache
+def walk_addresses() -> Addresses:
+    """Where the kernels of a walk are. The data of all problems have the types of those of a single column."""
+    problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, 1.0, 0.0, None)
+    arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(1)
     addresses = Addresses(
         address_of(expand, problem, arena, path, buffers, 0, 0, 0),
         address_of(shrink, problem, arena, buffers, 0, 0),

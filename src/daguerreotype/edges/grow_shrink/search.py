@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Moves
 from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
-from daguerreotype.edges.grow_shrink.queries import compile_walk, walk_many, walk_moves
+from daguerreotype.edges.grow_shrink.queries import walk_addresses, walk_many, walk_moves
 from daguerreotype.edges.grow_shrink.shrink import coefficients
 from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
@@ -22,6 +22,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_path,
 )
 
+FIRST = np.zeros(1, dtype=np.int64)  # row of a single ranking
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
 
 
@@ -70,14 +71,13 @@ class GrowShrinkTrees:
         self._arena = new_arena(16 * d, d // 64 + 1)
         self._arena.size[0] = d  # the roots
         self._path, self._buffers = new_path(self.problem), new_buffers(d)
-        self._addresses: Addresses | None = None  # of this process
         self._lock = Lock()  # kernels release the GIL, and any walk may grow the trees
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_addresses")}
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _lock=Lock(), _addresses=None)
+        self.__dict__.update(state, _lock=Lock())
 
     def fork(self) -> "GrowShrinkTrees":
         """Trees of the same problem, grown as far as these, that another thread can walk."""
@@ -90,10 +90,7 @@ class GrowShrinkTrees:
 
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
-        trees = self.problem, self._arena, self._path, self._buffers
-        if self._addresses is None:
-            self._addresses = compile_walk(*trees)
-        return self._addresses, *trees
+        return walk_addresses(), self.problem, self._arena, self._path, self._buffers
 
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
         """Parents (ascending), columns used of each, nll and dof of ``node`` among ``predecessors``."""
@@ -101,7 +98,7 @@ class GrowShrinkTrees:
         ranks[0, np.asarray(predecessors, dtype=np.int64)] = 0
         ranks[0, node] = 1
         with self._lock:
-            ((nll, dof),) = self._score(ranks, np.zeros(1, dtype=np.int64), np.array([node]), True).tolist()
+            ((nll, dof),) = self._score(ranks, FIRST, np.array([node]), True).tolist()
             chosen = self._buffers.used > 0
             parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
         return parents, used, nll, dof
@@ -147,10 +144,8 @@ class GrowShrinkTrees:
 
     def solve(self, node: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
         """Columns of a parent set and the least-squares coefficients of ``node`` on them."""
-        stride = self.problem.blocks.shape[1]
-        within = np.arange(used.sum()) - np.repeat(np.cumsum(used) - used, used)  # place among its owner's columns
-        columns = np.repeat(parents * stride, used) + within
-        return columns, coefficients(self.problem.moments, self.problem.limits, node * stride, columns)
+        problem = self.problem
+        return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], node, parents, used)
 
     def _make_room(self) -> None:
         """Double what ran out. The walk then starts over, on trees that keep all they have grown."""

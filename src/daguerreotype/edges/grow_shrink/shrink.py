@@ -60,15 +60,32 @@ def solve_upper(work: FloatArray, m: int, beta: FloatArray) -> None:
             beta[i] /= work[i, i]
 
 
+@subkernel
+def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, columns: IntArray) -> int:
+    """Write the columns of a parent set, the first ``used[i]`` of ``owners[i]``; returns how many."""
+    m = 0
+    for i in range(count):
+        for a in range(used[i]):
+            columns[m] = owners[i] * stride + a
+            m += 1
+    return m
+
+
 @kernel
-def coefficients(moments: FloatArray, limits: FloatArray, response: int, columns: IntArray) -> FloatArray:
-    """Least-squares coefficients of the response on ``columns``; zero for a column the earlier ones span."""
-    m = columns.size
+def coefficients(
+    moments: FloatArray, limits: FloatArray, stride: int, target: int, owners: IntArray, used: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Columns of a parent set, and the least-squares coefficients of the target on them.
+
+    They are zero for a column that the earlier ones span.
+    """
+    columns = np.empty(owners.size * stride, dtype=np.int64)
+    m = columns_of(stride, owners, used, owners.size, columns)
     work = np.empty((m, 2 * m + 1))
     beta = np.empty(m)
-    factorise(moments, limits, response, columns, m, work)
+    factorise(moments, limits, target * stride, columns, m, work)
     solve_upper(work, m, beta)
-    return beta
+    return columns[:m], beta
 
 
 @subkernel
@@ -90,17 +107,6 @@ def remove(inverse: FloatArray, beta: FloatArray, size: int, column: int) -> flo
         inverse[i, column] = 0.0
     beta[column] = 0.0
     return float(rise)
-
-
-@subkernel
-def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, columns: IntArray) -> int:
-    """Write the columns of a parent set, the first ``used[i]`` of ``owners[i]``; returns how many."""
-    m = 0
-    for i in range(count):
-        for a in range(used[i]):
-            columns[m] = owners[i] * stride + a
-            m += 1
-    return m
 
 
 @subkernel
