@@ -21,6 +21,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_buffers,
     new_path,
 )
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 FIRST = np.zeros(1, dtype=np.int64)  # row of a single ranking
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
@@ -116,6 +117,7 @@ class GrowShrinkTrees:
         while True:
             done = walk_many(*self._trees(), ranks, rows, nodes, scores, done, wants_parents)
             if done == nodes.size:
+                scores[:, 0] += STANDARD_ENTROPY
                 return scores
             self._make_room()
 
@@ -126,6 +128,7 @@ class GrowShrinkTrees:
         with self._lock:
             while walk_moves(*self._trees(), node, others, scores) < len(scores):
                 self._make_room()
+        scores[:, :, 0] += STANDARD_ENTROPY
         own, before, after = np.ascontiguousarray(scores.swapaxes(0, 1))
         return Moves(own, before[:-1], after[:-1])
 
@@ -140,7 +143,7 @@ class GrowShrinkTrees:
                 done += had
                 if had < some.size:
                     self._make_room()
-        return state.order, float(state.terms[state.order].sum())
+        return state.order, float(state.terms[state.order].sum()) + order.size * STANDARD_ENTROPY
 
     def solve(self, node: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
         """Columns of a parent set and the least-squares coefficients of ``node`` on them."""

@@ -10,7 +10,6 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
 from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.tree import KIND, LINEAR, NONE, NONLINEAR, OWNER, TreeArena, WalkBuffers
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 
 @subkernel
@@ -196,7 +195,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
             if gain > 0.0 and (required.size == 0 or not required[owners[i], target]):
                 pays = False
         if pays:
-            scores[node, 0] = 0.5 * np.log(variance) + STANDARD_ENTROPY
+            scores[node, 0] = 0.5 * np.log(variance)
             scores[node, 1] = cost_in_dof(problem, used)
             return count
     for i in range(m):
@@ -253,6 +252,6 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     if removed:
         m = columns_of(stride, owners, used, count, columns)
         variance = factorise(moments, limits, target * stride, columns, m, work)
-    scores[node, 0] = 0.5 * np.log(variance) + STANDARD_ENTROPY
+    scores[node, 0] = 0.5 * np.log(variance)
     scores[node, 1] = cost_in_dof(problem, used)
     return count
