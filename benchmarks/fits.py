@@ -26,7 +26,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
 from daguerreotype.simulate import simulate_dag, simulate_data
-from daguerreotype.training import learn
+from daguerreotype.training import train
 from learner import peak_megabytes
 
 PEERS: dict[str, dict[str, Any]] = {"boss": {}, "grasp": {}, "dagma": {"lambda1": 0.02}, "notears": {}}
@@ -64,14 +64,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.spent = {"training": 0.0, "refining": 0.0, "again": 0.0}
-        self._train, self._refine = learn.train_bilevel, learn.refine_order
+        self._train, self._refine = train.train_bilevel, train.refine_order
 
     def __enter__(self) -> "Clock":
-        learn.train_bilevel, learn.refine_order = self._timed_train, self._timed_refine
+        train.train_bilevel, train.refine_order = self._timed_train, self._timed_refine
         return self
 
     def __exit__(self, *_: object) -> None:
-        learn.train_bilevel, learn.refine_order = self._train, self._refine
+        train.train_bilevel, train.refine_order = self._train, self._refine
 
     def _time(self, phase: str, function: Callable[..., Any], *args: Any, **settings: Any) -> Any:
         start = time.process_time()

@@ -17,8 +17,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import Daguerreotype
-from daguerreotype.edges import LassoEdges
-from daguerreotype.edges.registry import gradient_edges
+from daguerreotype.edges import EDGES, LassoEdges
 from daguerreotype.metrics import shd
 from daguerreotype.tune.criteria import fit_copy, without_truth
 from daguerreotype.tune.workers import Workers
@@ -38,7 +37,7 @@ LEARNERS: dict[str, tuple[str, tuple[float, ...], Callable[[float | None], Any]]
     "linear": (
         "edges.pruning",
         (1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1),
-        lambda pruning: Daguerreotype(edges=gradient_edges("linear", pruning=pruning or 0.01), loss="nll_nv"),
+        lambda pruning: Daguerreotype(edges=EDGES["linear"].make(pruning=pruning or 0.01), loss="nll_nv"),
     ),
 }
 CONTESTS = (

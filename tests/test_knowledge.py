@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype, Knowledge, KnowledgeError
+from daguerreotype.edges import LocalFit
 from daguerreotype.edges.bic import BicEdges
 from daguerreotype.operators import top_k_sparsemax
-from daguerreotype.result import LocalFit
 
 NAMES = ("age", "dose", "diet", "gene_1", "gene_2", "outcome")
 QUICK = {"edges": "bic", "transform": "none", "max_iter": 10, "n_restarts": 1}

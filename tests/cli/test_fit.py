@@ -225,7 +225,7 @@ def test_names_and_defaults_of_the_options_are_those_of_the_learner():
         assert command[ours].default == learner[theirs].default
     for name in ("penalty", "knowledge"):
         assert command[name].default == learner[name].default
-    assert tuple(options.Edges) == EDGES
+    assert list(options.Edges) == list(EDGES)
     assert set(options.Transform) == set(get_args(learner["transform"].annotation))
 
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -164,8 +165,10 @@ def test_parquet_gives_the_numbers_that_were_written(tmp_path):
 
 def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "data.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"data\.parquet is a Parquet file.* Run: pip install pyarrow"):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        ImportError, match=r"data\.parquet is a Parquet file.* Run: pip install 'daguerreotype\[parquet\]'"
+    ):
         read_file(tmp_path / "data.parquet")
 
 

@@ -1,6 +1,6 @@
 """Rows from files, iterators and frames lead to the same moments; what cannot be read is refused by name."""
 
-import builtins
+import sys
 
 import numpy as np
 import pandas as pd
@@ -101,15 +101,10 @@ def test_a_source_that_is_none_is_refused(tmp_path):
 
 def test_without_pyarrow_parquet_asks_for_it(frame, tmp_path, monkeypatch):
     frame.to_parquet(tmp_path / "rows.parquet")
-    imported = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return imported(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"rows\.parquet needs pyarrow: pip install 'daguerreotype\[parquet\]'"):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(
+        ImportError, match=r"rows\.parquet needs pyarrow\. Run: pip install 'daguerreotype\[parquet\]'"
+    ):
         Moments.from_chunks(tmp_path / "rows.parquet")
 
 

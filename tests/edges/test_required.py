@@ -136,13 +136,13 @@ def test_moves_that_obey_are_the_fits_of_their_positions(seed):
     last = np.flatnonzero(rules.required[node, others]).min(initial=5)
     for q in range(first, last + 1):
         fit = models.fit(node, np.sort(others[:q]))
-        assert moves.own[q] == pytest.approx([fit.nll, fit.dof])
+        assert moves.own[q] == pytest.approx([fit.excess, fit.dof])
     for i in range(5):
         before, after = others[:i], np.append(others[:i], node)
         for legal, seen, predecessors in ((i < last, moves.before, before), (i >= first, moves.after, after)):
             if legal:
                 fit = models.fit(int(others[i]), np.sort(predecessors))
-                assert seen[i] == pytest.approx([fit.nll, fit.dof])
+                assert seen[i] == pytest.approx([fit.excess, fit.dof])
 
 
 def test_a_required_parent_with_a_bent_effect_is_bent(rng):

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from daguerreotype import Daguerreotype
-from daguerreotype.data.scales import ShiftedLog
 from daguerreotype.data.table import OnScale, Table
+from daguerreotype.data.transforms import ShiftedLog
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import LocalFit
 from daguerreotype.edges.predictors import first_residuals

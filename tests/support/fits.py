@@ -6,6 +6,7 @@ import numpy as np
 
 from daguerreotype._lib.progress import Progress
 from daguerreotype.edges import Table
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.training.schedule import Schedule
 
 
@@ -48,8 +49,8 @@ def direct_loss(models, objective, order, n_rows, noise=None):
     """Loss of one order, every node fitted anew; under a noise model that looks at residuals if one is given."""
     terms = np.zeros(2)
     for node, fit in enumerate(direct_fits(models, order)):
-        nll = fit.nll if noise is None else noise.nll(models.residuals(node, fit))
-        terms += objective.terms(np.array(nll), np.array(fit.dof), n_rows)
+        excess = fit.excess if noise is None else noise.nll(models.residuals(node, fit)) - STANDARD_ENTROPY
+        terms += objective.terms(np.array(excess), np.array(fit.dof), n_rows)
     return float(objective.total(terms, len(order)))
 
 
@@ -77,7 +78,7 @@ def least_loss(models, objective, d, n_rows):
 
 def _local_loss(models, objective, node, predecessors, n_rows):
     fit = models.fit(node, np.array(sorted(predecessors), dtype=np.int64))
-    return float(np.sum(objective.terms(np.array(fit.nll), np.array(fit.dof), n_rows)))
+    return float(np.sum(objective.terms(np.array(fit.excess), np.array(fit.dof), n_rows)))
 
 
 def schedule(**changes):

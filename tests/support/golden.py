@@ -179,7 +179,7 @@ CASES: dict[str, Callable] = {
     "sparsemap-peel": case(fit, ADDITIVE, operator="sparsemap-peel", **CURVES),
     "fixed": case(fit, ADDITIVE, operator="fixed", init=[3, 1, 2, 0, 5, 4], **CURVES),
     "random": case(fit, ADDITIVE, operator="random", **CURVES),
-    "own operator": case(fit, LINEAR, operator=own_operator, init=[0.3, -1.0, 0.2, 0.5, 0.0, 0.1], **SOME),
+    "own operator": case(fit, LINEAR, operator=own_operator, **SOME),
     "annealed": case(fit, LINEAR, tau=(2.0, 0.2), **SOME),
     "tau by step": case(fit, LINEAR, tau=lambda step: 1.0 / (1 + 0.1 * step), **SOME),
     "init variances": case(fit, LINEAR, init="variances", **{**SOME, "refine": False}),

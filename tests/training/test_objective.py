@@ -3,7 +3,7 @@ import pytest
 from scipy import optimize
 
 from daguerreotype.noise import FreeShape
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY, nll_of_variance
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.training.objective import LOSSES, PenalizedLikelihood, Smooth, make_objective
 
 PLAIN = ("nll_ev", "nll_nv", "mse", "bic")
@@ -12,14 +12,14 @@ SMOOTH = ("nll_ev", "nll_nv", "mse")
 
 def loss_of(name, variances, dof=None, n_rows=100, penalty=1.0):
     objective = make_objective(name, penalty)
-    nll = nll_of_variance(np.asarray(variances, dtype=float))
-    dof = np.zeros_like(nll) if dof is None else np.asarray(dof, dtype=float)
-    return float(objective.total(objective.terms(nll, dof, n_rows).sum(axis=0), nll.size))
+    excess = 0.5 * np.log(np.asarray(variances, dtype=float))
+    dof = np.zeros_like(excess) if dof is None else np.asarray(dof, dtype=float)
+    return float(objective.total(objective.terms(excess, dof, n_rows).sum(axis=0), excess.size))
 
 
-def weighted_total(objective, nll, shares):
+def weighted_total(objective, excess, shares):
     """Losses of orderings by the likelihoods of their nodes (m, d), of which each counts by its share."""
-    terms = shares[:, None] * objective.terms(nll, np.zeros_like(nll), 100)
+    terms = shares[:, None] * objective.terms(excess, np.zeros_like(excess), 100)
     return objective.total(terms.sum(axis=1), shares.sum())
 
 
@@ -67,9 +67,9 @@ def test_the_penalty_multiplies_the_price_of_bic_and_nothing_else():
 @pytest.mark.parametrize("name", [*PLAIN, lambda v, dof, n: v + dof / n])
 def test_many_orderings_at_once_lose_what_each_loses_alone(name, rng):
     objective = make_objective(name, 1.5)
-    nll, dof = rng.normal(size=(7, 4)), rng.integers(0, 5, size=(7, 4)).astype(float)
-    together = objective.total(objective.terms(nll, dof, 80).sum(axis=1), 4)
-    alone = [objective.total(objective.terms(v, p, 80).sum(axis=0), 4) for v, p in zip(nll, dof, strict=True)]
+    excess, dof = rng.normal(size=(7, 4)), rng.integers(0, 5, size=(7, 4)).astype(float)
+    together = objective.total(objective.terms(excess, dof, 80).sum(axis=1), 4)
+    alone = [objective.total(objective.terms(v, p, 80).sum(axis=0), 4) for v, p in zip(excess, dof, strict=True)]
     np.testing.assert_allclose(together, alone, rtol=1e-14)
 
 
@@ -84,11 +84,11 @@ def test_an_own_object_with_terms_and_total_is_taken_as_it_is():
 
 @pytest.mark.parametrize("method", ["maxent", "spacings"])
 def test_entropy_is_the_likelihood_of_noise_of_any_shape_plus_the_price_of_bic(method, rng):
-    nll = FreeShape(method).nll(rng.laplace(size=60))
+    excess = FreeShape(method).nll(rng.laplace(size=60)) - STANDARD_ENTROPY
     objective = make_objective("entropy", 2.0)
-    loss = objective.total(objective.terms(np.array(nll), np.array(3.0), 60), 1)
+    loss = objective.total(objective.terms(np.array(excess), np.array(3.0), 60), 1)
     assert LOSSES["entropy"].noise == "free-shape"
-    assert loss == pytest.approx(nll - STANDARD_ENTROPY + 2.0 * np.log(60) / 120 * 3)
+    assert loss == pytest.approx(excess + 2.0 * np.log(60) / 120 * 3)
 
 
 # ---------------------------------------------------------------------------- derivatives
@@ -97,26 +97,26 @@ def test_entropy_is_the_likelihood_of_noise_of_any_shape_plus_the_price_of_bic(m
 @pytest.mark.parametrize("shares", [np.ones(4), np.array([0.4, 1.0, 0.7, 0.1])], ids=["all rows", "some rows"])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_objectives_lose_the_total_of_their_weighted_terms(name, shares, rng):
-    objective, nll = make_objective(name, 0.0), rng.normal(size=(5, 4))
-    losses, slopes = objective.slopes(nll, shares)
+    objective, excess = make_objective(name, 0.0), rng.normal(size=(5, 4))
+    losses, slopes = objective.slopes(excess, shares)
     assert losses.shape == (5,)
-    assert slopes.shape == nll.shape
-    np.testing.assert_allclose(losses, weighted_total(objective, nll, shares), rtol=1e-12)
+    assert slopes.shape == excess.shape
+    np.testing.assert_allclose(losses, weighted_total(objective, excess, shares), rtol=1e-12)
 
 
 @pytest.mark.parametrize("shares", [np.ones(4), np.array([0.4, 1.0, 0.7, 0.1])], ids=["all rows", "some rows"])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_slopes_are_finite_differences_of_the_total(name, shares, rng):
-    objective, nll = make_objective(name, 0.0), rng.normal(size=(5, 4))
-    _, slopes = objective.slopes(nll, shares)
+    objective, excess = make_objective(name, 0.0), rng.normal(size=(5, 4))
+    _, slopes = objective.slopes(excess, shares)
     for node, step in enumerate(1e-6 * np.eye(4)):
-        upper, lower = (weighted_total(objective, at, shares) for at in (nll + step, nll - step))
+        upper, lower = (weighted_total(objective, at, shares) for at in (excess + step, excess - step))
         np.testing.assert_allclose(slopes[:, node], (upper - lower) / 2e-6, rtol=1e-7, atol=1e-9)
 
 
 def test_the_penalty_has_no_slope_in_the_likelihoods(rng):
-    nll, shares = rng.normal(size=(3, 4)), np.ones(4)
-    plain, priced = PenalizedLikelihood().slopes(nll, shares), PenalizedLikelihood(2.0).slopes(nll, shares)
+    excess, shares = rng.normal(size=(3, 4)), np.ones(4)
+    plain, priced = PenalizedLikelihood().slopes(excess, shares), PenalizedLikelihood(2.0).slopes(excess, shares)
     for ours, theirs in zip(plain, priced, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 

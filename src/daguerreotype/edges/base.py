@@ -2,6 +2,9 @@
 
 An estimator needs ``prepare``, and what it prepares needs ``fit``. All else is optional: a protocol here for each
 capability, known by its methods. Ask for one with :func:`offered`.
+
+Scores of many fits at once are in *excess*: the negative log-likelihood per row beyond that of a standard normal
+variable, ``nll - STANDARD_ENTROPY``. Orders that tie differ in the last digits, which the constant would cost.
 """
 
 from collections.abc import Sequence
@@ -12,7 +15,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.noise.gaussian import nll_of_variance, variance_of_nll
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY, nll_of_variance, variance_of_nll
 
 Capability = TypeVar("Capability")
 
@@ -50,6 +53,11 @@ class LocalFit:
         return cls(parents, weights, float(nll_of_variance(variance)), dof, *more)
 
     @property
+    def excess(self) -> float:
+        """The negative log-likelihood beyond that of a standard normal variable."""
+        return self.nll - STANDARD_ENTROPY
+
+    @property
     def variance(self) -> float:
         """The variance of Gaussian noise that is as likely."""
         return float(variance_of_nll(self.nll))
@@ -65,9 +73,9 @@ class Moves:
     Attributes
     ----------
     own : array of shape (m + 1, 2)
-        Negative log-likelihood and dof of the moved node when it stands at position q.
+        Excess and dof of the moved node when it stands at position q.
     before : array of shape (m, 2)
-        Negative log-likelihood and dof of ``others[i]`` when the moved node is not among its predecessors.
+        Excess and dof of ``others[i]`` when the moved node is not among its predecessors.
     after : array of shape (m, 2)
         The same when it is.
     """
@@ -190,7 +198,7 @@ class HasMoves(Protocol):
     """Local models with a fast way to score all positions of one node; refine uses it when there."""
 
     def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Negative log-likelihoods and dof for every position of ``node`` among ``others`` (in order)."""
+        """Excess and dof for every position of ``node`` among ``others`` (in order)."""
         ...
 
 
@@ -222,7 +230,7 @@ class HasSweeps(Protocol):
     """Local models with a fast way to move every variable of an order to its best place, one after the other."""
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  nll + penalty_per_dof * dof.
+        """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof.
 
         ``before`` (d, d) tells whom each variable must come before; it is empty if nobody must.
         """
@@ -234,7 +242,7 @@ class HasQuickScores(Protocol):
     """Local models that score many fits faster than they make them."""
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         ...
 
 

@@ -8,6 +8,7 @@ from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 
 class BicEdges:
@@ -61,9 +62,9 @@ class BicModels(TreeModels, LinearPredictor):
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
-        parents, used, nll, dof = self._trees.fit(node, predecessors)
+        parents, used, excess, dof = self._trees.fit(node, predecessors)
         _, weights = self._trees.solve(node, parents, used)
-        return LocalFit(parents, weights, nll, dof)
+        return LocalFit(parents, weights, excess + STANDARD_ENTROPY, dof)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""

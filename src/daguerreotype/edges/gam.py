@@ -12,6 +12,7 @@ from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive, first_residuals
 from daguerreotype.edges.splines import SplineBasis, change_basis, nonlinear_columns
 from daguerreotype.noise.free_shape import MAX_ROWS
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 EXACT_SIZE = 1200  # B-splines of all columns, up to which ties do not hang on the sequence of rows
 KEPT_BYTES = 2**26  # of basis columns that are kept for residuals; longer tables compute them each time
@@ -108,13 +109,13 @@ class GamModels(TreeModels, CurvePredictor):
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
         """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
-        parents, used, nll, dof = self._trees.fit(node, predecessors)
+        parents, used, excess, dof = self._trees.fit(node, predecessors)
         columns, beta = self._trees.solve(node, parents, used)
         # columns of one owner are orthogonal, so their shares of the component's variance add up
         shares = beta**2 * self._trees.problem.moments[columns, columns]
         starts = np.cumsum(used) - used
         weights = np.sqrt(np.add.reduceat(shares, starts)) if parents.size else np.zeros(0)
-        return GamFit(parents, weights, nll, dof, columns, beta)
+        return GamFit(parents, weights, excess + STANDARD_ENTROPY, dof, columns, beta)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``MAX_ROWS``."""

@@ -103,7 +103,7 @@ class GroupedModels:
         return Moves(own, before, after)
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         group = self.group[nodes]
         table = np.empty((nodes.size, 2))
         for each in np.unique(group):

@@ -22,7 +22,7 @@ LEAST_VARIANCE = float(np.sqrt(np.finfo(np.float64).tiny))
 def nll_of_variance(variance: Number) -> Number:
     """Negative log-likelihood per row of Gaussian noise with this variance; minus infinity for none.
 
-    >>> round(nll_of_variance(1.0), 4)
+    >>> float(nll_of_variance(1.0).round(4))
     1.4189
     """
     with np.errstate(divide="ignore"):

@@ -13,6 +13,7 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import HasBatchFits, HasQuickScores, HasResiduals, LocalFit, LocalModels, offered
 from daguerreotype.noise import Gaussian, NoiseModel
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.fit_workers import FitWorkers
 from daguerreotype.training.objective import Objective
@@ -197,7 +198,8 @@ class LocalFits:
     def terms_of(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
         """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by parents and weights."""
         if not self._pricing.noise.needs_residuals:
-            return self.terms_of_scores(np.array(nodes), np.array([(fit.nll, fit.dof) for fit in fits]))
+            scores = np.array([(fit.excess, fit.dof) for fit in fits])
+            return self.terms_of_scores(np.array(nodes), scores)
         # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
         keys = [
             (node, fit.parents.tobytes(), fit.weights.tobytes()) for node, fit in zip(nodes, fits, strict=True)
@@ -213,7 +215,7 @@ class LocalFits:
         return np.stack([self._by_weights[key] for key in keys])
 
     def terms_of_scores(self, nodes: int | IntArray, scores: FloatArray) -> FloatArray:
-        """Local terms (m, 2) of one or several nodes by their negative log-likelihoods and dof (m, 2)."""
+        """Local terms (m, 2) of one or several nodes by their excesses and dof (m, 2)."""
         return self._pricing.terms(nodes, scores[:, 0], scores[:, 1])
 
     def keep_bound(self) -> None:
@@ -241,12 +243,12 @@ class _Pricing:
     n_rows: int
     rows_per_node: IntArray | None
 
-    def terms(self, nodes: int | IntArray, nll: FloatArray, dof: FloatArray) -> FloatArray:
+    def terms(self, nodes: int | IntArray, excess: FloatArray, dof: FloatArray) -> FloatArray:
         """Local terms (..., 2) of one or several nodes."""
         rows = self.n_rows if self.rows_per_node is None else self.rows_per_node[nodes]
         # A likelihood of fewer rows is less certain, and parents must make up for that.
         most = self.noise.max_rows
-        terms = self.objective.terms(nll, dof, rows if most is None else np.minimum(rows, most))
+        terms = self.objective.terms(excess, dof, rows if most is None else np.minimum(rows, most))
         if self.rows_per_node is None:
             return terms
         weighted: FloatArray = np.expand_dims(rows / self.n_rows, -1) * terms
@@ -255,8 +257,8 @@ class _Pricing:
 
 def _terms_by_residuals(models: HasResiduals, pricing: _Pricing, node: int, fit: LocalFit) -> FloatArray:
     """Local terms (2,) of one node, from residuals that are forgotten at once."""
-    nll = pricing.noise.nll(models.residuals(node, fit))
-    return pricing.terms(node, np.array(nll), np.array(fit.dof))
+    excess = pricing.noise.nll(models.residuals(node, fit)) - STANDARD_ENTROPY
+    return pricing.terms(node, np.array(excess), np.array(fit.dof))
 
 
 def _bytes_of(fit: LocalFit | None) -> int:

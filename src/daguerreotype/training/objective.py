@@ -1,8 +1,9 @@
 r"""Objectives: how the local terms of all nodes add up to the loss of an ordering, per row of data.
 
 Every objective has the form  :math:`link(\sum_j a_j) + \sum_j b_j`  with two local terms per node, so that a
-change of two nodes changes two terms and nothing else. Local terms are made from a node's negative log-likelihood
-per row and its degrees of freedom; losses are measured from those of standard normal columns without edges.
+change of two nodes changes two terms and nothing else. Local terms are made from a node's degrees of freedom and
+its *excess*: the negative log-likelihood per row beyond that of a standard normal variable, so that standardized
+columns without edges lose nothing.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,6 @@ import numpy as np
 
 from daguerreotype._lib.registry import Registry
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 CustomLoss: TypeAlias = Callable[[float, float, int], float]
 RowCount: TypeAlias = int | IntArray
@@ -23,8 +23,8 @@ RowCount: TypeAlias = int | IntArray
 class Objective(Protocol):
     """A sum of local terms under a link; the plug-in point of ``loss=``."""
 
-    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
-        """Local terms (..., 2) of nodes with these negative log-likelihoods (...) and degrees of freedom (...).
+    def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+        """Local terms (..., 2) of nodes with these excesses (...) and degrees of freedom (...).
 
         ``n_rows`` is one number, or one for each node (...).
         """
@@ -42,8 +42,8 @@ class Objective(Protocol):
 class Smooth(Protocol):
     """An objective that has derivatives, as joint training needs."""
 
-    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Losses (m,) of orderings by the negative log-likelihoods of their nodes (m, d), and derivatives (m, d).
+    def slopes(self, excess: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Losses (m,) of orderings by the excesses of their nodes (m, d), and derivatives (m, d).
 
         ``shares`` (d,) are those of the rows that count for each node.
         """
@@ -58,9 +58,9 @@ class EqualVariance:
     the columns takes that away.
     """
 
-    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+    def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """The residual variance."""
-        variance = variance_of_nll(nll)
+        variance = np.exp(2 * excess)
         return np.stack([variance, np.zeros_like(variance)], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
@@ -68,9 +68,9 @@ class EqualVariance:
         totals: FloatArray = 0.5 * d * np.log(sums[..., 0] / d)
         return totals
 
-    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, excess: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Each node by its share of the summed variance."""
-        variances, d = shares * variance_of_nll(nll), shares.sum()
+        variances, d = shares * np.exp(2 * excess), shares.sum()
         totals = variances.sum(axis=1)
         return 0.5 * d * np.log(totals / d), d * variances / totals[:, None]
 
@@ -79,7 +79,7 @@ class EqualVariance:
 class PenalizedLikelihood:
     r"""Negative log-likelihood of all nodes plus a penalty per degree of freedom.
 
-    :math:`\sum_j nll_j + penalty \frac{\log n}{2 n} dof_j`. Without the penalty more edges never hurt; with
+    :math:`\sum_j excess_j + penalty \frac{\log n}{2 n} dof_j`. Without the penalty more edges never hurt; with
     penalty one, this is BIC, the score that permutation searches minimise.
     """
 
@@ -89,27 +89,27 @@ class PenalizedLikelihood:
         """The penalty per degree of freedom."""
         return 0.5 * self.penalty * np.log(n_rows) / n_rows
 
-    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
-        """What the node has beyond a standard normal one, and the penalty of its parents."""
-        return np.stack([nll - STANDARD_ENTROPY, self.per_dof(n_rows) * dof], axis=-1)
+    def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+        """The excess, and the penalty of the parents."""
+        return np.stack([excess, self.per_dof(n_rows) * dof], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
         """The sum of both."""
         totals: FloatArray = sums.sum(axis=-1)
         return totals
 
-    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, excess: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Each node by its share of the rows; joint training pays for edges by its gates."""
-        return (shares * (nll - STANDARD_ENTROPY)).sum(axis=1), np.broadcast_to(shares, nll.shape)
+        return (shares * excess).sum(axis=1), np.broadcast_to(shares, excess.shape)
 
 
 @dataclass(frozen=True)
 class SquaredError:
     r"""Squared error :math:`\frac12 \sum_j v_j`."""
 
-    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+    def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """Half the residual variance."""
-        variance = variance_of_nll(nll)
+        variance = np.exp(2 * excess)
         return np.stack([0.5 * variance, np.zeros_like(variance)], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
@@ -117,9 +117,9 @@ class SquaredError:
         totals: FloatArray = sums[..., 0]
         return totals
 
-    def slopes(self, nll: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, excess: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Each node by its variance."""
-        variances = shares * variance_of_nll(nll)
+        variances = shares * np.exp(2 * excess)
         return 0.5 * variances.sum(axis=1), variances
 
 
@@ -129,9 +129,9 @@ class PerNode:
 
     function: CustomLoss
 
-    def terms(self, nll: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
+    def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """What the function says, node by node."""
-        nodes = np.broadcast(variance_of_nll(nll), dof, n_rows)
+        nodes = np.broadcast(np.exp(2 * excess), dof, n_rows)
         values = np.array([self.function(float(v), float(p), int(n)) for v, p, n in nodes]).reshape(nodes.shape)
         return np.stack([values, np.zeros_like(values)], axis=-1)
 

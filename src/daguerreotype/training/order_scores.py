@@ -9,7 +9,6 @@ from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import CanFork, HasMoves, HasQuickScores, HasSweeps, LocalFit, LocalModels, offered
 from daguerreotype.noise import Gaussian, NoiseModel
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.local_fits import LocalFits
@@ -193,8 +192,7 @@ class OrderScores:
         assert isinstance(self.objective, PenalizedLikelihood)
         precedence = self.constraints.precedence
         before = np.zeros((0, 0), dtype=np.bool_) if precedence is None else precedence.before
-        found, total = self._sweeps.sweep(order, float(self.objective.per_dof(self.n_rows)), before)
-        return found, total - self.d * STANDARD_ENTROPY
+        return self._sweeps.sweep(order, float(self.objective.per_dof(self.n_rows)), before)
 
     def _move_terms(
         self, node: int, others: IntArray, first: int, last: int

@@ -20,13 +20,13 @@ class TreeModels:
         return clone
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         return self._trees.score_many(ranks, rows, nodes)
 
     def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Negative log-likelihood and dof of all nodes for every position of ``node`` among ``others``."""
+        """Excess and dof of all nodes for every position of ``node`` among ``others``."""
         return self._trees.moves(node, others)
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  nll + penalty_per_dof * dof."""
+        """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
         return self._trees.sweep(order, penalty_per_dof, before)

@@ -52,7 +52,7 @@ def walk_many(
     start: int,
     wants_parents: bool,
 ) -> int:
-    """Nll and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
+    """Excess and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
 
     ``wants_parents`` leaves the parents of the last node in the buffers.
     """
@@ -84,7 +84,7 @@ def walk_moves(
     others: IntArray,
     scores: FloatArray,
 ) -> int:
-    """Nll and dof for every position of ``moved`` and either side of it; how many are done in the end.
+    """Excess and dof for every position of ``moved`` and either side of it; how many are done in the end.
 
     Row q of ``scores`` (d, 3, 2): ``moved`` with q of the ``others`` before it; then others[q] without ``moved``
     before it, and with it. A walk is made again only if the newcomer is among those that the last one missed.

@@ -21,7 +21,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_buffers,
     new_path,
 )
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 FIRST = np.zeros(1, dtype=np.int64)  # row of a single ranking
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
@@ -94,18 +93,18 @@ class GrowShrinkTrees:
         return walk_addresses(), self.problem, self._arena, self._path, self._buffers
 
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
-        """Parents (ascending), columns used of each, nll and dof of ``node`` among ``predecessors``."""
+        """Parents (ascending), columns used of each, excess and dof of ``node`` among ``predecessors``."""
         ranks = np.ones((1, self.problem.widths.size), dtype=np.int64)
         ranks[0, np.asarray(predecessors, dtype=np.int64)] = 0
         ranks[0, node] = 1
         with self._lock:
-            ((nll, dof),) = self._score(ranks, FIRST, np.array([node]), True).tolist()
+            ((excess, dof),) = self._score(ranks, FIRST, np.array([node]), True).tolist()
             chosen = self._buffers.used > 0
             parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
-        return parents, used, nll, dof
+        return parents, used, excess, dof
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Negative log-likelihood and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         by_node = np.argsort(nodes, kind="stable")  # walks of one target share their steps
         table = np.empty((nodes.size, 2))
         with self._lock:
@@ -117,23 +116,21 @@ class GrowShrinkTrees:
         while True:
             done = walk_many(*self._trees(), ranks, rows, nodes, scores, done, wants_parents)
             if done == nodes.size:
-                scores[:, 0] += STANDARD_ENTROPY
                 return scores
             self._make_room()
 
     def moves(self, node: int, others: IntArray) -> Moves:
-        """Nll and dof of all variables for every position of ``node`` among ``others`` (in order)."""
+        """Excess and dof of all variables for every position of ``node`` among ``others`` (in order)."""
         others = np.ascontiguousarray(others, dtype=np.int64)
         scores = np.empty((others.size + 1, 3, 2))
         with self._lock:
             while walk_moves(*self._trees(), node, others, scores) < len(scores):
                 self._make_room()
-        scores[:, :, 0] += STANDARD_ENTROPY
         own, before, after = np.ascontiguousarray(scores.swapaxes(0, 1))
         return Moves(own, before[:-1], after[:-1])
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  nll + penalty_per_dof * dof."""
+        """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
         state, turns = new_order_state(order, before), np.array(order, dtype=np.int64)
         with self._lock:
             done = 0
@@ -143,7 +140,7 @@ class GrowShrinkTrees:
                 done += had
                 if had < some.size:
                     self._make_room()
-        return state.order, float(state.terms[state.order].sum()) + order.size * STANDARD_ENTROPY
+        return state.order, float(state.terms[state.order].sum())
 
     def solve(self, node: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
         """Columns of a parent set and the least-squares coefficients of ``node`` on them."""

@@ -152,7 +152,7 @@ def cost_in_dof(problem: Problem, used: IntArray) -> float:
 def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int) -> int:
     r"""Remove parents, or their nonlinear columns, while BIC improves, at the node where the last walk ended.
 
-    Writes the parents that stay to ``buffers``, and their nll and dof to the arena; returns how many parents
+    Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
     there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
     written, and nothing is left to do.
 

@@ -37,8 +37,8 @@ class TreeArena(NamedTuple):
     better, improving : arrays of shape (nodes, words)
         Parents whose step would have come before the one to this node; parents that improve from here.
     scores : array of shape (nodes, 2)
-        Negative log-likelihood, less that of a standard normal variable, and degrees of freedom of the shrink
-        result; nan until a walk first ends here.
+        Excess (negative log-likelihood beyond that of a standard normal variable) and degrees of freedom of the
+        shrink result; nan until a walk first ends here.
     """
 
     size: IntArray

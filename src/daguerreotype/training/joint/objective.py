@@ -9,7 +9,6 @@ from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.gradient.gates import BernoulliGates, Gates
 from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.noise.gaussian import nll_of_variance
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.joint.models import JointModel, LocalProblems, Parameters, Permitted, Tensor
 from daguerreotype.training.objective import Smooth
@@ -125,8 +124,8 @@ class JointObjective:
         left = np.maximum(seen[:c], np.finfo(np.float64).tiny)[index]  # (m, d)
         everywhere = np.ones(left.shape[1]) if self.shares is None else self.shares
         with np.errstate(invalid="ignore"):  # a run that diverges is refused by its loss
-            losses, by_nll = self.loss.slopes(nll_of_variance(left), everywhere)
-        slopes = by_nll * (0.5 / left)  # of the losses in the variances
+            losses, by_excess = self.loss.slopes(0.5 * np.log(left), everywhere)
+        slopes = by_excess * (0.5 / left)  # of the losses in the variances
         priced = losses + self.pruning * seen[c:-1][index].sum(axis=1)
         objective = float(probs @ priced + self.l2 * theta @ theta + self.l2_edges * seen[-1])
 
