@@ -73,10 +73,10 @@ class Clock:
     def __exit__(self, *_: object) -> None:
         train.train_bilevel, train.refine_order = self._train, self._refine
 
-    def _time(self, phase: str, function: Callable[..., Any], *args: Any, **settings: Any) -> Any:
+    def _time(self, name: str, function: Callable[..., Any], *args: Any, **settings: Any) -> Any:
         start = time.process_time()
         result = function(*args, **settings)
-        self.spent[phase] += time.process_time() - start
+        self.spent[name] += time.process_time() - start
         return result
 
     def _timed_train(self, *args: Any, **settings: Any) -> Any:

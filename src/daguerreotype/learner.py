@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.labels import label
+from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
-from daguerreotype._lib.progress import ProgressBar
+from daguerreotype._lib.progress import COMPILING, ProgressBar
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.data.interventions import read_interventions
@@ -374,8 +375,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         cache_bytes = 1e6 * check_positive(self.cache_size, "cache_size")
         run = Run(count_jobs(self.n_jobs), cache_bytes, bar.update, checkpoint=resume)
         plan = make_plan(settings, table)
+        # How many kernels there are to compile is known of the default edges alone.
+        compiled = bar.task(COMPILING, DEFAULT_FIT_KERNELS if self.edges == "gam" else None, shown=False)
         # Threads of a numerical library within threads of ours would only get in each other's way.
-        with one_thread:
+        with one_thread, compiling(lambda _: compiled(1)):
             self._keep(fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss))
         return self
 

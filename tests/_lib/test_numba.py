@@ -125,7 +125,7 @@ def test_compilation_tells_of_every_kernel_once_and_of_none_that_is_ready():
         count_up(np.zeros(2), 1)  # of another package
     assert counts == [1, 2]
     assert compilation.count == 2
-    assert 0 < compilation.seconds < 60
+    assert compilation.seconds > 0
 
 
 @pytest.mark.slow

@@ -15,7 +15,8 @@ NARROW = 100  # columns of a terminal, below which some of what a bar shows must
 PATIENCE = 3.0  # seconds before a person is told what takes so long
 INTERVAL = 60.0  # seconds between later signs of life, off a terminal
 BAR = 16  # characters of the bar of a status line
-FIRST_RUN = "the first run compiles its kernels, some 15 s"
+COMPILING = "compiling kernels, once on this machine"
+FIRST_RUN = "the first fit on a machine compiles its kernels"
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,13 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def task(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Show a bar for ``total`` steps, None if nobody knows how many; what it returns moves the bar on."""
-        self._advance(name, total, 0)
+    def task(self, name: str, total: int | None, *, shown: bool = True) -> Callable[[int], None]:
+        """A bar for ``total`` steps, None if nobody knows how many; what it returns moves the bar on.
+
+        It is ``shown`` at once, or with its first step.
+        """
+        if shown:
+            self._advance(name, total, 0)
         return lambda count: self._advance(name, total, count)
 
     def update(self, name: str, progress: Progress) -> None:

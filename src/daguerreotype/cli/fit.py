@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from daguerreotype._lib.progress import FIRST_RUN, Status, show_status
+from daguerreotype._lib.progress import COMPILING, Status, show_status
 from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
 from daguerreotype.cli.fit_output import FitOutput, save_fit, show_fit, to_json
@@ -107,12 +107,10 @@ def fit(
             knowledge=options.read_knowledge(knowledge),
             random_state=seed,
         )
-        start = time.perf_counter()
-        learn(model, task.table, status, task.interventions)
+        seconds = learn(model, task.table, status, task.interventions)
         if model.interventions_:
             listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
             status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
-        seconds = time.perf_counter() - start
         resampled = None
         interrupted = model.interrupted_
         if bootstrap and not interrupted:
@@ -136,29 +134,31 @@ def fit(
 
 def learn(
     model: "Daguerreotype", table: "pd.DataFrame", status: Status, interventions: list[Any] | None = None
-) -> None:
-    """Fit, and show that it goes on."""
-    with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", status):
-        model.fit(table, interventions=interventions)
+) -> float:
+    """Fit, and show that it goes on; the seconds of the fit, without those of compiling its kernels."""
+    from daguerreotype._lib.numba import compiling
+
+    def tell(count: int) -> None:
+        if count == 1 and not status.on_screen:
+            status.note(COMPILING)
+
+    with compiling(tell) as compiled:
+        start = time.perf_counter()
+        with own_bars(model, f"learning the graph of {table.shape[1]} columns from {table.shape[0]} rows", status):
+            model.fit(table, interventions=interventions)
+        return time.perf_counter() - start - compiled.seconds
 
 
 @contextmanager
 def own_bars(model: "Daguerreotype", doing: str, status: Status) -> Iterator[None]:
     """Let the learner draw its own bars on a terminal; elsewhere say in plain lines what goes on."""
     if not status.on_screen:
-        status(doing, why=FIRST_RUN)
+        status(doing)
         yield
         return
-    with status.aside(f"{doing} ({FIRST_RUN})" if _is_first_run() else doing):
+    with status.aside(doing):
         model.set_params(verbose=1)
         try:
             yield
         finally:
             model.set_params(verbose=0)
-
-
-def _is_first_run() -> bool:
-    """Whether no kernel was ever compiled, as far as can be seen from the folder of the package."""
-    import daguerreotype
-
-    return not any(Path(daguerreotype.__file__).parent.joinpath("edges").rglob("*.nbi"))
