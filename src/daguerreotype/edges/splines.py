@@ -1,4 +1,4 @@
-"""Which curves may a parent's effect take? Cubic splines, split into a straight line and its bends."""
+"""Cubic B-splines of a column, split into a straight line and orthonormal nonlinear basis columns (bends)."""
 
 from collections.abc import Sequence
 
