@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install check test docs demo bench fresh-kernels clean
+.PHONY: help install check test docs demo bench clean
 
 help:
 	@echo "make demo   set up .venv and learn the Sachs network that ships with the package"
@@ -47,9 +47,6 @@ demo: $(CORE)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench.py $(BENCH)
-
-fresh-kernels:
-	find src -name "*.nbi" -delete -o -name "*.nbc" -delete
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

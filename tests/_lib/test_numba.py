@@ -89,7 +89,7 @@ def count_up(values, step):
 
 @subkernel
 def twice(address, values, step):
-    return call_address(address, (values, step)) + call_address(address, (values, step))
+    return call_address(address, values, step) + call_address(address, values, step)
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import numba
 from llvmlite import ir
 from numba.core import event
+from numba.core.types import StarArgTuple
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -54,19 +55,20 @@ def address_of(function: Callable[..., int], *arguments: object) -> int:
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
 
 
-def _call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
+def _call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
     def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        types = signature.args[1].types
-        unpacked = [builder.extract_value(values[1], k) for k in range(len(types))]
-        kind = ir.FunctionType(ir.IntType(64), [context.get_value_type(each) for each in types])
-        return builder.call(builder.inttoptr(values[0], kind.as_pointer()), unpacked)
+        types = [context.get_value_type(each) for each in arguments]
+        unpacked = [builder.extract_value(values[1], k) for k in range(len(arguments))]
+        return builder.call(
+            builder.inttoptr(values[0], ir.FunctionType(ir.IntType(64), types).as_pointer()), unpacked
+        )
 
-    return numba.types.int64(address, arguments), lower
+    return numba.types.int64(address, cast(Any, StarArgTuple).from_types(arguments)), lower
 
 
-# Within kernels: what the kernel at an address returns for a tuple of arguments. They must have the types that
-# the address was asked for. The kernel is neither linked nor optimised again, however many callers it has.
-call_address = cast(Callable[[int, tuple[object, ...]], int], intrinsic(_call_address))
+# Within kernels: what the kernel at an address, the first argument, returns for the others. These must have the
+# types that the address was asked for. It is neither linked nor optimised again, however many kernels call it.
+call_address = cast(Callable[..., int], intrinsic(_call_address))
 
 
 @cache

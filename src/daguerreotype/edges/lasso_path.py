@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 # A column whose variance given the active ones is a smaller share of its own than this is their combination.
@@ -51,7 +51,7 @@ def choose_weights(
     return weights, max(variance, 1e-15 * power)
 
 
-@kernel
+@subkernel
 def least_squares(gram: FloatArray, cov: FloatArray, power: float, n: int) -> tuple[FloatArray, float]:
     """Regression on all columns, and its noise variance; ridge where the rows do not determine it.
 
@@ -72,13 +72,14 @@ def least_squares(gram: FloatArray, cov: FloatArray, power: float, n: int) -> tu
     return coefficients, remainder * n / freedom
 
 
-@kernel
+@subkernel
 def eliminate(gram: FloatArray, cov: FloatArray, power: float, ridge: float) -> tuple[bool, FloatArray, float]:
     """Solve ``(gram + ridge * diag) x = cov`` by elimination; also return ``power - cov @ x``."""
     p = cov.size
     upper = np.empty((p + 1, p + 1))
     for i in range(p):
-        upper[i, :p] = gram[i]
+        for j in range(p):
+            upper[i, j] = gram[i, j]
         upper[i, i] = gram[i, i] * (1.0 + ridge) if gram[i, i] > 0.0 else 1.0
         upper[i, p] = cov[i]
     upper[p, p] = power
@@ -102,7 +103,7 @@ def eliminate(gram: FloatArray, cov: FloatArray, power: float, ridge: float) -> 
     return True, coefficients, upper[p, p]
 
 
-@kernel
+@subkernel
 def walk_path(
     gram: FloatArray, cov: FloatArray, power: float, penalties: FloatArray, lowest: float, price: float
 ) -> tuple[FloatArray, float]:
@@ -117,7 +118,8 @@ def walk_path(
     p = cov.size
     tableau = np.zeros((p, p + 2))  # gram, b, d; swept on the active columns
     for i in range(p):
-        tableau[i, :p] = gram[i]
+        for j in range(p):
+            tableau[i, j] = gram[i, j]
         tableau[i, p] = cov[i]
     signs = np.zeros(p)  # zero where inactive
     for j in range(p):
@@ -125,7 +127,7 @@ def walk_path(
             sweep(tableau, j)
             signs[j] = 1.0  # of no matter without a penalty
     weights = np.zeros(p)
-    chosen, variance, least = weights.copy(), power, np.inf
+    chosen, variance, least = np.zeros(p), power, np.inf
     level = np.inf
     # Where scikit-learn ends its path; relative for small units, so that they do not empty the graph.
     floor = 0.0 if price == 0.0 else FLAT * min(1.0, power)
@@ -150,7 +152,8 @@ def walk_path(
             square = mean_square(gram, cov, power, weights)
             if square + cost < least or (price == 0.0 and square <= power):
                 variance, least = square, square + cost
-                chosen[:] = weights
+                for j in range(p):
+                    chosen[j] = weights[j]
 
         if event < 0 or level <= floor:
             break
@@ -164,7 +167,7 @@ def walk_path(
     return chosen, variance
 
 
-@kernel
+@subkernel
 def mean_square(gram: FloatArray, cov: FloatArray, power: float, weights: FloatArray) -> float:
     """Mean squared residual of ``weights``."""
     total = power
@@ -177,7 +180,7 @@ def mean_square(gram: FloatArray, cov: FloatArray, power: float, weights: FloatA
     return total
 
 
-@kernel
+@subkernel
 def next_event(
     tableau: FloatArray,
     gram: FloatArray,
@@ -215,7 +218,9 @@ def next_event(
 def sweep(tableau: FloatArray, k: int) -> None:
     """Exchange column ``k`` between active and inactive, in place; sweeping twice restores the tableau."""
     inverse = 1.0 / tableau[k, k]
-    row = tableau[k] * inverse
+    row = tableau[k]
+    for j in range(row.size):
+        row[j] *= inverse
     for i in range(tableau.shape[0]):
         if i == k:
             continue
@@ -224,5 +229,4 @@ def sweep(tableau: FloatArray, k: int) -> None:
         for j in range(row.size):
             current[j] -= factor * row[j]
         current[k] = -factor * inverse
-    tableau[k] = row
-    tableau[k, k] = inverse
+    row[k] = inverse

@@ -63,11 +63,11 @@ def walk_many(
         empty(before)
         for j in range(ranks.shape[1]):
             before[j >> 6] |= int(ranks[rows[i], j] < rank) << (j & 63)
-        end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
+        end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
         if end < 0:
             return i
         if wants_parents:
-            call_address(addresses.shrink, (problem, arena, buffers, node, end))
+            call_address(addresses.shrink, problem, arena, buffers, node, end)
         scores[i, 0] = arena.scores[end, 0]
         scores[i, 1] = arena.scores[end, 1]
     return int(nodes.size)
@@ -96,7 +96,7 @@ def walk_moves(
         if q > 0:
             include(before, others[q - 1])
         if q == 0 or contains(missed, others[q - 1]):
-            end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, moved))
+            end = call_address(addresses.walk, addresses, problem, arena, path, buffers, moved)
             if end < 0:
                 return 0
         scores[q, 0, 0] = arena.scores[end, 0]
@@ -107,7 +107,7 @@ def walk_moves(
             if side == 1 or contains(missed, moved):
                 if side == 2:
                     include(before, moved)
-                end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, others[q]))
+                end = call_address(addresses.walk, addresses, problem, arena, path, buffers, others[q])
                 if end < 0:
                     return q
             scores[q, side, 0] = arena.scores[end, 0]

@@ -126,7 +126,7 @@ def sweep_some(
     for q in range(d):
         node = order[q]
         if np.isnan(terms[node]):
-            end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
+            end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
             if end < 0:
                 return 0
             update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
@@ -152,7 +152,7 @@ def sweep_some(
             if q > 0:
                 include(before, newcomer)
             if q == first or (q > first and contains(missed, newcomer)):
-                end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, moved))
+                end = call_address(addresses.walk, addresses, problem, arena, path, buffers, moved)
                 if end < 0:
                     return done
                 own = node_score(arena.scores, end, penalty_per_dof)
@@ -175,7 +175,7 @@ def sweep_some(
                 if q >= first and row_contains(state.known, moved, other):
                     if q < at:
                         include(before, moved)
-                    end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, other))
+                    end = call_address(addresses.walk, addresses, problem, arena, path, buffers, other)
                     exclude(before, moved)
                     if end < 0:
                         return done
@@ -196,7 +196,7 @@ def sweep_some(
                 node = order[q]
                 if q >= (at if at < best else best) and (node == moved or row_contains(state.known, moved, node)):
                     # A walk that was made before: there is room.
-                    end = call_address(addresses.walk, (addresses, problem, arena, path, buffers, node))
+                    end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
                     update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
                 include(before, node)
     return int(turns.size)

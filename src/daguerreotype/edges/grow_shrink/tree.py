@@ -238,7 +238,7 @@ def walk(
         if child < 0 or overlap(better, child, allowed):
             if links[node, CHILD] != UNKNOWN and not overlap(improving, node, allowed):
                 break
-            child = call_address(addresses.expand, (problem, arena, path, buffers, target, node, depth))
+            child = call_address(addresses.expand, problem, arena, path, buffers, target, node, depth)
             if child == NO_ROOM:
                 return NO_ROOM
             if child < 0:
@@ -252,5 +252,5 @@ def walk(
         missed[word] |= improving[node, word]
     taken[depth] = NONE
     if np.isnan(arena.scores[node, 0]):
-        call_address(addresses.shrink, (problem, arena, buffers, target, node))
+        call_address(addresses.shrink, problem, arena, buffers, target, node)
     return node
