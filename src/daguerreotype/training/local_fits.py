@@ -17,7 +17,7 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.fit_workers import FitWorkers
 from daguerreotype.training.objective import Objective
-from daguerreotype.training.predecessor_hash import HashArray, allowed_keys, predecessor_keys, short_lists
+from daguerreotype.training.predecessor_hash import HashArray, PredecessorHash
 from daguerreotype.training.run import Run
 
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
@@ -79,12 +79,7 @@ class LocalFits:
         run = Run() if run is None else run
         self.max_bytes = run.cache_bytes
         self._workers = FitWorkers(models, run)
-        rules = constraints.rules
-        self._allowed = None if rules is None else rules.allowed
-        self._lists = None if rules is None else short_lists(rules.allowed)
-        rng = np.random.default_rng(0)
-        self._member = rng.integers(2**64, size=d, dtype=np.uint64)  # in the set of predecessors
-        self._target = rng.integers(2**64, size=d, dtype=np.uint64)  # whose predecessors they are
+        self.hashes = PredecessorHash(d, None if constraints.rules is None else constraints.rules.allowed)
         self.hits = self.misses = 0
         self._clear()
 
@@ -94,24 +89,6 @@ class LocalFits:
         self.terms: FloatArray = np.empty((64, 2))
         self._by_weights: dict[tuple[int, bytes, bytes], FloatArray] = {}
         self.n_bytes = 0
-
-    # ------------------------------------------------------------------ keys
-
-    def keys(self, ranks: IntArray) -> HashArray:
-        """Key (m, d) of what every node can choose its parents from in every ranking."""
-        if self._lists is None:
-            return predecessor_keys(ranks, self._member, self._target)
-        return allowed_keys(ranks, self._member, self._target, *self._lists)
-
-    def prefix_keys(self, node: int, others: IntArray) -> HashArray:
-        """Key (m + 1,) of what ``node`` can choose from after the first q of ``others`` (m,), for every q."""
-        start = np.zeros(1, dtype=np.uint64)  # a plain 0 would take the hashes to floats and cut their last digits
-        members = self._member[others]
-        if self._allowed is not None:
-            members = np.where(self._allowed[others, node], members, start)
-        prefix = np.concatenate([start, np.bitwise_xor.accumulate(members)])
-        keys: HashArray = prefix ^ self._target[node]
-        return keys
 
     # ------------------------------------------------------------------ look-ups
 
@@ -180,7 +157,8 @@ class LocalFits:
 
     def _usable(self, node: int, predecessors: IntArray) -> IntArray:
         """Those of the predecessors that may be parents of ``node``."""
-        return predecessors if self._allowed is None else predecessors[self._allowed[predecessors, node]]
+        usable: IntArray = predecessors[self.hashes.allowed[predecessors, node]]
+        return usable
 
     # ------------------------------------------------------------------ what is held
 

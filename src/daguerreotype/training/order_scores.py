@@ -110,7 +110,7 @@ class OrderScores:
 
     def _indices(self, distribution: OrderDistribution) -> IntArray:
         """Indices (m, d) of the fit of every node in every ranking."""
-        keys = self.fits.keys(distribution.ranks)  # (m, d)
+        keys = self.fits.hashes.keys(distribution.ranks)  # (m, d)
         tree = distribution.tree
         if tree is None:
             return self._all_indices(distribution.ranks, keys)
@@ -156,7 +156,7 @@ class OrderScores:
     def _order_indices(self, order: IntArray) -> IntArray:
         ranks = np.empty((1, self.d), dtype=np.int64)
         ranks[0, order] = np.arange(self.d)
-        indices: IntArray = self._all_indices(ranks, self.fits.keys(ranks))[0]
+        indices: IntArray = self._all_indices(ranks, self.fits.hashes.keys(ranks))[0]
         return indices
 
     def edge_probabilities(self, distribution: OrderDistribution) -> FloatArray:
@@ -211,8 +211,8 @@ class OrderScores:
         ranks = np.empty((2, self.d), dtype=np.int64)  # with the node at the end, and at the start
         ranks[0, others], ranks[0, node] = np.arange(m), m
         ranks[1, others], ranks[1, node] = np.arange(1, m + 1), 0
-        without, behind = self.fits.keys(ranks)[:, others]
-        keys = np.concatenate([self.fits.prefix_keys(node, others), without, behind])
+        without, behind = self.fits.hashes.keys(ranks)[:, others]
+        keys = np.concatenate([self.fits.hashes.prefix_keys(node, others), without, behind])
 
         def predecessors(i: int) -> IntArray:
             i = int(needed[i])

@@ -20,6 +20,7 @@ from daguerreotype.training.joint.models import LocalProblems, make_model  # noq
 from daguerreotype.training.joint.objective import JointObjective  # noqa: E402
 from daguerreotype.training.joint.state import MEMORY  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
+from daguerreotype.training.predecessor_hash import PredecessorHash  # noqa: E402
 from support.children import environment  # noqa: E402
 from support.fits import linear_data, shown, standard_table  # noqa: E402
 from support.joint import KINDS, LOSSES, SETTINGS, Linear, Mlp, SmoothGates, centred_table, dense_objective, train  # noqa: E402
@@ -138,7 +139,7 @@ def test_a_node_that_is_predicted_exactly_leaves_finite_gradients(loss):
 def test_every_node_of_every_ranking_finds_its_predecessors_and_none_is_computed_twice(theta, k, sparse):
     scores = np.array(theta)
     distribution = sparsemap(scores, k) if sparse else top_k_sparsemax(scores, k)
-    problems = LocalProblems.of(distribution)
+    problems = LocalProblems.of(distribution, PredecessorHash(distribution.n_nodes))
     for ranks, index in zip(distribution.ranks, problems.index, strict=True):
         np.testing.assert_array_equal(problems.nodes[index], np.arange(len(theta)))
         np.testing.assert_array_equal(problems.allowed[index], ranks[None, :] < ranks[:, None])
@@ -156,7 +157,7 @@ def test_a_closed_gate_hides_the_parent_to_the_last_bit(kind, rng):
     table, edges, objective, theta, flat, _ = problem(kind)
     gates = torch.ones(D, D, dtype=torch.float64)
     gates[1, :] = 0.0
-    problems = LocalProblems.of(top_k_sparsemax(theta, 24))
+    problems = LocalProblems.of(top_k_sparsemax(theta, 24), PredecessorHash(theta.size))
     changed = table.values.copy()
     changed[:, 1] = rng.normal(size=N) * 100
     variances = [
@@ -382,7 +383,10 @@ def test_an_interrupt_before_the_first_step_leaves_the_start():
 def test_steps_count_what_rankings_share():
     table = standard_table(linear_data(0, 100, 5))
     steps = train(table, Linear(), Sparsemax(10), max_iter=2).steps
-    first, second = (LocalProblems.of(top_k_sparsemax(np.zeros(5), 10)).nodes.size, steps[1].misses)
+    first, second = (
+        LocalProblems.of(top_k_sparsemax(np.zeros(5), 10), PredecessorHash(5)).nodes.size,
+        steps[1].misses,
+    )
     assert (steps[0].misses, steps[0].hits) == (first, 5 * steps[0].support - first)
     assert second > first
 

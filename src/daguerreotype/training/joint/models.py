@@ -8,7 +8,6 @@ computed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -18,7 +17,7 @@ from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.interventional import group_tables
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.predecessor_hash import HashArray, allowed_keys, predecessor_keys, short_lists
+from daguerreotype.training.predecessor_hash import PredecessorHash
 
 Tensor: TypeAlias = torch.Tensor
 Parameters: TypeAlias = dict[str, Tensor]
@@ -32,13 +31,6 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
     "tanh": (torch.tanh_, lambda y: 1 - y * y),
     "relu": (torch.relu_, lambda y: (y > 0).to(y.dtype)),
 }
-
-
-class Permitted:
-    """Edges (d, d) that may be there, from i to j, with the lists that hash them."""
-
-    def __init__(self, edges: BoolArray) -> None:
-        self.edges, self.lists = edges, short_lists(edges)
 
 
 @dataclass(frozen=True)
@@ -60,20 +52,13 @@ class LocalProblems:
     index: IntArray
 
     @classmethod
-    def of(cls, distribution: OrderDistribution, permitted: Permitted | None = None) -> "LocalProblems":
-        """Find them by the hash of the predecessors that are permitted to be parents; None: all are."""
+    def of(cls, distribution: OrderDistribution, hashes: PredecessorHash) -> "LocalProblems":
+        """Find them by the hash of the predecessors that are allowed to be parents."""
         ranks = distribution.ranks
         m, d = ranks.shape
-        if permitted is None:
-            keys = predecessor_keys(ranks, *_hashes(d))
-        else:
-            member, target = _hashes(d)
-            keys = allowed_keys(ranks, member, target, *permitted.lists)
-        _, first, index = np.unique(keys.ravel(), return_index=True, return_inverse=True)
+        _, first, index = np.unique(hashes.keys(ranks).ravel(), return_index=True, return_inverse=True)
         rankings, nodes = np.divmod(first, d)
-        allowed = ranks[rankings] < ranks[rankings, nodes, None]
-        if permitted is not None:
-            allowed &= permitted.edges.T[nodes]
+        allowed = (ranks[rankings] < ranks[rankings, nodes, None]) & hashes.allowed.T[nodes]
         return cls(nodes, allowed, index.reshape(m, d))
 
     def tensors(self, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,12 +68,6 @@ class LocalProblems:
         # A product with zeros and ones: unlike scattered sums it gives the same bits each time, on a GPU too.
         belongs = torch.arange(like.shape[0], device=like.device)[:, None] == nodes
         return nodes, allowed, belongs.to(like.dtype)
-
-
-@cache
-def _hashes(d: int) -> HashArray:
-    """Random numbers (2, d): of a node as a predecessor, and as the one that is preceded."""
-    return np.random.default_rng(0).integers(2**64, size=(2, d), dtype=np.uint64)
 
 
 class JointModel(Protocol):

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from daguerreotype._lib.optional import torch
-from daguerreotype._lib.typing import FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.edges.gradient.gates import BernoulliGates, Gates
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.training.joint.models import JointModel, LocalProblems, Parameters, Permitted, Tensor
+from daguerreotype.training.joint.models import JointModel, LocalProblems, Parameters, Tensor
 from daguerreotype.training.objective import Smooth
+from daguerreotype.training.predecessor_hash import PredecessorHash
 
 
 class OpenGates(BernoulliGates):
@@ -90,13 +91,14 @@ class JointObjective:
         edges: GradientEdges,
         loss: Smooth,
         l2: float,
-        permitted: Permitted | None = None,
+        allowed: BoolArray | None = None,
         shares: FloatArray | None = None,
     ) -> None:
         self.model, self.gates, self.loss, self.l2 = model, gates, loss, l2
-        self.permitted, self.shares = permitted, shares  # of the rows that count for each node
+        self.shares = shares  # of the rows that count for each node
         self.pruning, self.l2_edges = edges.pruning, edges.l2
         d = next(iter(model.weights.values()))[0]
+        self.hashes = PredecessorHash(d, allowed)
         self.shapes = {**model.weights, **model.biases, "gates": (d, d)}
         self.sizes = [math.prod(shape) for shape in self.shapes.values()]
         self.n_weights = sum(self.sizes[: len(model.weights)])  # they come first in the flat vector
@@ -111,7 +113,7 @@ class JointObjective:
     ) -> Evaluation:
         """Value and gradients, with the gates that uniform ``noise`` (d, d) draws."""
         parameters = self.views(flat)
-        problems = LocalProblems.of(distribution, self.permitted)
+        problems = LocalProblems.of(distribution, self.hashes)
         nodes, allowed, belongs = problems.tensors(noise)
         drawn, slope = self.gates.draw(parameters["gates"], noise)
         variances, pull_back = self.model.variances(parameters, drawn, problems, step)

@@ -17,7 +17,7 @@ from daguerreotype.operators.distribution import Operator
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.history import Step
-from daguerreotype.training.joint.models import Permitted, Tensor, make_model
+from daguerreotype.training.joint.models import Tensor, make_model
 from daguerreotype.training.joint.objective import JointObjective, OpenGates, RequiredGates
 from daguerreotype.training.joint.state import Best, JointState, start_state
 from daguerreotype.training.objective import Smooth
@@ -122,9 +122,9 @@ def train_joint(
     if rules is not None and rules.anything_required:
         gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
     held = 0 if edges.pruning == 0 else model.learns_in if gates_held is None else gates_held
-    permitted = None if rules is None else Permitted(rules.allowed)
+    allowed = None if rules is None else rules.allowed
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
-    expected = JointObjective(model, gates, edges, objective, schedule.l2, permitted, shares)
+    expected = JointObjective(model, gates, edges, objective, schedule.l2, allowed, shares)
     stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
     state = start_state(expected, edges, theta, device, schedule.rate, stopping, constraints)
     file = None
@@ -197,8 +197,7 @@ def _result(state: JointState, objective: JointObjective, interrupted: bool) -> 
     parameters = objective.views(best.flat)
     gates = objective.gates.most_probable(parameters["gates"])
     ranks = np.argsort(best.order)
-    if objective.permitted is not None:
-        gates = gates * torch.from_numpy(objective.permitted.edges).to(gates.device)
+    gates = gates * torch.from_numpy(objective.hashes.allowed).to(gates.device)
     precedes = torch.from_numpy(ranks[:, None] < ranks).to(gates.device)
     strengths = objective.model.strengths(parameters)
     weights = torch.where(precedes & (gates > 0), strengths, torch.zeros_like(strengths))
