@@ -3,6 +3,8 @@
 import inspect
 import io
 import json
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import get_args
 
 import networkx as nx
@@ -13,6 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
+from daguerreotype._lib.progress import COMPILING
 from daguerreotype.cli import fit as verb
 from daguerreotype.cli import options
 from daguerreotype.cli.fit_output import FitOutput, show_fit, to_json
@@ -343,3 +346,24 @@ def test_without_unicode_arrows_are_made_of_dashes():
     show_fit(outcome([("a", "b", 1.0, 1.0)]), Console(file=stream, highlight=False, markup=False))
     stream.seek(0)
     assert "a -> b -> c" in stream.read()
+
+
+def test_the_time_of_compiling_is_not_shown_as_that_of_the_fit(data, monkeypatch):
+    clock = [100.0]
+
+    @contextmanager
+    def compiling(on_kernel):
+        on_kernel(1)
+        yield SimpleNamespace(seconds=60.0)
+
+    def fit(self, X, **given):
+        clock[0] += 63.0  # of which the fit itself takes three
+        return actual(self, X, **given)
+
+    actual = Daguerreotype.fit
+    monkeypatch.setattr("daguerreotype._lib.numba.compiling", compiling)
+    monkeypatch.setattr(Daguerreotype, "fit", fit)
+    monkeypatch.setattr(verb.time, "perf_counter", lambda: clock[0])
+    result = run(data, "--edges", "bic", "--transform", "none", "--json")
+    assert COMPILING in result.stderr
+    assert json.loads(result.stdout)["seconds"] == pytest.approx(3.0)

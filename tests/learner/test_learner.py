@@ -1,6 +1,7 @@
 """What does a fitted learner tell?"""
 
 import logging
+from contextlib import contextmanager
 
 import networkx as nx
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from daguerreotype import Daguerreotype
+from daguerreotype._lib.progress import COMPILING
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.noise import FreeShape
 from daguerreotype.operators import top_k_sparsemax
@@ -374,3 +376,16 @@ def test_a_curve_of_what_is_no_parent_or_no_column_is_refused():
 def test_linear_edges_have_no_curves_to_show():
     with pytest.raises(TypeError, match="BicModels has no curves to show: fit with edges='gam'"):
         fit(linear_data(0, 100, 3), edges="bic").curve(0, 1, [0.0])
+
+
+def test_a_bar_counts_the_kernels_that_are_compiled_and_is_not_there_for_none(monkeypatch, capfd):
+    @contextmanager
+    def compiling(on_kernel):
+        for count in range(n_kernels):
+            on_kernel(count + 1)
+        yield
+
+    monkeypatch.setattr("daguerreotype.learner.compiling", compiling)
+    for n_kernels, shown in ((0, False), (3, True)):
+        Daguerreotype(edges="bic", transform="none", max_iter=2, n_restarts=0, verbose=1).fit(linear_data(0))
+        assert (COMPILING[:20] in capfd.readouterr().err) == shown
