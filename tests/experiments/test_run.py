@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from daguerreotype._lib.child_process import ChildPool
 from daguerreotype.experiments import Store, make_plan, read_spec, run_all
-from daguerreotype.experiments.run import Task, _over_machines, perform
+from daguerreotype.experiments.run import _over_machines, perform
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import shd, sid
 from support.children import environment
@@ -160,11 +161,11 @@ def test_a_pool_serves_on_after_a_time_out_and_no_more_once_closed(planned, spec
     text = spec_text(written("NeverEnds"), written("Chain"), repeats=1)
     slow, quick = planned(text)
     pool, data = ChildPool(), slow.problem.load(0)
-    assert perform(Task("k", slow.method, data, 0, 0.3), pool)[1]["status"] == "timed out"
-    assert perform(Task("k", quick.method, data, 0, HANG), pool)[1]["status"] == "ok"
+    assert perform(replace(slow, time_limit=0.3), data, pool)[1]["status"] == "timed out"
+    assert perform(replace(quick, time_limit=HANG), data, pool)[1]["status"] == "ok"
     pool.close()
     pool.close()
-    assert perform(Task("k", quick.method, data, 0, HANG), pool)[1]["status"] == "failed"
+    assert perform(replace(quick, time_limit=HANG), data, pool)[1]["status"] == "failed"
 
 
 # ---------------------------------------------------------------------- other machines
