@@ -293,6 +293,7 @@ class Fitted:
         self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
         self.transform, self.transform_, self.knowledge = "auto", "log", None
+        self.interrupted_ = False
 
 
 def outcome(edges, order=("a", "b", "c"), known=None):

@@ -11,7 +11,7 @@ from rich.text import Text
 from daguerreotype import __version__
 from daguerreotype._lib.progress import show_status
 from daguerreotype.cli import options
-from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
+from daguerreotype.cli.errors import NOTHING_LEARNED
 from daguerreotype.cli.terminal import make_screen, make_table, say
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def _chosen(text: str) -> list[str]:
     return names
 
 
+@options.with_reading
 def compare(
     data: options.DataArgument = None,
     methods: Annotated[
@@ -76,11 +77,7 @@ def compare(
     ] = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
-    drop: options.DropOption = [],  # noqa: B006
-    drop_non_numeric: options.DropNonNumericOption = False,
-    drop_missing: options.DropMissingOption = False,
-    delimiter: options.DelimiterOption = None,
-    header: options.HeaderOption = None,
+    **reading: Any,
 ) -> None:
     """Learn the graph of one table by several methods.
 
@@ -90,7 +87,7 @@ def compare(
     """
     names = _chosen(methods)
     with show_status(quiet, steps=len(names) * seeds) as status:
-        task = options.read_table(status, data, drop, drop_non_numeric, drop_missing, delimiter, header)
+        task = options.read_table(status, data, **reading)
         known = options.read_truth(truth, task)
         from daguerreotype.experiments.compare import Comparison, method_called
 
@@ -104,8 +101,7 @@ def compare(
     else:
         show_comparison(comparison)
     if comparison.interrupted:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(INTERRUPTED)
+        raise KeyboardInterrupt
     if not any(row.finished for row in comparison.rows):
         raise typer.Exit(NOTHING_LEARNED)
 
@@ -125,10 +121,7 @@ def to_json(comparison: "Comparison") -> str:
         "seeds": list(comparison.seeds),
         "time_limit": comparison.time_limit,
         "methods": [_row(row, names, comparison.known is not None) for row in comparison.rows],
-        "agreement": {
-            str(first): dict(zip(map(str, agreement), map(_number, row), strict=True))
-            for first, row in zip(agreement.index, agreement.to_numpy(), strict=True)
-        },
+        "agreement": agreement.astype(object).where(agreement.notna(), None).to_dict("index"),
         "interrupted": comparison.interrupted,
     }
     return json.dumps(content, indent=2, allow_nan=False)
@@ -165,16 +158,11 @@ def _row(row: "Row", names: list[str], judged: bool) -> dict[str, Any]:
     }
 
 
-def _number(value: Any) -> float | None:
-    """A number that JSON has."""
-    return None if value is None or not abs(value) < float("inf") else float(value)
-
-
-def show_comparison(comparison: "Comparison", console: Console | None = None) -> None:
+def show_comparison(comparison: "Comparison") -> None:
     """One line per method, and without a known graph how far the methods agree, on stdout."""
     from daguerreotype.metrics.titles import title_of
 
-    console = make_screen(console)
+    console = make_screen()
     n_rows, n_columns = comparison.task.table.shape
     console.print()
     say(console, Text.assemble((comparison.task.name, "bold"), f": {n_rows} rows, {n_columns} columns"))
@@ -195,12 +183,8 @@ def show_comparison(comparison: "Comparison", console: Console | None = None) ->
     if not whole:
         say(console, f"means over {len(comparison.seeds)} seeds", style="dim")
     if scored:
-        say(
-            console,
-            f"held-out: log-likelihood per row of {comparison.n_held_out} rows that no method saw; "
-            "higher is better",
-            style="dim",
-        )
+        unseen = f"{comparison.n_held_out} rows that no method saw"
+        say(console, f"held-out: log-likelihood per row of {unseen}; higher is better", style="dim")
     if comparison.known is not None:
         say(console, "SHD, SID: 0 is perfect; F1: 1 is perfect", style="dim")
     elif sum(bool(row.finished) for row in comparison.rows) > 1:

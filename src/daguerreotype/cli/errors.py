@@ -30,11 +30,7 @@ def one_line_errors(verb: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except (
-            typer.Exit,
-            typer.BadParameter,
-            BrokenPipeError,
-        ):  # a reader that left early
+        except (typer.Exit, typer.BadParameter, BrokenPipeError):  # a reader that left early
             raise
         except Exception as error:
             if os.environ.get(TRACEBACK):

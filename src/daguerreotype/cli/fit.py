@@ -29,6 +29,7 @@ def _above_zero(value: float | None) -> float | None:
     return value
 
 
+@options.with_reading
 def fit(
     data: options.DataArgument = None,
     edges: options.EdgesOption = options.Edges("gam"),
@@ -79,11 +80,7 @@ def fit(
     ] = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
-    drop: options.DropOption = [],  # noqa: B006
-    drop_non_numeric: options.DropNonNumericOption = False,
-    drop_missing: options.DropMissingOption = False,
-    delimiter: options.DelimiterOption = None,
-    header: options.HeaderOption = None,
+    **reading: Any,
 ) -> None:
     """Learn the graph behind the columns of a table.
 
@@ -91,9 +88,7 @@ def fit(
     """
     with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        task = options.read_table(
-            status, data, drop, drop_non_numeric, drop_missing, delimiter, header, interventions
-        )
+        task = options.read_table(status, data, interventions, **reading)
         known = options.read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
@@ -112,14 +107,13 @@ def fit(
             listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
             status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
         resampled = None
-        interrupted = model.interrupted_
-        if bootstrap and not interrupted:
+        if bootstrap and not model.interrupted_:
             with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", status):
                 given = {"interventions": task.interventions}
                 resampled = model.bootstrap(
                     task.table, bootstrap, random_state=seed, n_jobs=jobs, fit_params=given
                 )
-        outcome = FitOutput(model, task, known, seconds, resampled, interrupted)
+        outcome = FitOutput(model, task, known, seconds, resampled)
         files: list[str] = []
         if out is not None:
             status(f"writing to {out}")
@@ -128,7 +122,7 @@ def fit(
         typer.echo(to_json(outcome, files))
     else:
         show_fit(outcome, files=files)
-    if outcome.interrupted:
+    if model.interrupted_:
         raise typer.Exit(INTERRUPTED)
 
 

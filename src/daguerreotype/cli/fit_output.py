@@ -43,8 +43,6 @@ class FitOutput:
         How long it took.
     bootstrap : Bootstrap or None
         What resampled rows led to.
-    interrupted : bool
-        Whether learning was cut short: the graph is the best of those met until then.
     """
 
     model: "Daguerreotype"
@@ -52,7 +50,6 @@ class FitOutput:
     known: "pd.DataFrame | None"
     seconds: float
     bootstrap: "Bootstrap | None" = None
-    interrupted: bool = False
 
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
@@ -109,7 +106,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
-        "interrupted": outcome.interrupted,
+        "interrupted": model.interrupted_,
         "files": list(files),
     }
     return json.dumps(content, indent=2, allow_nan=False)
@@ -119,12 +116,10 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
     """How many resamples there were, and the graph that they agree on."""
     if bootstrap is None:
         return None
-    frame = bootstrap.consensus
-    edges = [(cause, effect) for cause in frame.index for effect in frame.columns if frame.loc[cause, effect]]
-    return {
-        "n_resamples": bootstrap.n_resamples,
-        "consensus": [{"cause": cause, "effect": effect} for cause, effect in edges],
-    }
+    found = bootstrap.consensus
+    pairs = ((cause, effect) for cause in found.index for effect in found.columns if found.loc[cause, effect])
+    consensus = [{"cause": cause, "effect": effect} for cause, effect in pairs]
+    return {"n_resamples": bootstrap.n_resamples, "consensus": consensus}
 
 
 def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
@@ -139,11 +134,7 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
         say(console, "probability: share of the learned distribution over orders with this edge", style="dim")
         if outcome.bootstrap is not None:
             n = outcome.bootstrap.n_resamples
-            say(
-                console,
-                f"bootstrap: share of {n} tables of resampled rows that show it again",
-                style="dim",
-            )
+            say(console, f"bootstrap: share of {n} tables of resampled rows that show it again", style="dim")
     else:
         console.print()
         say(console, "No edges: no column helps to explain another at this penalty.")
@@ -154,8 +145,7 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     scale = Text(SCALES.get(outcome.model.transform_, outcome.model.transform_))
     if outcome.model.transform == "auto":
         scale.append(", the likeliest of all", style="dim")
-    facts = {"order": order, "scale": scale, "time": Text(f"{outcome.seconds:.1f} s")}
-    show_facts(console, {name: (text,) for name, text in facts.items()})
+    show_facts(console, {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]})
     if outcome.metrics is not None:
         _show_metrics(outcome, console)
     if outcome.task.known is not None:
@@ -186,10 +176,8 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
     whose = "the consensus graph" if known is outcome.task.known else "the known graph"
     say(console, f"Compared with {whose}", style="bold")
     console.print()
-    show_facts(
-        console,
-        {title_of(name): (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()},
-    )
+    facts = {title_of(name): (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()}
+    show_facts(console, facts)
 
 
 def _edge_table(outcome: FitOutput, arrow: str) -> Table:

@@ -12,21 +12,15 @@ OPTIONS = {"drop": "--drop {!r}", "drop_non_numeric": "--drop-non-numeric", "dro
 
 def read_input(path: Path | None, reading: Reading) -> Input:
     """The table at ``path``, or the Sachs data with their consensus graph."""
-    if path is None:
-        return _read_sachs(reading.interventions)
-    return read_file(path, replace(reading, words=OPTIONS))
-
-
-def _read_sachs(interventions: str | None) -> Input:
-    """The observational rows, or the rows of all conditions if one asks for what those intervened on."""
-    sachs = load_sachs(interventional=interventions is not None)
-    targets = None
-    if interventions is not None:
-        assert sachs.interventions is not None
-        if interventions != sachs.interventions.name:
-            raise ValueError(
-                f"the Sachs table has no column {interventions!r} of interventions: it is called "
-                f"{sachs.interventions.name!r}."
-            )
-        targets = sachs.interventions.tolist()
+    if path is not None:
+        return read_file(path, replace(reading, words=OPTIONS))
+    # The observational rows, or those of all conditions if one asks for what these intervened on.
+    sachs = load_sachs(interventional=reading.interventions is not None)
+    named = sachs.interventions
+    if named is not None and named.name != reading.interventions:
+        raise ValueError(
+            f"the Sachs table has no column {reading.interventions!r} of interventions: it is called "
+            f"{named.name!r}."
+        )
+    targets = None if named is None else named.tolist()
     return Input("Sachs et al. (2005), proteins and lipids in T cells", sachs.X, sachs.adjacency, (), targets)

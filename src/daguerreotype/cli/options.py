@@ -1,9 +1,11 @@
 """Options that several verbs share, the words that they take, and the files that they name."""
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
@@ -29,7 +31,8 @@ Operator = StrEnum(  # type: ignore[misc]
     "Operator", choices(name for name, entry in OPERATORS.items() if entry.order != "given")
 )
 Transform = StrEnum("Transform", choices(("auto", *SCALES)))  # type: ignore[misc]
-READING = "Reading the table"
+P = ParamSpec("P")
+_reading = partial(typer.Option, rich_help_panel="Reading the table")
 
 
 def _described(registry: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -55,18 +58,10 @@ DataArgument = Annotated[
     ),
 ]
 EdgesOption = Annotated[
-    Edges,
-    typer.Option(
-        metavar="NAME",
-        help=f"How parents are chosen. {_described(EDGES, EDGES)}",
-    ),
+    Edges, typer.Option(metavar="NAME", help=f"How parents are chosen. {_described(EDGES, EDGES)}")
 ]
 OperatorOption = Annotated[
-    Operator,
-    typer.Option(
-        metavar="NAME",
-        help=f"How scores become orders. {_described(OPERATORS, Operator)}",
-    ),
+    Operator, typer.Option(metavar="NAME", help=f"How scores become orders. {_described(OPERATORS, Operator)}")
 ]
 TransformOption = Annotated[
     Transform,
@@ -95,53 +90,52 @@ TruthOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")]
-DropOption = Annotated[
-    list[str],
-    typer.Option(
-        "--drop",
-        metavar="COLUMN",
-        show_default=False,
-        rich_help_panel=READING,
-        help="Leave a column out; repeatable.",
-    ),
-]
-DropNonNumericOption = Annotated[
-    bool,
-    typer.Option("--drop-non-numeric", rich_help_panel=READING, help="Leave out columns that hold no numbers."),
-]
-DropMissingOption = Annotated[
-    bool, typer.Option("--drop-missing", rich_help_panel=READING, help="Leave out rows with empty cells.")
-]
-DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHAR",
-        callback=_one_character,
-        show_default="detected",
-        rich_help_panel=READING,
-        help="What separates the cells of a text file; 'tab' and 'space' are understood.",
-    ),
-]
-HeaderOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        show_default="detected",
-        rich_help_panel=READING,
-        help="Whether the first line names the columns.",
-    ),
-]
 
 
-def read_table(status: Status, data: Path | None, *reading: Any) -> "Input":
-    """The table at ``data``, or that of Sachs, read as `Reading` says; its notes are shown."""
+def read_table(
+    status: Status,
+    data: Path | None,
+    interventions: str | None = None,
+    *,
+    drop: Annotated[list[str], _reading("--drop", metavar="COLUMN", help="Leave a column out; repeatable.")] = [],  # noqa: B006
+    drop_non_numeric: Annotated[
+        bool, _reading("--drop-non-numeric", help="Leave out columns that hold no numbers.")
+    ] = False,
+    drop_missing: Annotated[bool, _reading("--drop-missing", help="Leave out rows with empty cells.")] = False,
+    delimiter: Annotated[
+        str | None,
+        _reading(
+            metavar="CHAR",
+            callback=_one_character,
+            show_default="detected",
+            help="What separates the cells of a text file; 'tab' and 'space' are understood.",
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        _reading(
+            "--header/--no-header", show_default="detected", help="Whether the first line names the columns."
+        ),
+    ] = None,
+) -> "Input":
+    """The table at ``data``, or that of Sachs, read as the options say; its notes are shown."""
     from daguerreotype.cli.inputs import read_input
     from daguerreotype.data.readers import Reading
 
-    table = read_input(data, Reading(*reading))
+    reading = Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions)
+    table = read_input(data, reading)
     for note in table.notes:
         status.note(f"note: {note}")
     return table
+
+
+def with_reading(verb: Callable[P, None]) -> Callable[P, None]:
+    """Declare the options of `read_table` where ``verb`` takes ``**reading``."""
+    signature = inspect.signature(verb)
+    *own, _ = signature.parameters.values()
+    shared = [each for each in inspect.signature(read_table).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    verb.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    return verb
 
 
 def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from daguerreotype.cli import options
 from daguerreotype.cli.fit import learn
 
 
+@options.with_reading
 def report(
     source: Annotated[
         Path,
@@ -29,11 +30,7 @@ def report(
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
-    drop: options.DropOption = [],  # noqa: B006
-    drop_non_numeric: options.DropNonNumericOption = False,
-    drop_missing: options.DropMissingOption = False,
-    delimiter: options.DelimiterOption = None,
-    header: options.HeaderOption = None,
+    **reading: Any,
 ) -> None:
     """Write one HTML page about a learned graph, which works offline.
 
@@ -46,8 +43,7 @@ def report(
         if data is not None and not saved:
             raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
         table = data if saved else source
-        reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
-        task = None if table is None else options.read_table(status, table, *reading)
+        task = None if table is None else options.read_table(status, table, **reading)
         from daguerreotype import Daguerreotype
 
         if saved:

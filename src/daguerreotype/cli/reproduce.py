@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daguerreotype._lib.progress import Status, show_status
+from daguerreotype._lib.progress import show_status
 from daguerreotype.cli.errors import INTERRUPTED, NOTHING_LEARNED
 from daguerreotype.cli.options import QuietOption
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_files
@@ -69,8 +69,7 @@ def reproduce(
         ),
     ] = [],  # noqa: B006
     time_limit: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0.001, show_default=False, help="What one run may take."),
+        float | None, typer.Option(metavar="SECONDS", min=0.001, show_default=False, help="What one run may take.")
     ] = None,
     out: Annotated[
         Path,
@@ -81,8 +80,7 @@ def reproduce(
         typer.Option(metavar="DIR", show_default=False, help="Folder that has syntren/data1.npy and so on."),
     ] = None,
     scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", show_default=False, help="Make the runs on this dask cluster."),
+        str | None, typer.Option(metavar="ADDRESS", show_default=False, help="Make the runs on this dask cluster.")
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make runs again that failed.")] = False,
     no_run: Annotated[
@@ -137,27 +135,15 @@ def _run(
 
         def count(run: "Run", outcome: dict[str, object]) -> None:
             clock.count(run, outcome)
-            _tell(status, spec.name, run, outcome, clock.failed, clock.left())
+            ended = f"SHD {outcome['shd']}" if "shd" in outcome else str(outcome["reason"])
+            left = clock.left()
+            rest = "" if left is None else f", about {duration(left)} left"
+            status.step(f"{spec.name}: {run.title}: {ended}{rest}")
+            status(f"{spec.name}{f', {clock.failed} failed' if clock.failed else ''}{rest}")
 
         run_all(
-            planned.values(),
-            store,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            data_home=home,
-            retry=retry,
-            tell=count,
+            planned.values(), store, n_jobs=n_jobs, scheduler=scheduler, data_home=home, retry=retry, tell=count
         )
-
-
-def _tell(
-    status: Status, name: str, run: "Run", outcome: dict[str, object], failed: int, left: float | None
-) -> None:
-    """One run is settled."""
-    ended = f"SHD {outcome['shd']}" if "shd" in outcome else str(outcome["reason"])
-    rest = "" if left is None else f", about {duration(left)} left"
-    status.step(f"{name}: {run.title}: {ended}{rest}")
-    status(f"{name}{f', {failed} failed' if failed else ''}{rest}")
 
 
 def duration(seconds: float) -> str:
@@ -178,9 +164,8 @@ def _show(name: str, store: "Store", out: Path, figure_format: str) -> bool:
     console.print()
     say(console, str(store.plans[name]["title"]), style="bold")
     columns = [str(column) for column in cells.columns]
-    table = make_table(
-        *columns, right=[column for column in columns if column not in ("problem", "method", "runs")]
-    )
+    numbers = [column for column in columns if column not in ("problem", "method", "runs")]
+    table = make_table(*columns, right=numbers)
     for row in cells.to_numpy():
         table.add_row(*(str(cell) for cell in row))
     console.print(table)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from daguerreotype._lib.labels import label
 from daguerreotype._lib.progress import show_status
 from daguerreotype.cli import options
 from daguerreotype.cli.terminal import make_screen, say, show_files
@@ -43,8 +44,7 @@ def simulate(
         ),
     ] = Mechanism("linear"),
     noise: Annotated[
-        Noise,
-        typer.Option(metavar="NAME", help="gaussian, exponential, gumbel, uniform or laplace."),
+        Noise, typer.Option(metavar="NAME", help="gaussian, exponential, gumbel, uniform or laplace.")
     ] = Noise("gaussian"),
     rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows.")] = 1000,
     standardize: Annotated[
@@ -74,15 +74,9 @@ def simulate(
         most = (0.1 if graph == "BP" else 0.25) * columns * (columns - 1)  # leaves room in every family
         n_edges = min(2 * columns, most) if edges is None else edges
         adjacency = simulate_dag(columns, n_edges, graph.value, random_state=seed)
-        names = [f"x{j}" for j in range(columns)]
-        truth = pd.DataFrame(adjacency, index=names, columns=names)
+        truth = label(adjacency, [f"x{j}" for j in range(columns)])
         drawn = simulate_data(
-            truth,
-            rows,
-            mechanism=mechanism.value,
-            noise=noise.value,
-            standardize=standardize,
-            random_state=seed,
+            truth, rows, mechanism=mechanism.value, noise=noise.value, standardize=standardize, random_state=seed
         )
         out.mkdir(parents=True, exist_ok=True)
         pd.DataFrame(drawn.X).to_csv(paths[0], index=False)

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from daguerreotype import __version__
 from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import Status, show_status
 from daguerreotype.cli import options
-from daguerreotype.cli.errors import INTERRUPTED
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts
 
 if TYPE_CHECKING:
@@ -52,6 +50,7 @@ def _read_value(text: str) -> Any:
         return text
 
 
+@options.with_reading
 def tune(
     data: Annotated[
         Path | None,
@@ -68,8 +67,7 @@ def tune(
         typer.Option(metavar="NAME", show_default=False, help="Tune a method of compare instead; needs --space."),
     ] = None,
     paper: Annotated[
-        bool,
-        typer.Option("--paper", help="Start from the settings of the paper, for edges lars, linear and mlp."),
+        bool, typer.Option("--paper", help="Start from the settings of the paper, for edges lars, linear and mlp.")
     ] = False,
     space: Annotated[
         list[str],
@@ -115,11 +113,7 @@ def tune(
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
-    drop: options.DropOption = [],  # noqa: B006
-    drop_non_numeric: options.DropNonNumericOption = False,
-    drop_missing: options.DropMissingOption = False,
-    delimiter: options.DelimiterOption = None,
-    header: options.HeaderOption = None,
+    **reading: Any,
 ) -> None:
     """Search for the settings of a learner.
 
@@ -130,8 +124,7 @@ def tune(
     if knowledge is not None and data is None:
         raise typer.BadParameter("is about the columns of DATA; give it.", param_hint="--knowledge")
     with show_status(quiet, steps=trials) as status:
-        reading = (drop, drop_non_numeric, drop_missing, delimiter, header)
-        task = None if data is None else options.read_table(status, data, *reading)
+        task = None if data is None else options.read_table(status, data, **reading)
         learner = _make_learner(edges, baseline, paper, knowledge, seed)
         from daguerreotype.tune import paper_problems, tune, tune_table
 
@@ -157,8 +150,7 @@ def tune(
     else:
         show_tuning(found, name, storage)
     if found.interrupted:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(INTERRUPTED)
+        raise KeyboardInterrupt
 
 
 def _make_learner(
@@ -172,9 +164,8 @@ def _make_learner(
     from daguerreotype import Daguerreotype
 
     known = options.read_knowledge(knowledge)
-    if paper:
-        return Daguerreotype.paper(edges=edges.value, knowledge=known, random_state=seed)  # type: ignore[arg-type]
-    return Daguerreotype(edges=edges.value, knowledge=known, random_state=seed)
+    make: Any = Daguerreotype.paper if paper else Daguerreotype
+    return make(edges=edges.value, knowledge=known, random_state=seed)
 
 
 def _tell_trial(trial: dict[str, Any], status: Status) -> None:
@@ -216,11 +207,11 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | bool | int) else str(value)
 
 
-def show_tuning(found: "Tuning", name: str, storage: str | None, console: Console | None = None) -> None:
+def show_tuning(found: "Tuning", name: str, storage: str | None) -> None:
     """What was chosen and what it is worth, on stdout."""
     from daguerreotype.metrics.titles import title_of
 
-    console = make_screen(console)
+    console = make_screen()
     complete = int((found.trials.state == "COMPLETE").sum())
     failed = found.trials[found.trials.state == "FAIL"]
     console.print()
@@ -240,9 +231,6 @@ def show_tuning(found: "Tuning", name: str, storage: str | None, console: Consol
     show_facts(console, {setting: [Text(f"{value!r}")] for setting, value in found.chosen.items()})
     console.print()
     if storage is not None:
-        say(
-            console,
-            f"study {found.study_name} in {storage}: the same command with more --trials goes on",
-            style="dim",
-        )
+        kept = f"study {found.study_name} in {storage}"
+        say(console, f"{kept}: the same command with more --trials goes on", style="dim")
         console.print()

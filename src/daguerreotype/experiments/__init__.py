@@ -7,8 +7,9 @@
 10
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from daguerreotype._lib.lazy import lazy_names
 
 if TYPE_CHECKING:
     from daguerreotype.experiments.plan import Run as Run
@@ -22,34 +23,13 @@ if TYPE_CHECKING:
     from daguerreotype.experiments.spec import shipped as shipped
     from daguerreotype.experiments.store import Store as Store
 
-_HOME = {
-    "Run": "plan",
-    "Spec": "spec",
-    "Store": "store",
-    "collect": "results",
-    "load_spec": "spec",
-    "make_plan": "plan",
-    "read_spec": "spec",
-    "run_all": "run",
-    "shipped": "spec",
-    "summarize": "results",
-}
-
-__all__ = [
-    "Run",
-    "Spec",
-    "Store",
-    "collect",
-    "load_spec",
-    "make_plan",
-    "read_spec",
-    "run_all",
-    "shipped",
-    "summarize",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"daguerreotype.experiments.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'daguerreotype.experiments' has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "plan": "Run make_plan",
+        "results": "collect summarize",
+        "run": "run_all",
+        "spec": "Spec load_spec read_spec shipped",
+        "store": "Store",
+    },
+)

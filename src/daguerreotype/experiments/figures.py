@@ -45,13 +45,10 @@ def write_figures(store: Store, experiment: str, folder: Path, suffix: str = "sv
 def draw_pareto(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any:
     """A panel for every problem: numbered methods at their mean SHD and SID, the Pareto front in orange."""
     summary = _chosen(summarize(store, experiment), figure)
-    summary = summary[summary["runs"] > 0] if len(summary) else summary
-    problems = list(dict.fromkeys(summary["problem"])) if len(summary) else []
-    methods = list(dict.fromkeys(summary["method"])) if len(summary) else []
+    summary = summary[summary["runs"] > 0]
+    problems, methods = (list(dict.fromkeys(summary[name])) for name in ("problem", "method"))
     drawn, panels = _panels(len(problems), size=(6.0, 5.0) if len(problems) == 1 else (3.6, 3.2))
-    published = (
-        load_published(plan_of(store, experiment)["published"]) if figure.get("published") else pd.DataFrame()
-    )
+    published = load_published(plan_of(store, experiment)["published"] if figure.get("published") else "")
     for axes, problem in zip(panels, problems, strict=False):
         of_problem = summary[summary["problem"] == problem]
         _scatter(axes, of_problem, [methods.index(method) + 1 for method in of_problem["method"]], published)
@@ -180,8 +177,6 @@ def _curve(axes: Axes, runs: pd.DataFrame, x: str, measure: str, number: int) ->
 
 def _chosen(frame: pd.DataFrame, figure: Mapping[str, Any]) -> pd.DataFrame:
     """Rows of the methods that a figure shows."""
-    if frame.empty:
-        return frame
     shown = frame["method"].isin(figure.get("methods", list(frame["method"])))
     return frame[shown & ~frame["method"].isin(figure.get("leave_out", []))]
 

@@ -111,11 +111,7 @@ class Method:
             _warm.add(self.label)
 
     def fit(
-        self,
-        X: pd.DataFrame,
-        seed: int,
-        truth: pd.DataFrame | None = None,
-        held_out: pd.DataFrame | None = None,
+        self, X: pd.DataFrame, seed: int, truth: pd.DataFrame | None = None, held_out: pd.DataFrame | None = None
     ) -> dict[str, Any]:
         """What one fit leads to: its edges and seconds, its metrics, the likelihood of the rows held out.
 
@@ -153,4 +149,4 @@ def matrix_of(edges: Iterable[Sequence[int]], names: Sequence[str]) -> pd.DataFr
     matrix = np.zeros((len(names), len(names)), dtype=np.int64)
     for cause, effect in edges:
         matrix[cause, effect] = 1
-    return pd.DataFrame(matrix, index=list(names), columns=list(names))
+    return label(matrix, names)

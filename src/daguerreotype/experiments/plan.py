@@ -45,10 +45,8 @@ class Run:
     @property
     def title(self) -> str:
         """What a person calls it."""
-        varied = ", ".join(f"{name} {value}" for name, value in self.method.varied.items())
-        return (
-            f"{self.method.label}{f', {varied}' if varied else ''} on {self.problem.label}, repeat {self.repeat}"
-        )
+        varied = "".join(f", {name} {value}" for name, value in self.method.varied.items())
+        return f"{self.method.label}{varied} on {self.problem.label}, repeat {self.repeat}"
 
     def entry(self) -> dict[str, Any]:
         """How a plan lists it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from daguerreotype._lib.labels import label
 from daguerreotype.data import read_table
 from daguerreotype.data.graph_files import read_graph
 from daguerreotype.datasets import Dataset, load_sachs, load_syntren
@@ -58,17 +59,13 @@ class DataSource:
 
     def check(self) -> None:
         """Refuse settings that the source does not have."""
-        known: dict[str, Callable[..., Any] | None] = {
-            "sachs": None,
-            "syntren": None,
-            "simulated": simulated,
-            "files": from_files,
-        }
+        with_settings: dict[str, Callable[..., Any]] = {"simulated": simulated, "files": from_files}
+        known = ("sachs", "syntren", *with_settings)
         if self.data not in known:
             raise ValueError(
                 f"problem {self.label!r} has data {self.data!r}; choose one of {', '.join(map(repr, known))}."
             )
-        source = known[self.data]
+        source = with_settings.get(self.data)
         parameters = [] if source is None else list(inspect.signature(source).parameters)[1:]
         unknown = [name for name in self.settings if name not in parameters]
         if unknown:
@@ -91,9 +88,8 @@ def simulated(
     standardize: bool = False,
 ) -> Dataset:
     """Draw a random graph with ``edges_per_node`` d edges, then ``n`` rows of it, both with one seed."""
-    names = [f"x{j}" for j in range(d)]
     adjacency = simulate_dag(d, edges_per_node * d, graph, random_state=seed)
-    truth = pd.DataFrame(adjacency, index=names, columns=names)
+    truth = label(adjacency, [f"x{j}" for j in range(d)])
     drawn = simulate_data(
         truth,
         n,

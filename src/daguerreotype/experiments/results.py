@@ -56,12 +56,9 @@ def summarize(store: Store, experiment: str) -> pd.DataFrame:
         row["reason"] = bad["reason"].iloc[0] if len(bad) else ""
         for measure in plan["measures"]:
             numbers = good[measure].dropna().astype(float) if measure in good else pd.Series(dtype=float)
-            row[measure], row[f"{measure}_sd"] = (
-                (numbers.mean(), numbers.std(ddof=0)) if len(numbers) else (np.nan,) * 2
-            )
+            row[measure], row[f"{measure}_sd"] = numbers.mean(), numbers.std(ddof=0)  # NaN of none
             if measure in known:
-                published = known[measure].get(str(row["method"]), np.nan)
-                row[f"{measure}_published"] = published
+                row[f"{measure}_published"] = known[measure].get(str(row["method"]), np.nan)
         rows.append(row)
     return pd.DataFrame(rows)
 

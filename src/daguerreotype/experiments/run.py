@@ -4,7 +4,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import islice
@@ -23,17 +22,7 @@ from daguerreotype.experiments.store import FAILED, OK, TIMED_OUT, Store
 PAUSE = 0.5  # seconds between looks at what other processes do
 SHOWN = 500  # characters of a reason
 Outcome = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Task:
-    """A run with all that a machine without our files needs."""
-
-    key: str
-    method: Method
-    data: Dataset
-    seed: int
-    time_limit: float | None
+Task = tuple[Run, Dataset]  # all that a machine without our files needs
 
 
 def run_method(
@@ -63,20 +52,17 @@ def run_method(
         return {"status": FAILED, "reason": describe_error(error)[:SHOWN]}
 
 
-def perform(task: Task, pool: ChildPool) -> tuple[str, Outcome]:
+def perform(run: Run, data: Dataset, pool: ChildPool) -> tuple[str, Outcome]:
     """Make a run in a child process; returns its key and what became of it."""
-    data = task.data
-    return task.key, run_method(pool, task.method, data.X, task.seed, truth=data.adjacency, limit=task.time_limit)
+    return run.key, run_method(pool, run.method, data.X, run.repeat, truth=data.adjacency, limit=run.time_limit)
 
 
-def perform_there(task: Task) -> tuple[str, Outcome]:
+def perform_there(run: Run, data: Dataset) -> tuple[str, Outcome]:
     """The same on a machine of a cluster, whose child processes end with the worker."""
-    return perform(task, _pool_there())
+    return perform(run, data, _pool_there())
 
 
-@cache
-def _pool_there() -> ChildPool:
-    return ChildPool()
+_pool_there = cache(ChildPool)
 
 
 def run_all(
@@ -113,14 +99,12 @@ def run_all(
     open_runs = {run.key: run for run in runs}
 
     def settle(key: str) -> None:
-        run = open_runs.pop(key)
-        tell(run, store.runs[key])
+        tell(open_runs.pop(key), store.runs[key])
 
     def tasks() -> Iterator[Task]:
-        for key, run in list(open_runs.items()):
+        for run in list(open_runs.values()):
             if _free(run, store, retry):
-                data = run.problem.load(run.repeat, data_home)
-                yield Task(key, run.method, data, run.repeat, run.time_limit)
+                yield run, run.problem.load(run.repeat, data_home)
 
     try:
         while open_runs:
@@ -173,7 +157,7 @@ def _over_cores(tasks: Iterator[Task], n_jobs: int) -> Generator[tuple[str, Outc
         n_jobs, backend="threading", batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
     )
     try:
-        yield from parallel(delayed(perform)(task, pool) for task in tasks)
+        yield from parallel(delayed(perform)(run, data, pool) for run, data in tasks)
     finally:
         pool.close()
 
@@ -187,9 +171,9 @@ def _over_machines(tasks: Iterator[Task], address: str) -> Generator[tuple[str, 
         keys: dict[Any, str] = {}
 
         def submit(most: int) -> Iterator[Any]:
-            for task in islice(tasks, most):
-                future = client.submit(perform_there, task, pure=False)
-                keys[future.key] = task.key
+            for run, data in islice(tasks, most):
+                future = client.submit(perform_there, run, data, pure=False)
+                keys[future.key] = run.key
                 yield future
 
         completed = distributed.as_completed(list(submit(2 * max(sum(client.nthreads().values()), 1))))
@@ -222,11 +206,6 @@ class Clock:
         self._seconds: dict[tuple[str, ...], list[float]] = defaultdict(list)
         self.total = len(self._open)
         self.failed = 0
-
-    @property
-    def settled(self) -> int:
-        """Runs that are behind us."""
-        return self.total - len(self._open)
 
     def count(self, run: Run, outcome: Outcome) -> None:
         """A run is settled."""

@@ -130,20 +130,18 @@ def read_spec(text: str, name: str, *, quick: bool = False, folder: Path | None 
         )
     for problem in problems:
         problem.check()
-    limit = changes.get("time_limit", content.get("time_limit", 600.0))
-    if "time_limit" in changes:
-        methods = tuple(replace(method, time_limit=None) for method in methods)
-    return Spec(
+    spec = Spec(
         name=name,
         title=content.get("title", name),
         problems=problems,
         methods=methods,
-        repeats=check_positive_int(changes.get("repeats", content.get("repeats", 10)), "repeats"),
-        time_limit=check_positive(limit, "time_limit"),
+        repeats=check_positive_int(content.get("repeats", 10), "repeats"),
+        time_limit=check_positive(content.get("time_limit", 600.0), "time_limit"),
         measures=_measures(content.get("measures", MEASURES), name),
         published=content.get("published", ""),
         figures=tuple(_figure(each, name) for each in content.get("figures", [])),
     )
+    return spec.resized(repeats=changes.get("repeats"), time_limit=changes.get("time_limit"))
 
 
 def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | None) -> Iterator[DataSource]:

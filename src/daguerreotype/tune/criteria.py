@@ -9,13 +9,13 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from daguerreotype._lib.interrupts import reraise_interrupts
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.datasets import Dataset
 from daguerreotype.metrics import shd, sid
 from daguerreotype.noise.gaussian import GaussianDensity
+from daguerreotype.tune.space import clone_with
 
 Direction = Literal["minimize", "maximize"]
 FOLDS = 5
@@ -143,9 +143,7 @@ def kappa(first: IntArray, second: IntArray) -> float:
 
 def fit_copy(learner: Any, X: Any) -> Any:
     """A copy of ``learner``, fitted quietly on one thread. An interrupt is raised, not taken for an early end."""
-    copied = clone(learner)
-    alone = {"n_jobs": 1, "verbose": 0}
-    copied.set_params(**{name: value for name, value in alone.items() if name in copied.get_params(deep=False)})
+    copied = clone_with(learner, n_jobs=1, verbose=0)
     with reraise_interrupts():
         copied.fit(X)
     return copied

@@ -49,10 +49,9 @@ def paper_problems(
     """
     seed = check_count(random_state, "random_state")
     settings = list(product(kinds, n_edges, noises, range(check_positive_int(n_datasets, "n_datasets"))))
+    streams = np.random.SeedSequence(seed).spawn(len(settings))
     found = []
-    for (kind, edges, noise, number), stream in zip(
-        settings, np.random.SeedSequence(seed).spawn(len(settings)), strict=True
-    ):
+    for (kind, edges, noise, number), stream in zip(settings, streams, strict=True):
         rng = np.random.default_rng(stream)
         adjacency: Any = simulate_dag(d, edges, kind, random_state=rng)
         X: Any = simulate_data(adjacency, n, noise=noise, random_state=rng).X

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,23 +14,11 @@ from daguerreotype._lib.child_process import describe_error
 from daguerreotype.tune.criteria import Criterion, known_graphs, without_truth
 from daguerreotype.tune.problems import paper_problems, read_problems
 from daguerreotype.tune.result import Tuning
-from daguerreotype.tune.space import (
-    Choice,
-    Space,
-    Spec,
-    check_learner,
-    check_names,
-    default_space,
-    read_space,
-    with_settings,
-)
+from daguerreotype.tune.space import Choice, Space, Spec, space_for, with_settings
 from daguerreotype.tune.study import OnTrial, describe_search, load_optuna, open_study, quiet_optuna, run_trials
 from daguerreotype.tune.workers import Workers
 
 logger = logging.getLogger("daguerreotype")
-
-Choose = Callable[[Space, Sequence[dict[str, Any]]], dict[str, Any]]
-"""From the space and the settings on the front, by trial, to those to keep."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +105,13 @@ def tune(
     >>> found.best.learning_rate == found.chosen["learning_rate"]
     True
     """
-    read = check_search(learner, space)
+    load_optuna()
+    read = space_for(learner, space)
     given = (
         paper_problems(random_state=check_count(random_state, "random_state")) if problems is None else problems
     )
     effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
-    return run_search(learner, read, known_graphs(read_problems(given)), mean_of_front, effort)
+    return run_search(learner, read, known_graphs(read_problems(given)), effort)
 
 
 def tune_table(
@@ -176,23 +165,15 @@ def tune_table(
     >>> int(found.best.fit(X).adjacency_matrix_.sum())
     1
     """
-    read = check_search(learner, space)
+    load_optuna()
+    read = space_for(learner, space)
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     rng = np.random.default_rng(check_count(random_state, "random_state"))
     effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
-    return run_search(learner, read, without_truth(criterion, table, rng), first_of_front, effort)
+    return run_search(learner, read, without_truth(criterion, table, rng), effort)
 
 
-def check_search(learner: Any, space: Mapping[str, Spec] | None) -> Space:
-    """The space in which to search for settings of ``learner``, after all checks that need no data."""
-    load_optuna()
-    check_learner(learner)
-    found = read_space(default_space(learner) if space is None else space)
-    check_names(learner, found)
-    return found
-
-
-def run_search(learner: Any, space: Space, criterion: Criterion, choose: Choose, effort: Effort) -> Tuning:
+def run_search(learner: Any, space: Space, criterion: Criterion, effort: Effort) -> Tuning:
     """Carry out a search, and say what it found."""
     n_trials = check_positive_int(effort.n_trials, "n_trials")
     seed = check_count(effort.random_state, "random_state")
@@ -213,7 +194,9 @@ def run_search(learner: Any, space: Space, criterion: Criterion, choose: Choose,
         on_front = sorted(study.best_trials, key=lambda trial: trial.number)
         front = trials.loc[[trial.number for trial in on_front]]
         settings = [_settings_of(trial, space) for trial in on_front]
-        chosen = choose(space, settings)
+        chosen = dict(settings[0])  # of one objective the best trial, of equals the first
+        if len(criterion.directions) > 1:
+            chosen = {name: each.mean([trial[name] for trial in settings]) for name, each in space.items()}
         best = with_settings(learner, chosen)
         values = front.loc[:, list(criterion.directions)].to_numpy()
         if chosen in settings:
@@ -285,13 +268,3 @@ def _table_of_trials(study: Any, space: Space, criterion: Criterion) -> pd.DataF
 def _settings_of(trial: Any, space: Space) -> dict[str, Any]:
     """What a trial tried; None for what it did not come to."""
     return {name: each.value(trial.params[name]) if name in trial.params else None for name, each in space.items()}
-
-
-def mean_of_front(space: Space, front: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The mean of every setting over the front, rounded."""
-    return {name: each.mean([settings[name] for settings in front]) for name, each in space.items()}
-
-
-def first_of_front(space: Space, front: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The settings of the best trial, of equals the first."""
-    return dict(front[0])

@@ -85,6 +85,14 @@ def round_to_one_digit(value: float) -> float:
     return float(f"{value:.0e}")  # by way of text, so that it is the float that a reader would write
 
 
+def space_for(learner: Any, space: Mapping[str, Spec] | None) -> Space:
+    """The space in which to search for settings of ``learner``: the user's or the usual one, checked."""
+    check_learner(learner)
+    found = read_space(default_space(learner) if space is None else space)
+    check_names(learner, found)
+    return found
+
+
 def read_space(space: Mapping[str, Spec]) -> Space:
     """What a user's words mean: (low, high), (low, high, "log" or "linear") or a list of choices, by name."""
     if not space:
@@ -156,6 +164,14 @@ def check_learner(learner: Any) -> None:
                 f"learner is a {type(learner).__name__} without {method}: expected a scikit-learn estimator whose "
                 "fit leaves adjacency_matrix_, such as Daguerreotype() or one of the baselines."
             )
+
+
+def clone_with(learner: Any, **settings: Any) -> Any:
+    """An unfitted copy of ``learner`` with those of the settings that it has."""
+    copied = clone(learner)
+    known = copied.get_params(deep=False)
+    copied.set_params(**{name: value for name, value in settings.items() if name in known})
+    return copied
 
 
 def with_settings(learner: Any, settings: Mapping[str, Any]) -> Any:

@@ -12,12 +12,11 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import clone
 
 from daguerreotype._lib.child_process import describe_error
 from daguerreotype._lib.optional import require
 from daguerreotype.tune.criteria import Criterion
-from daguerreotype.tune.space import Space, with_settings
+from daguerreotype.tune.space import Space, clone_with, with_settings
 from daguerreotype.tune.workers import Workers
 
 logger = logging.getLogger("daguerreotype")
@@ -46,11 +45,7 @@ def quiet_optuna(verbose: int) -> Iterator[None]:
 
 def describe_search(learner: Any, space: Space, criterion: Criterion, random_state: int) -> dict[str, str]:
     """What a trial depends on, by name."""
-    alike = clone(learner)
-    without_effect = {"n_jobs": None, "verbose": 0}
-    alike.set_params(
-        **{name: without_effect[name] for name in without_effect.keys() & alike.get_params(deep=False)}
-    )
+    alike = clone_with(learner, n_jobs=None, verbose=0)  # what has no effect is the same for all
     return {
         "version": version("daguerreotype"),
         "learner": _shown(alike),
