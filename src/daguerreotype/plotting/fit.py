@@ -265,8 +265,7 @@ def _panels(axes: Any, n_panels: int) -> npt.NDArray[np.object_]:
     _, grid = plt.subplots(n_rows, n_columns, figsize=size, sharey=True, squeeze=False, layout="constrained")
     for unused in grid.ravel()[n_panels:]:
         unused.set_visible(False)
-    panels: npt.NDArray[np.object_] = grid.ravel()[:n_panels]
-    return panels
+    return grid.ravel()[:n_panels]
 
 
 def _own_axes(size: tuple[float, float]) -> Axes:

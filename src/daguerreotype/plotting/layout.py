@@ -148,20 +148,15 @@ def reduce_crossings(lanes: Lanes) -> None:
         for step in steps:
             segments = lanes.segments[step - 1][:, ::-1] if rightwards else lanes.segments[step]
             layer = lanes.layers[step]
-            wanted = _neighbour_means(segments, place, place)
+            counts = np.bincount(segments[:, 0], minlength=place.size)
+            sums = np.bincount(segments[:, 0], weights=place[segments[:, 1]], minlength=place.size)
+            wanted = np.where(counts > 0, sums / np.maximum(counts, 1), place)  # the mean place of neighbours
             lanes.layers[step] = layer[np.argsort(wanted[layer], kind="stable")]
             place[lanes.layers[step]] = np.arange(layer.size)
         crossings = _count_crossings(lanes, place)
         if crossings < fewest:
             best, fewest = [layer.copy() for layer in lanes.layers], crossings
     lanes.layers[:] = best
-
-
-def _neighbour_means(segments: IntArray, values: FloatArray, default: FloatArray) -> FloatArray:
-    """Mean value (v,) over the second ends of the segments that start in each vertex."""
-    counts = np.bincount(segments[:, 0], minlength=values.size)
-    sums = np.bincount(segments[:, 0], weights=values[segments[:, 1]], minlength=values.size)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), default)
 
 
 def _count_crossings(lanes: Lanes, place: FloatArray) -> int:
