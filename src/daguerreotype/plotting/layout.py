@@ -221,7 +221,7 @@ def _curves(
     widths: FloatArray,
 ) -> dict[tuple[int, int], FloatArray]:
     """Every edge as Bézier pieces: level through layers, bent between them."""
-    leaving, arriving = _ports(lanes, heights)
+    leaving, arriving = _ports(lanes, heights, 0), _ports(lanes, heights, -1)
     curves = {}
     for (i, j), chain in lanes.chains.items():
         ys = heights[chain]
@@ -244,20 +244,18 @@ def _straight(start: FloatArray, end: FloatArray) -> list[FloatArray]:
     return [start + (end - start) / 3, start + 2 * (end - start) / 3, end]
 
 
-def _ports(lanes: Lanes, heights: FloatArray) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
-    """How far above a node's middle each edge leaves it and arrives: fanned out, by where it comes from."""
-    sides: list[dict[int, list[tuple[float, tuple[int, int]]]]] = [{}, {}]
-    for (i, j), chain in lanes.chains.items():
-        sides[0].setdefault(i, []).append((float(heights[chain[1]]), (i, j)))
-        sides[1].setdefault(j, []).append((float(heights[chain[-2]]), (i, j)))
-    leaving: dict[tuple[int, int], float] = {}
-    arriving: dict[tuple[int, int], float] = {}
-    for side, offsets in zip(sides, (leaving, arriving), strict=True):
-        for fan in side.values():
-            spread = min(0.1 * (len(fan) - 1), 0.4) * HEIGHT
-            for offset, (_, edge) in zip(np.linspace(-spread, spread, len(fan)), sorted(fan), strict=True):
-                offsets[edge] = float(offset) if len(fan) > 1 else 0.0
-    return leaving, arriving
+def _ports(lanes: Lanes, heights: FloatArray, end: int) -> dict[tuple[int, int], float]:
+    """How far above a node's middle each edge leaves it (end 0) or arrives (-1): fanned out by neighbours."""
+    fans: dict[int, list[tuple[float, tuple[int, int]]]] = {}
+    for edge, chain in lanes.chains.items():
+        following = chain[1] if end == 0 else chain[-2]
+        fans.setdefault(chain[end], []).append((float(heights[following]), edge))
+    ports: dict[tuple[int, int], float] = {}
+    for fan in fans.values():
+        spread = min(0.1 * (len(fan) - 1), 0.4) * HEIGHT
+        for offset, (_, edge) in zip(np.linspace(-spread, spread, len(fan)), sorted(fan), strict=True):
+            ports[edge] = float(offset) if len(fan) > 1 else 0.0
+    return ports
 
 
 def _place_alone(alone: IntArray, centres: FloatArray, widths: FloatArray, size: FloatArray) -> float:
