@@ -12,7 +12,8 @@ from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.plotting.backend import Axes, plt
+from daguerreotype.plotting.backend import Axes
+from daguerreotype.plotting.backend import pyplot as plt
 from daguerreotype.plotting.graph import draw_view
 from daguerreotype.plotting.view import read_rows, shorten, view_fit
 from daguerreotype.result import FitHistory

@@ -126,7 +126,7 @@ def _own_axes(layout: Layout, with_legend: bool) -> mpl.Axes:
     inches *= min(1.0, *(np.array(LARGEST) / inches))
     width, height = np.maximum(inches, SMALLEST_WITH_LEGEND if with_legend else SMALLEST)
     legend = LEGEND if with_legend else 0.0
-    figure = mpl.plt.figure(figsize=(width, height + legend))
+    figure = mpl.pyplot.figure(figsize=(width, height + legend))
     return figure.add_axes((0.0, legend / (height + legend), 1.0, height / (height + legend)))
 
 
@@ -154,7 +154,7 @@ def _points_per_em(ax: mpl.Axes) -> float:
 def _draw_node(ax: mpl.Axes, layout: Layout, node: int, label: str, *, strong: bool) -> None:
     """A rounded box with a label; nodes without edges are paler."""
     (x, y), width = layout.centres[node], layout.widths[node]
-    ink = mpl.plt.rcParams["text.color"]
+    ink = mpl.pyplot.rcParams["text.color"]
     box = mpl.FancyBboxPatch(
         (x - 0.5 * width, y - 0.5 * HEIGHT),
         width,
