@@ -22,15 +22,8 @@ def easy_problem(seed=0, d=8, n=1000):
 
 
 def start_posterior(d=5, *, equal_variance=False, seed=0):
-    return Posterior(
-        d,
-        equal_variance=equal_variance,
-        hidden=16,
-        temperature=0.2,
-        tolerance=1e-2,
-        logit_bound=10.0,
-        generator=torch.Generator().manual_seed(seed),
-    )
+    settings = BCDNets(equal_variance=equal_variance, hidden=16)
+    return Posterior(d, settings, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("equal_variance", [True, False])

@@ -13,8 +13,21 @@ from daguerreotype.graphs import consistent_extension, find_cycle, topological_o
 TAIL = -1  # causal-learn's mark at i of an edge i -> j or i - j; the mark of an arrow head is 1
 
 
+class ClassSearch(Baseline):
+    """Base of the methods: `search` calls the library, whose graph becomes a class and one member."""
+
+    def search(self, X: FloatArray) -> Any:
+        """The graph of causal-learn."""
+        raise NotImplementedError(f"{type(self).__name__} must define search(X).")
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """The class that causal-learn finds, and one member."""
+        with quiet(), seeded(rng):
+            return read_class(self.search(X))
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class Boss(Baseline):
+class Boss(ClassSearch):
     r"""BOSS (Andrews, Ramsey, Sanchez-Romero, Camchong and Kummerfeld 2023), by causal-learn.
 
     Moves one column at a time to its best position in an order, where an order scores the sum over columns of
@@ -33,16 +46,14 @@ class Boss(Baseline):
 
     penalty: float = 4.0
 
-    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
-        """The class that causal-learn finds, and one member."""
-        search = load(self.libraries[0]).boss
-        with quiet(), seeded(rng):
-            graph = search(X, parameters={"lambda_value": self.penalty / 2}, verbose=False)
-        return read_class(graph)
+    def search(self, X: FloatArray) -> Any:
+        """A CPDAG."""
+        boss = load(self.libraries[0]).boss
+        return boss(X, parameters={"lambda_value": self.penalty / 2}, verbose=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Grasp(Baseline):
+class Grasp(ClassSearch):
     r"""GRaSP (Lam, Andrews and Ramsey 2022), by causal-learn.
 
     From a random order, tucks columns before their parents, several in a row up to ``depth``, where the sum over
@@ -64,16 +75,14 @@ class Grasp(Baseline):
     penalty: float = 4.0
     depth: int = 3
 
-    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
-        """The class that causal-learn finds, and one member."""
-        search = load(self.libraries[0]).grasp
-        with quiet(), seeded(rng):
-            graph = search(X, depth=self.depth, parameters={"lambda_value": self.penalty / 2}, verbose=False)
-        return read_class(graph)
+    def search(self, X: FloatArray) -> Any:
+        """A CPDAG."""
+        grasp = load(self.libraries[0]).grasp
+        return grasp(X, depth=self.depth, parameters={"lambda_value": self.penalty / 2}, verbose=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Ges(Baseline):
+class Ges(ClassSearch):
     r"""GES (Chickering 2002), by causal-learn.
 
     Adds, then removes, single edges of equivalence classes while that lowers the sum over columns of
@@ -92,16 +101,13 @@ class Ges(Baseline):
 
     penalty: float = 1.0
 
-    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
-        """The class that causal-learn finds, and one member."""
-        search = load(self.libraries[0]).ges
-        with quiet():
-            record = search(X, parameters={"lambda_value": self.penalty / 2})
-        return read_class(record["G"])
+    def search(self, X: FloatArray) -> Any:
+        """A CPDAG."""
+        return load(self.libraries[0]).ges(X, parameters={"lambda_value": self.penalty / 2})["G"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PC(Baseline):
+class PC(ClassSearch):
     r"""PC with Fisher's z (Spirtes and Glymour 1991, stable as by Colombo and Maathuis 2014), by causal-learn.
 
     Removes the edge i - j when some set S of neighbours has  sqrt(n - |S| - 3) |atanh(r_ij|S)|  below the quantile
@@ -120,12 +126,9 @@ class PC(Baseline):
 
     alpha: float = 0.05
 
-    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
-        """The class that causal-learn finds, and one member."""
-        search = load(self.libraries[0]).pc
-        with quiet():
-            found = search(X, alpha=self.alpha, indep_test="fisherz", show_progress=False)
-        return read_class(found.G)
+    def search(self, X: FloatArray) -> Any:
+        """A partially directed graph."""
+        return load(self.libraries[0]).pc(X, alpha=self.alpha, indep_test="fisherz", show_progress=False).G
 
 
 def read_class(graph: Any) -> Learned:

@@ -1,6 +1,7 @@
 """NOTEARS, linear and with neural networks, by gcastle."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Notears(Baseline):
         As in `Baseline`. Nothing is drawn at random.
     """
 
-    libraries = ("castle.algorithms",)
+    libraries: ClassVar[tuple[str, ...]] = ("castle.algorithms",)
 
     lambda1: float = 0.1
     threshold: float = 0.3
@@ -51,7 +52,7 @@ class Notears(Baseline):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NotearsMLP(Baseline):
+class NotearsMLP(Notears):
     r"""NOTEARS for nonlinear equations (Zheng, Dan, Aragam, Ravikumar and Xing 2020), by gcastle.
 
     One network with sigmoid units per column. With W[i, j] the norm of all first-layer weights of network j from
@@ -80,10 +81,6 @@ class NotearsMLP(Baseline):
     lambda1: float = 0.01
     lambda2: float = 0.01
     hidden: int = 10
-    threshold: float = 0.3
-    max_iter: int = 100
-    h_tol: float = 1e-8
-    rho_max: float = 1e16
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Norms of first layers by gcastle, thresholded to a DAG."""

@@ -1,10 +1,9 @@
 """Consensus order of many DAGs: a linear ordering problem, exact where few columns contradict each other."""
 
+import networkx as nx
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from daguerreotype._lib.typing import BoolArray, IntArray
+from daguerreotype._lib.typing import IntArray
 
 EXACT = 14  # most columns of one knot of contradictions that are ordered exactly, by all 2^14 subsets
 
@@ -52,32 +51,17 @@ def best_order(weights: IntArray) -> IntArray:
     """Order with the largest sum of weights (d, d) from earlier to later; ties near 0, 1, ..., d - 1.
 
     Columns i and j are bound to each other only by the cycles of the graph with an edge where w_ij > w_ji: its
-    strong components are ordered on their own, exactly up to 14 columns, and put in a row.
+    strong components are ordered on their own, exactly up to 14 columns, and put in a row: a topological order,
+    that with the smallest column first wherever there is a choice.
     """
-    prefers = weights > weights.T
-    _, labels = connected_components(csr_array(prefers), connection="strong")
-    _, first_members = np.unique(labels, return_index=True)
-    component = np.argsort(np.argsort(first_members))[labels]  # numbered by their first column
-    causes, effects = np.nonzero(prefers)
-    successors = np.zeros((first_members.size, first_members.size), dtype=np.bool_)
-    successors[component[causes], component[effects]] = True
-    np.fill_diagonal(successors, False)
+    knots = nx.condensation(nx.from_numpy_array(weights > weights.T, create_using=nx.DiGraph))
+    members_of = {knot: np.array(sorted(members)) for knot, members in knots.nodes(data="members")}
     order = []
-    for number in _in_a_row(successors):
-        members = np.flatnonzero(component == number)
+    for knot in nx.lexicographical_topological_sort(knots, key=lambda knot: members_of[knot][0]):
+        members = members_of[knot]
         inner = weights[np.ix_(members, members)]
         order.append(members[_by_subsets(inner) if members.size <= EXACT else _by_moves(inner)])
     return np.concatenate(order)
-
-
-def _in_a_row(successors: BoolArray) -> list[int]:
-    """Topological order of a DAG, the smallest number first wherever there is a choice."""
-    waiting, row = successors.sum(axis=0), []
-    for _ in range(len(successors)):
-        row.append(int(np.argmax(waiting == 0)))
-        waiting -= successors[row[-1]]
-        waiting[row[-1]] = -1
-    return row
 
 
 def _by_subsets(weights: IntArray) -> IntArray:

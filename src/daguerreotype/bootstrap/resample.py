@@ -93,8 +93,7 @@ class Resample:
     def precedence(self) -> BoolArray:
         """Matrix (d, d), True where i comes before j in the order."""
         ranks = np.argsort(self.order)
-        before: BoolArray = ranks[:, None] < ranks
-        return before
+        return ranks[:, None] < ranks
 
 
 def refit(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws, index: int) -> Resample:

@@ -127,7 +127,8 @@ class Journal:
     def load(self) -> dict[int, Resample]:
         """Finished resamples by index; makes the file if there is none, and cuts off a torn line."""
         if not self.path.exists():
-            self._begin()
+            with replaced(self.path) as file:
+                file.write(encode_line({"bootstrap": FORMAT, "settings": self.settings}))
             return {}
         content = self.path.read_bytes()
         lines = content.split(b"\n")[:-1]
@@ -159,11 +160,6 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-    def _begin(self) -> None:
-        """Make the file with its first line in one step."""
-        with replaced(self.path) as file:
-            file.write(encode_line({"bootstrap": FORMAT, "settings": self.settings}))
-
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse resamples that this run would not have made."""
         if header["bootstrap"] != FORMAT:
@@ -181,14 +177,12 @@ class Journal:
 def describe_run(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
     """What a resample depends on, by name: settings as they are, data as digests."""
     settings = {
-        name: plain_setting(value)
-        for name, value in learner.get_params(deep=False).items()
-        if name not in WITHOUT_EFFECT
+        name: value for name, value in learner.get_params(deep=False).items() if name not in WITHOUT_EFFECT
     }
     return {
         "version": version("daguerreotype"),
         "learner": type(learner).__name__,
-        **{f"learner.{name}": value for name, value in settings.items()},
+        **{f"learner.{name}": plain_setting(value) for name, value in settings.items()},
         **{f"fit parameter {name}": plain_setting(value) for name, value in fit_params.items()},
         **asdict(draws),
         "columns": [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else X.shape[1],

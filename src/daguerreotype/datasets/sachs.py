@@ -6,7 +6,6 @@ from importlib import resources
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.typing import FloatArray
 from daguerreotype.datasets.dataset import Dataset
 
 PROTEINS = ("Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk")
@@ -79,12 +78,11 @@ def load_sachs(*, interventional: bool = False) -> Dataset:
     {'Akt': 1759, 'PKC': 1636, 'PIP2': 810, 'Mek': 799, 'PKA': 707}
     """
     if not interventional:
-        X = _named(_read_table(CONDITIONS[0][1]))
-        return Dataset("sachs", X, _consensus(), OBSERVATIONAL, SOURCE)
+        return Dataset("sachs", _read_table(CONDITIONS[0][1]), _consensus(), OBSERVATIONAL, SOURCE)
     names, rows, targets = zip(*CONDITIONS, strict=True)
     return Dataset(
         "sachs-interventional",
-        _named(_read_table(sum(rows))),
+        _read_table(sum(rows)),
         _consensus(),
         INTERVENTIONAL,
         SOURCE,
@@ -94,16 +92,11 @@ def load_sachs(*, interventional: bool = False) -> Dataset:
     )
 
 
-def _read_table(n_rows: int) -> FloatArray:
+def _read_table(n_rows: int) -> pd.DataFrame:
     """First rows of the packaged table, which keeps digits / 10**decimals: the published numbers exactly."""
     content = resources.files("daguerreotype.datasets").joinpath("data", "sachs.npz").read_bytes()
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        table: FloatArray = stored["digits"][:n_rows] / 10.0 ** stored["decimals"][:n_rows]
-    return table
-
-
-def _named(table: FloatArray) -> pd.DataFrame:
-    """The table under the names of the proteins."""
+        table = stored["digits"][:n_rows] / 10.0 ** stored["decimals"][:n_rows]
     return pd.DataFrame(table, columns=list(PROTEINS))
 
 

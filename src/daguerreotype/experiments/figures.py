@@ -12,7 +12,8 @@ from daguerreotype.experiments.results import collect, load_published, pareto_fr
 from daguerreotype.experiments.store import OK, Store
 from daguerreotype.metrics.titles import title_of
 from daguerreotype.plotting import plot_graph
-from daguerreotype.plotting.backend import Axes, Line2D, plt
+from daguerreotype.plotting.backend import Axes, Line2D
+from daguerreotype.plotting.backend import pyplot as plt
 
 # Colours of Okabe and Ito, which the colour-blind tell apart; markers and line styles say the same in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")

@@ -93,9 +93,10 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
     if twice.size:
         cause, effect = ends.iloc[twice[0]]
         raise ValueError(f"the edge list has the edge {cause} -> {effect} twice. Keep one of the two rows.")
+    named = pd.unique(ends.to_numpy().ravel())
     found = nx.DiGraph()
-    found.add_nodes_from(pd.unique(ends.to_numpy().ravel()) if nodes is None else nodes)
-    unknown = [] if nodes is None else [node for node in pd.unique(ends.to_numpy().ravel()) if node not in found]
+    found.add_nodes_from(named if nodes is None else nodes)
+    unknown = [node for node in named if node not in found]
     if unknown:
         names = listed(unknown, quote=False)
         raise ValueError(f"the edge list has nodes that are not among nodes: {names}. Add them there.")
@@ -129,12 +130,9 @@ def to_dot(graph: Exportable) -> str:
 
 def from_dot(text: Text) -> WeightedDag:
     """The DAG in a text, or a file (a Path), of the DOT language; of its attributes those that `to_dot` writes."""
-    found = nx.DiGraph()
-    read = read_dot(_text_of(text))
-    found.add_nodes_from(read.nodes)
-    for cause, effect, attributes in read.edges(data=True):
-        words = {"weight": attributes.get("strength"), "probability": attributes.get("probability")}
-        found.add_edge(cause, effect, **words)
+    found = read_dot(_text_of(text))
+    for _, _, attributes in found.edges(data=True):
+        attributes["weight"] = attributes.get("strength")
     return from_textual(found, "the DOT graph")
 
 

@@ -49,8 +49,7 @@ def to_cpdag(graph: GraphLike) -> BoolArray:
             compelled[y] = parents[y]
         else:
             compelled[y] = compelled[x]
-    cpdag: BoolArray = dag.adjacency | (parents & ~compelled)
-    return cpdag
+    return dag.adjacency | (parents & ~compelled)
 
 
 def consistent_extension(graph: GraphLike) -> BoolArray:

@@ -35,6 +35,11 @@ class Dag:
         """Number of nodes d."""
         return int(self.adjacency.shape[0])
 
+    @property
+    def labels(self) -> Names:
+        """Names, or positions where there are none."""
+        return tuple(range(self.n_nodes)) if self.names is None else self.names
+
     def label(self, node: int) -> str:
         """Return what a message calls ``node``: its name, or its position."""
         return str(node if self.names is None else self.names[node])
@@ -206,12 +211,7 @@ def _read_networkx(graph: nx.Graph, what: str) -> tuple[BoolArray, Names]:
     """Adjacency and node names of a directed networkx graph."""
     if not graph.is_directed():
         raise TypeError(f"{what} is an undirected networkx graph; expected a networkx.DiGraph.")
-    names = tuple(graph.nodes)
-    position = {name: place for place, name in enumerate(names)}
-    adjacency = np.zeros((len(names), len(names)), dtype=np.bool_)
-    for cause, effect in graph.edges():
-        adjacency[position[cause], position[effect]] = True
-    return adjacency, names
+    return nx.to_numpy_array(graph, dtype=np.bool_, weight=None), tuple(graph.nodes)
 
 
 def _read_frame(frame: pd.DataFrame, what: str) -> tuple[npt.NDArray[Any], Names]:

@@ -84,7 +84,8 @@ class _Parser:
 
     def _group(self) -> list[str]:
         """Statements in braces; all nodes that they mention."""
-        self._expect("{")
+        if not self._take("{"):
+            raise self._unexpected("'{'")
         mentioned: dict[str, None] = {}
         while not self._take("}"):
             mentioned.update(dict.fromkeys(self._statement()))
@@ -139,9 +140,9 @@ class _Parser:
 
     def _name(self) -> str:
         """A word, a number, markup, or quoted strings joined by plus signs."""
-        kind, word, at = self.tokens[self.at]
+        kind, word, _ = self.tokens[self.at]
         if kind not in ("plain", "quoted", "html"):
-            raise self._error(at, f"expected a name, got {'the end' if word == NEVER else repr(word)}")
+            raise self._unexpected("a name")
         self.at += 1
         if kind != "quoted":
             return word
@@ -156,11 +157,10 @@ class _Parser:
         self.at += found
         return found
 
-    def _expect(self, word: str) -> None:
-        """Step over ``word``, which must come next."""
-        if not self._take(word):
-            _, seen, at = self.tokens[self.at]
-            raise self._error(at, f"expected {word!r}, got {'the end' if seen == NEVER else repr(seen)}")
+    def _unexpected(self, wanted: str) -> ValueError:
+        """The error of a text that goes on with something else than what is wanted."""
+        _, seen, at = self.tokens[self.at]
+        return self._error(at, f"expected {wanted}, got {'the end' if seen == NEVER else repr(seen)}")
 
     def _error(self, at: int, what: str) -> ValueError:
         line = self.text.count("\n", 0, at) + 1

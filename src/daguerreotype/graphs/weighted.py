@@ -12,7 +12,7 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.graphs.dag import Dag, GraphLike, Names, as_dag
+from daguerreotype.graphs.dag import Dag, GraphLike, as_dag
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,6 @@ class WeightedDag(Dag):
 
     weights: FloatArray | None = None
     probabilities: FloatArray | None = None
-
-    @property
-    def labels(self) -> Names:
-        """Names, or positions where there are none."""
-        return tuple(range(self.n_nodes)) if self.names is None else self.names
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -137,8 +132,7 @@ def from_textual(graph: nx.DiGraph, what: str) -> WeightedDag:
 
 def _edge_attribute(graph: nx.DiGraph, dag: Dag, name: str) -> FloatArray | None:
     """One attribute of all edges (d, d), nan for edges that lack it; None if all do."""
-    labels = range(dag.n_nodes) if dag.names is None else dag.names
-    position = {label: place for place, label in enumerate(labels)}
+    position = {label: place for place, label in enumerate(dag.labels)}
     matrix = np.where(dag.adjacency, np.nan, 0.0)
     for cause, effect, value in graph.edges(data=name):
         if value is None:
@@ -156,7 +150,7 @@ def _on_edges(matrix: Any, dag: Dag, what: str) -> FloatArray | None:
     """Entries (d, d) of the edges, zero elsewhere."""
     if matrix is None:
         return None
-    labels = list(range(dag.n_nodes) if dag.names is None else dag.names)
+    labels = list(dag.labels)
     if isinstance(matrix, pd.DataFrame) and set(matrix.columns) == set(matrix.index) == set(labels):
         matrix = matrix.loc[labels, labels]
     values = np.asarray(matrix, dtype=np.float64)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray
 from daguerreotype.graphs import GraphLike, align, as_dag
 
 
@@ -21,8 +20,7 @@ def precision(true: GraphLike, estimated: GraphLike) -> float:
     >>> precision([[0, 1, 0], [0, 0, 1], [0, 0, 0]], [[0, 1, 1], [0, 0, 0], [0, 0, 0]])
     0.5
     """
-    first, second = align(true, estimated)
-    hits, found, wanted = _count(first.adjacency, second.adjacency)
+    hits, found, wanted = _count(true, estimated)
     return _share(hits, found, both_empty=found == wanted)
 
 
@@ -32,8 +30,7 @@ def recall(true: GraphLike, estimated: GraphLike) -> float:
     recall = TP / (TP + FN). Without true edges: 1 if ``estimated`` has none either, else 0.
     Parameters as in `precision`.
     """
-    first, second = align(true, estimated)
-    hits, found, wanted = _count(first.adjacency, second.adjacency)
+    hits, found, wanted = _count(true, estimated)
     return _share(hits, wanted, both_empty=found == wanted)
 
 
@@ -47,8 +44,7 @@ def f1(true: GraphLike, estimated: GraphLike) -> float:
     >>> f1([[0, 1], [0, 0]], [[0, 0], [1, 0]])
     0.0
     """
-    first, second = align(true, estimated)
-    hits, found, wanted = _count(first.adjacency, second.adjacency)
+    hits, found, wanted = _count(true, estimated)
     return _share(2 * hits, found + wanted, both_empty=True)
 
 
@@ -63,9 +59,7 @@ def skeleton_f1(true: GraphLike, estimated: GraphLike) -> float:
     >>> skeleton_f1([[0, 1], [0, 0]], [[0, 0], [1, 0]])
     1.0
     """
-    first, second = align(true, estimated)
-    skeletons = (first.adjacency | first.adjacency.T, second.adjacency | second.adjacency.T)
-    hits, found, wanted = _count(*skeletons)
+    hits, found, wanted = _count(true, estimated, directed=False)
     return _share(2 * hits, found + wanted, both_empty=True)
 
 
@@ -74,10 +68,12 @@ def n_edges(graph: GraphLike) -> int:
     return int(np.count_nonzero(as_dag(graph).adjacency))
 
 
-def _count(true: BoolArray, estimated: BoolArray) -> tuple[int, int, int]:
-    """Edges in both graphs, in the estimated one and in the true one."""
-    both = true & estimated
-    return int(np.count_nonzero(both)), int(np.count_nonzero(estimated)), int(np.count_nonzero(true))
+def _count(true: GraphLike, estimated: GraphLike, *, directed: bool = True) -> tuple[int, int, int]:
+    """Edges in both graphs, in the estimated one and in the true one; undirected ones count twice."""
+    wanted, found = (
+        dag.adjacency if directed else dag.adjacency | dag.adjacency.T for dag in align(true, estimated)
+    )
+    return np.count_nonzero(wanted & found), np.count_nonzero(found), np.count_nonzero(wanted)
 
 
 def _share(part: int, whole: int, both_empty: bool) -> float:

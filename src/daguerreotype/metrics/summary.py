@@ -8,18 +8,7 @@ from daguerreotype.metrics.edges import f1, n_edges, precision, recall, skeleton
 from daguerreotype.metrics.hamming import shd, shd_cpdag
 from daguerreotype.metrics.order import order_divergence, topological_order_correlation
 
-GRAPH_METRICS = (
-    shd,
-    shd_cpdag,
-    sid,
-    ancestor_aid,
-    oset_aid,
-    parent_aid,
-    precision,
-    recall,
-    f1,
-    skeleton_f1,
-)
+GRAPH_METRICS = (shd, shd_cpdag, sid, ancestor_aid, oset_aid, parent_aid, precision, recall, f1, skeleton_f1)
 ORDER_METRICS = (order_divergence, topological_order_correlation)
 
 

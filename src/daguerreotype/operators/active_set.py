@@ -271,8 +271,7 @@ def support_factor(ranks: IntArray) -> FloatArray:
     """Cholesky factor of <u_i, u_j> + 1 of affinely independent rankings (m, d)."""
     d = ranks.shape[1]
     units = (ranks - 0.5 * (d - 1)) * _unit_scale(d)
-    factor: FloatArray = np.linalg.cholesky(units @ units.T + 1.0).astype(np.float64, copy=False)
-    return factor
+    return np.linalg.cholesky(units @ units.T + 1.0).astype(np.float64, copy=False)
 
 
 @kernel

@@ -70,8 +70,7 @@ class OrderDistribution:
     @property
     def mean_ranks(self) -> FloatArray:
         """Expected position (d,) of every node; plus one, a point of the permutahedron."""
-        mean: FloatArray = self.probs @ self.ranks
-        return mean
+        return self.probs @ self.ranks
 
     @property
     def entropy(self) -> float:

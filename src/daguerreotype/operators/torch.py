@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
     torch = require("torch", "daguerreotype.operators.torch needs torch.", extra="torch")
 
-Operator = Callable[[FloatArray], OrderDistribution]
+Operator = Callable[..., OrderDistribution]
 
 
 def top_k_sparsemax(
@@ -70,8 +70,7 @@ def top_k_sparsemax(
     >>> theta.grad
     tensor([-0.5000,  0.5000,  0.0000])
     """
-    order = _once(precedence, theta)
-    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau, precedence=order), n_jobs)
+    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau), precedence, n_jobs)
 
 
 def sparsemap(
@@ -84,9 +83,8 @@ def sparsemap(
     n_jobs: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.sparsemap`; returns as :func:`top_k_sparsemax` does."""
-    order = _once(precedence, theta)
-    operator = partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method, precedence=order)
-    return _distribute(theta, operator, n_jobs)
+    operator = partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method)
+    return _distribute(theta, operator, precedence, n_jobs)
 
 
 def project_permutahedron(theta: torch.Tensor, *, n_jobs: int = -1) -> torch.Tensor:
@@ -96,14 +94,12 @@ def project_permutahedron(theta: torch.Tensor, *, n_jobs: int = -1) -> torch.Ten
     return projection
 
 
-def _once(precedence: PrecedenceLike | None, theta: torch.Tensor) -> PrecedenceLike | None:
-    """The partial order, made once for all rows of a batch."""
+def _distribute(
+    theta: torch.Tensor, operator: Operator, precedence: PrecedenceLike | None, n_jobs: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     _check_tensor(theta)
-    return None if precedence is None else as_precedence(precedence, theta.shape[-1])
-
-
-def _distribute(theta: torch.Tensor, operator: Operator, n_jobs: int) -> tuple[torch.Tensor, torch.Tensor]:
-    _check_tensor(theta)
+    if precedence is not None:  # made once for all rows of a batch
+        operator = partial(operator, precedence=as_precedence(precedence, theta.shape[-1]))
     probs, ranks = _Distribution.apply(theta, operator, count_jobs(n_jobs))  # type: ignore[no-untyped-call]
     return probs, ranks
 

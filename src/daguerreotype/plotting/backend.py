@@ -8,24 +8,13 @@ require(
     extra="plot",
 )
 
-from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.font_manager import FontProperties  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
-from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon  # noqa: E402
-from matplotlib.path import Path  # noqa: E402
-from matplotlib.text import Text  # noqa: E402
-from matplotlib.textpath import text_to_path  # noqa: E402
-
-__all__ = [
-    "Axes",
-    "FancyBboxPatch",
-    "FontProperties",
-    "Line2D",
-    "Path",
-    "PathPatch",
-    "Polygon",
-    "Text",
-    "plt",
-    "text_to_path",
-]
+from matplotlib import pyplot as pyplot  # noqa: E402
+from matplotlib.axes import Axes as Axes  # noqa: E402
+from matplotlib.font_manager import FontProperties as FontProperties  # noqa: E402
+from matplotlib.lines import Line2D as Line2D  # noqa: E402
+from matplotlib.patches import FancyBboxPatch as FancyBboxPatch  # noqa: E402
+from matplotlib.patches import PathPatch as PathPatch  # noqa: E402
+from matplotlib.patches import Polygon as Polygon  # noqa: E402
+from matplotlib.path import Path as Path  # noqa: E402
+from matplotlib.text import Text as Text  # noqa: E402
+from matplotlib.textpath import text_to_path as text_to_path  # noqa: E402

@@ -12,7 +12,8 @@ from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.plotting.backend import Axes, plt
+from daguerreotype.plotting.backend import Axes
+from daguerreotype.plotting.backend import pyplot as plt
 from daguerreotype.plotting.graph import draw_view
 from daguerreotype.plotting.view import read_rows, shorten, view_fit
 from daguerreotype.result import FitHistory
@@ -265,8 +266,7 @@ def _panels(axes: Any, n_panels: int) -> npt.NDArray[np.object_]:
     _, grid = plt.subplots(n_rows, n_columns, figsize=size, sharey=True, squeeze=False, layout="constrained")
     for unused in grid.ravel()[n_panels:]:
         unused.set_visible(False)
-    panels: npt.NDArray[np.object_] = grid.ravel()[:n_panels]
-    return panels
+    return grid.ravel()[:n_panels]
 
 
 def _own_axes(size: tuple[float, float]) -> Axes:

@@ -9,18 +9,7 @@ import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
-from daguerreotype.plotting.backend import (
-    Axes,
-    FancyBboxPatch,
-    FontProperties,
-    Line2D,
-    Path,
-    PathPatch,
-    Polygon,
-    Text,
-    plt,
-    text_to_path,
-)
+from daguerreotype.plotting import backend as mpl
 from daguerreotype.plotting.layout import ARROW, HEIGHT, Layout, lay_out
 from daguerreotype.plotting.view import GraphView, shorten, view_graph
 
@@ -49,8 +38,8 @@ def plot_graph(
     weights: npt.ArrayLike | pd.DataFrame | None = None,
     probabilities: npt.ArrayLike | pd.DataFrame | None = None,
     order: Iterable[Hashable] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: mpl.Axes | None = None,
+) -> mpl.Axes:
     """Draw a graph, causes on the left and every edge towards the right.
 
     An edge is as wide as its weight is large (in absolute value) and as opaque as it is probable. Against a known
@@ -84,7 +73,7 @@ def plot_graph(
     return draw_view(view, ax)
 
 
-def draw_view(view: GraphView, ax: Axes | None = None) -> Axes:
+def draw_view(view: GraphView, ax: mpl.Axes | None = None) -> mpl.Axes:
     """Draw a checked graph."""
     labels = [shorten(name) for name in view.names]
     layout = lay_out(view.adjacency | view.missing, view.ranks, [_label_width(label) for label in labels])
@@ -131,42 +120,42 @@ def _needs_legend(looks: dict[tuple[int, int], str]) -> bool:
     return any(look != "edge" for look in looks.values())
 
 
-def _own_axes(layout: Layout, with_legend: bool) -> Axes:
+def _own_axes(layout: Layout, with_legend: bool) -> mpl.Axes:
     """Axes that fill a new figure in which labels have their natural size, if it does not get too large."""
     inches = (layout.size + 2 * PAD) * FONT / 72
     inches *= min(1.0, *(np.array(LARGEST) / inches))
     width, height = np.maximum(inches, SMALLEST_WITH_LEGEND if with_legend else SMALLEST)
     legend = LEGEND if with_legend else 0.0
-    figure = plt.figure(figsize=(width, height + legend))
+    figure = mpl.pyplot.figure(figsize=(width, height + legend))
     return figure.add_axes((0.0, legend / (height + legend), 1.0, height / (height + legend)))
 
 
 def _label_width(label: str) -> float:
     """Width of a label in ems, as the font has it."""
-    width, _, _ = text_to_path.get_text_width_height_descent(label, FontProperties(size=100), ismath=False)
+    width, _, _ = mpl.text_to_path.get_text_width_height_descent(label, mpl.FontProperties(size=100), ismath=False)
     return 1.03 * float(width) / 100  # small letters are rounded up to whole pixels
 
 
-class _Label(Text):
+class _Label(mpl.Text):
     """Text that is one em of the data high, whatever becomes of the figure."""
 
     def draw(self, renderer: Any) -> None:
-        assert isinstance(self.axes, Axes)
+        assert isinstance(self.axes, mpl.Axes)
         self.set_fontsize(_points_per_em(self.axes))
         super().draw(renderer)
 
 
-def _points_per_em(ax: Axes) -> float:
+def _points_per_em(ax: mpl.Axes) -> float:
     """How large one unit of the data comes out."""
     left, right = ax.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0]
     return float(right - left) * 72 / ax.figure.dpi
 
 
-def _draw_node(ax: Axes, layout: Layout, node: int, label: str, *, strong: bool) -> None:
+def _draw_node(ax: mpl.Axes, layout: Layout, node: int, label: str, *, strong: bool) -> None:
     """A rounded box with a label; nodes without edges are paler."""
     (x, y), width = layout.centres[node], layout.widths[node]
-    ink = plt.rcParams["text.color"]
-    box = FancyBboxPatch(
+    ink = mpl.pyplot.rcParams["text.color"]
+    box = mpl.FancyBboxPatch(
         (x - 0.5 * width, y - 0.5 * HEIGHT),
         width,
         HEIGHT,
@@ -186,7 +175,7 @@ def _draw_node(ax: Axes, layout: Layout, node: int, label: str, *, strong: bool)
 
 def _edge_patches(
     curve: FloatArray, color: str, style: Any, *, width: float, alpha: float, scale: float
-) -> tuple[PathPatch, Polygon]:
+) -> tuple[mpl.PathPatch, mpl.Polygon]:
     """A line that ends where the head begins, so that opacities do not add up."""
     tip, before = curve[-1], curve[-4]
     direction = (tip - before) / np.linalg.norm(tip - before)
@@ -195,9 +184,9 @@ def _edge_patches(
     base = tip - length * direction
     line = curve.copy()
     line[-4:] = np.linspace(before, base, 4)
-    codes = [Path.MOVETO] + [Path.CURVE4] * (len(line) - 1)
-    shaft = PathPatch(
-        Path(line, codes),
+    codes = [mpl.Path.MOVETO] + [mpl.Path.CURVE4] * (len(line) - 1)
+    shaft = mpl.PathPatch(
+        mpl.Path(line, codes),
         fill=False,
         edgecolor=color,
         linewidth=scale * width,
@@ -207,13 +196,13 @@ def _edge_patches(
     )
     shaft.set_capstyle("butt")
     corners = np.array([tip, base + across, base - across])
-    return shaft, Polygon(corners, facecolor=color, linewidth=0, alpha=alpha, zorder=2)
+    return shaft, mpl.Polygon(corners, facecolor=color, linewidth=0, alpha=alpha, zorder=2)
 
 
-def _draw_legend(ax: Axes, looks: list[str]) -> None:
+def _draw_legend(ax: mpl.Axes, looks: list[str]) -> None:
     """What colours mean, and how many edges have each, under the picture."""
     names = {"edge": "positive", "negative": "negative"}
     shown = [look for look in LOOKS if look in looks]
-    handles = [Line2D([], [], color=LOOKS[look][0], linestyle=LOOKS[look][1], linewidth=2) for look in shown]
+    handles = [mpl.Line2D([], [], color=LOOKS[look][0], linestyle=LOOKS[look][1], linewidth=2) for look in shown]
     words = [f"{looks.count(look)} {names.get(look, look)}" for look in shown]
     ax.legend(handles, words, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False, borderpad=0.2)

@@ -148,20 +148,15 @@ def reduce_crossings(lanes: Lanes) -> None:
         for step in steps:
             segments = lanes.segments[step - 1][:, ::-1] if rightwards else lanes.segments[step]
             layer = lanes.layers[step]
-            wanted = _neighbour_means(segments, place, place)
+            counts = np.bincount(segments[:, 0], minlength=place.size)
+            sums = np.bincount(segments[:, 0], weights=place[segments[:, 1]], minlength=place.size)
+            wanted = np.where(counts > 0, sums / np.maximum(counts, 1), place)  # the mean place of neighbours
             lanes.layers[step] = layer[np.argsort(wanted[layer], kind="stable")]
             place[lanes.layers[step]] = np.arange(layer.size)
         crossings = _count_crossings(lanes, place)
         if crossings < fewest:
             best, fewest = [layer.copy() for layer in lanes.layers], crossings
     lanes.layers[:] = best
-
-
-def _neighbour_means(segments: IntArray, values: FloatArray, default: FloatArray) -> FloatArray:
-    """Mean value (v,) over the second ends of the segments that start in each vertex."""
-    counts = np.bincount(segments[:, 0], minlength=values.size)
-    sums = np.bincount(segments[:, 0], weights=values[segments[:, 1]], minlength=values.size)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), default)
 
 
 def _count_crossings(lanes: Lanes, place: FloatArray) -> int:
@@ -226,7 +221,7 @@ def _curves(
     widths: FloatArray,
 ) -> dict[tuple[int, int], FloatArray]:
     """Every edge as Bézier pieces: level through layers, bent between them."""
-    leaving, arriving = _ports(lanes, heights)
+    leaving, arriving = _ports(lanes, heights, 0), _ports(lanes, heights, -1)
     curves = {}
     for (i, j), chain in lanes.chains.items():
         ys = heights[chain]
@@ -249,20 +244,18 @@ def _straight(start: FloatArray, end: FloatArray) -> list[FloatArray]:
     return [start + (end - start) / 3, start + 2 * (end - start) / 3, end]
 
 
-def _ports(lanes: Lanes, heights: FloatArray) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
-    """How far above a node's middle each edge leaves it and arrives: fanned out, by where it comes from."""
-    sides: list[dict[int, list[tuple[float, tuple[int, int]]]]] = [{}, {}]
-    for (i, j), chain in lanes.chains.items():
-        sides[0].setdefault(i, []).append((float(heights[chain[1]]), (i, j)))
-        sides[1].setdefault(j, []).append((float(heights[chain[-2]]), (i, j)))
-    leaving: dict[tuple[int, int], float] = {}
-    arriving: dict[tuple[int, int], float] = {}
-    for side, offsets in zip(sides, (leaving, arriving), strict=True):
-        for fan in side.values():
-            spread = min(0.1 * (len(fan) - 1), 0.4) * HEIGHT
-            for offset, (_, edge) in zip(np.linspace(-spread, spread, len(fan)), sorted(fan), strict=True):
-                offsets[edge] = float(offset) if len(fan) > 1 else 0.0
-    return leaving, arriving
+def _ports(lanes: Lanes, heights: FloatArray, end: int) -> dict[tuple[int, int], float]:
+    """How far above a node's middle each edge leaves it (end 0) or arrives (-1): fanned out by neighbours."""
+    fans: dict[int, list[tuple[float, tuple[int, int]]]] = {}
+    for edge, chain in lanes.chains.items():
+        following = chain[1] if end == 0 else chain[-2]
+        fans.setdefault(chain[end], []).append((float(heights[following]), edge))
+    ports: dict[tuple[int, int], float] = {}
+    for fan in fans.values():
+        spread = min(0.1 * (len(fan) - 1), 0.4) * HEIGHT
+        for offset, (_, edge) in zip(np.linspace(-spread, spread, len(fan)), sorted(fan), strict=True):
+            ports[edge] = float(offset) if len(fan) > 1 else 0.0
+    return ports
 
 
 def _place_alone(alone: IntArray, centres: FloatArray, widths: FloatArray, size: FloatArray) -> float:

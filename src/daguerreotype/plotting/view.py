@@ -52,8 +52,7 @@ class GraphView:
         """Edges of the known graph that the graph has in neither direction, shape (d, d)."""
         if self.truth is None:
             return np.zeros_like(self.adjacency)
-        missing: BoolArray = self.truth & ~self.adjacency & ~self.adjacency.T
-        return missing
+        return self.truth & ~self.adjacency & ~self.adjacency.T
 
     def verdict(self, cause: int, effect: int) -> Verdict | None:
         """What the known graph says of an edge of either graph; None without a known graph."""
@@ -144,11 +143,10 @@ def match_matrix(values: npt.ArrayLike | pd.DataFrame | None, dag: Dag, what: st
 def _order(order: Iterable[Hashable], dag: Dag) -> IntArray:
     """Positions of the nodes in order, after checking that every edge points forward."""
     given: Names = tuple(node.item() if isinstance(node, np.generic) else node for node in order)
-    nodes: Names = tuple(range(dag.n_nodes)) if dag.names is None else dag.names
-    if sorted(map(repr, given)) != sorted(map(repr, nodes)):
-        seen, expected = listed(given, quote=False), listed(nodes, quote=False)
+    if sorted(map(repr, given)) != sorted(map(repr, dag.labels)):
+        seen, expected = listed(given, quote=False), listed(dag.labels, quote=False)
         raise ValueError(f"the order is {seen}; expected every node once: {expected}.")
-    places = match_names(given, nodes, "the order", "the graph")
+    places = match_names(given, dag.labels, "the order", "the graph")
     ranks = np.argsort(places)
     against = np.argwhere(dag.adjacency & (ranks[:, None] > ranks[None, :]))
     if against.size:

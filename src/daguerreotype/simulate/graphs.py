@@ -61,8 +61,7 @@ def simulate_dag(d: int, n_edges: float, kind: str = "SF", *, random_state: Rand
     rng = as_generator(random_state)
     ordered = draw(d, float(n_edges), rng)
     shuffle = rng.permutation(d)
-    shuffled: IntArray = ordered[np.ix_(shuffle, shuffle)]
-    return shuffled
+    return ordered[np.ix_(shuffle, shuffle)]
 
 
 def _scale_free(d: int, n_edges: float, rng: np.random.Generator) -> IntArray:

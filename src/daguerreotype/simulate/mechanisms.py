@@ -24,7 +24,7 @@ from daguerreotype._lib.typing import FloatArray
 Ranges: TypeAlias = Sequence[tuple[float, float]]
 
 _HIDDEN_UNITS = 100
-_HIGHEST_LOG_RATE = np.log(1000.0)
+_HIGHEST_LOG_RATE = np.log(1000.0)  # counts that feed counts would explode
 # A smooth kernel matrix is singular to machine precision; this much variance makes it factorisable and stays
 # far below any noise.
 _JITTER = 1e-10
@@ -88,18 +88,6 @@ def _additive_process(parents: FloatArray, ranges: Ranges, rng: np.random.Genera
     return signal
 
 
-def _bernoulli(index: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Zeros and ones with the probability of a one given by the sigmoid."""
-    ones: FloatArray = (rng.random(len(index)) < expit(index)).astype(float)
-    return ones
-
-
-def _poisson(index: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Counts with a log link; the rate is held at 1000, since counts that feed counts would explode."""
-    counts: FloatArray = rng.poisson(np.exp(np.minimum(index, _HIGHEST_LOG_RATE))).astype(float)
-    return counts
-
-
 # How the parents act together; a mechanism that is not here takes their weighted sum.
 SIGNALS: dict[str, Callable[[FloatArray, Ranges, np.random.Generator], FloatArray]] = {
     "mlp": _mlp,
@@ -109,7 +97,7 @@ SIGNALS: dict[str, Callable[[FloatArray, Ranges, np.random.Generator], FloatArra
 }
 # What is drawn given the signal; a mechanism that is not here adds noise.
 OUTCOMES: dict[str, Callable[[FloatArray, np.random.Generator], FloatArray]] = {
-    "logistic": _bernoulli,
-    "poisson": _poisson,
+    "logistic": lambda signal, rng: (rng.random(len(signal)) < expit(signal)).astype(float),
+    "poisson": lambda signal, rng: rng.poisson(np.exp(np.minimum(signal, _HIGHEST_LOG_RATE))).astype(float),
 }
 MECHANISMS = ("linear", "logistic", "poisson", "mlp", "mim", "gp", "gp-add")

@@ -16,32 +16,12 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray
 
-
-def _gaussian(rng: np.random.Generator, n: int) -> FloatArray:
-    return rng.standard_normal(n)
-
-
-def _exponential(rng: np.random.Generator, n: int) -> FloatArray:
-    return rng.standard_exponential(n) - 1.0
-
-
-def _gumbel(rng: np.random.Generator, n: int) -> FloatArray:
-    scale = np.sqrt(6.0) / np.pi
-    return rng.gumbel(-np.euler_gamma * scale, scale, n)
-
-
-def _uniform(rng: np.random.Generator, n: int) -> FloatArray:
-    return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), n)
-
-
-def _laplace(rng: np.random.Generator, n: int) -> FloatArray:
-    return rng.laplace(0.0, np.sqrt(0.5), n)
-
+_GUMBEL_SCALE = np.sqrt(6.0) / np.pi
 
 NOISES: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
-    "gaussian": _gaussian,
-    "exponential": _exponential,
-    "gumbel": _gumbel,
-    "uniform": _uniform,
-    "laplace": _laplace,
+    "gaussian": lambda rng, n: rng.standard_normal(n),
+    "exponential": lambda rng, n: rng.standard_exponential(n) - 1.0,
+    "gumbel": lambda rng, n: rng.gumbel(-np.euler_gamma * _GUMBEL_SCALE, _GUMBEL_SCALE, n),
+    "uniform": lambda rng, n: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), n),
+    "laplace": lambda rng, n: rng.laplace(0.0, np.sqrt(0.5), n),
 }

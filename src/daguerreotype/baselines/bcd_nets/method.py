@@ -107,15 +107,8 @@ class BCDNets(Baseline):
         from daguerreotype.baselines.bcd_nets.adabelief import AdaBelief
         from daguerreotype.baselines.bcd_nets.posterior import Posterior, elbo, weight_matrices
 
-        posterior = Posterior(
-            len(moments),
-            equal_variance=self.equal_variance,
-            hidden=self.hidden,
-            temperature=self.temperature,
-            tolerance=self.tolerance,
-            logit_bound=self.logit_bound,
-            generator=torch.Generator().manual_seed(int(rng.integers(2**63 - 1))),
-        )
+        generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
+        posterior = Posterior(len(moments), self, generator)
         scale = horseshoe_scale(len(moments), n_rows, self.degree)
         second = torch.from_numpy(moments).float()
         optimizer = AdaBelief(posterior.flat, self.learning_rate)

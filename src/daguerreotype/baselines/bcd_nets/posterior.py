@@ -1,11 +1,14 @@
 """Variational posterior of BCD-Nets over orders, weights and noise, and its evidence lower bound."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from daguerreotype._lib.optional import torch
 from daguerreotype.baselines.bcd_nets.horseshoe import log_horseshoe
 from daguerreotype.baselines.gumbel import gumbel_noise, log_matching_probability, sinkhorn, straight_through
+
+if TYPE_CHECKING:
+    from daguerreotype.baselines.bcd_nets.method import BCDNets
 
 Tensor = torch.Tensor
 NOISE_SCALE = 3.0  # standard deviation of the normal prior on log noise scales
@@ -47,34 +50,18 @@ class Posterior:
     ----------
     d : int
         Number of nodes.
-    equal_variance : bool
-        One noise scale for all nodes, or one each.
-    hidden : int
-        Units of each of the two hidden layers of the network.
-    temperature, tolerance : float
-        Of Gumbel-Sinkhorn.
-    logit_bound : float
-        Logits stay within +-bound by a scaled tanh.
+    settings : BCDNets
+        Its ``equal_variance``, ``hidden``, ``temperature``, ``tolerance`` and ``logit_bound``; logits stay within
+        the last by a scaled tanh.
     generator : torch.Generator
         Source of the network's start and of all draws.
     """
 
-    def __init__(
-        self,
-        d: int,
-        *,
-        equal_variance: bool,
-        hidden: int,
-        temperature: float,
-        tolerance: float,
-        logit_bound: float,
-        generator: torch.Generator,
-    ) -> None:
-        self.d, self.temperature, self.tolerance, self.logit_bound = d, temperature, tolerance, logit_bound
-        self.generator = generator
+    def __init__(self, d: int, settings: "BCDNets", generator: torch.Generator) -> None:
+        self.d, self.settings, self.generator = d, settings, generator
         self.rows, self.cols = torch.triu_indices(d, d, offset=1)
         self.n_weights = len(self.rows)
-        size = self.n_weights + (1 if equal_variance else d)
+        size, hidden = self.n_weights + (1 if settings.equal_variance else d), settings.hidden
         shapes = [(size, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, d * d), (d * d,)]
         self.shapes: list[tuple[int, ...]] = [(size,), (size,), *shapes]
         layers = [self._start(shape) for shape in shapes]
@@ -99,7 +86,7 @@ class Posterior:
         units = torch.nn.functional.gelu(torch.addmm(layers[1], values, layers[0]))
         units = torch.nn.functional.gelu(torch.addmm(layers[3], units, layers[2]))
         raw = torch.addmm(layers[5], units, layers[4]).view(-1, self.d, self.d)
-        return self.logit_bound * torch.tanh(raw / self.logit_bound)
+        return self.settings.logit_bound * torch.tanh(raw / self.settings.logit_bound)
 
     def sample(self, size: int) -> Draw:
         """Independent draws, differentiable in ``flat``."""
@@ -107,7 +94,7 @@ class Posterior:
         values = mean + log_std.exp() * torch.randn(size, mean.numel(), generator=self.generator)
         logits = self.logits(values, layers)
         noisy = logits + gumbel_noise(tuple(logits.shape), self.generator)
-        return self._draw(values, logits, noisy / self.temperature, log_std)
+        return self._draw(values, logits, noisy / self.settings.temperature, log_std)
 
     def mode(self) -> Draw:
         """One draw without noise: the mean of U and s, and the likeliest order given them."""
@@ -118,7 +105,7 @@ class Posterior:
 
     def _draw(self, values: Tensor, logits: Tensor, scores: Tensor, log_std: Tensor) -> Draw:
         """Round scores (B, d, d) to permutations and name the pieces of the values."""
-        soft, columns = sinkhorn(scores, tolerance=self.tolerance)
+        soft, columns = sinkhorn(scores, tolerance=self.settings.tolerance)
         upper = values.new_zeros(len(values), self.d, self.d)
         upper[:, self.rows, self.cols] = values[:, : self.n_weights]
         log_noise = values[:, self.n_weights :].expand(-1, self.d)

@@ -102,11 +102,7 @@ class GolemNV(GolemEV):
     """
 
     lambda1: float = 0.002
-    lambda2: float = 5.0
     lambda1_start: float = 0.02
-    threshold: float = 0.3
-    learning_rate: float = 1e-3
-    max_iter: int = 100_000
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Descend with equal variances, from there with unequal ones, threshold to a DAG."""
