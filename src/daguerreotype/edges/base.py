@@ -15,7 +15,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY, nll_of_variance, variance_of_nll
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 Capability = TypeVar("Capability")
 
@@ -50,7 +50,8 @@ class LocalFit:
         >>> round(LocalFit.gaussian(np.array([0]), np.array([2.0]), 1.0, 1.0).nll, 4)
         1.4189
         """
-        return cls(parents, weights, float(nll_of_variance(variance)), dof, *more)
+        nll = 0.5 * float(np.log(variance)) + STANDARD_ENTROPY if variance > 0 else -np.inf
+        return cls(parents, weights, nll, dof, *more)
 
     @property
     def excess(self) -> float:

@@ -68,11 +68,11 @@ def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool
         due[i] = np.inf
     keys = np.empty(3 * n_gaps)
     items = np.empty(3 * n_gaps, dtype=np.int64)
-    size, by_item = int(np.int64(0)), int(np.int64(-1))  # literals would compile the heap once more
+    size = 0
     for block in range(starts.size - 1):
         for i in range(starts[block], starts[block + 1] - 1):
             due[i] = eta[i + 1] - eta[i]
-            heap_push(keys, items, size, due[i], i, by_item)
+            heap_push(keys, items, size, due[i], i, -1)
             size += 1
 
     now = 0.0
@@ -81,11 +81,11 @@ def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool
     first_time = 1.0
     for event in range(n_gaps):
         while keys[0] != due[items[0]]:  # due has changed since
-            heap_pop(keys, items, size, by_item)
+            heap_pop(keys, items, size, -1)
             size -= 1
         i = items[0]
         time = min(keys[0], 1.0)
-        heap_pop(keys, items, size, by_item)
+        heap_pop(keys, items, size, -1)
         size -= 1
         if time > now:
             if event == 0:
@@ -108,13 +108,13 @@ def _peel(eta: FloatArray, starts: IntArray, nodes: IntArray) -> tuple[int, bool
             beyond = left - lo[left - 1]
             gap = 0.5 * (due[left - 1] - now) * (beyond + old_left)
             due[left - 1] = now + 2.0 * gap / (beyond + new)
-            heap_push(keys, items, size, due[left - 1], left - 1, by_item)
+            heap_push(keys, items, size, due[left - 1], left - 1, -1)
             size += 1
         if right + 1 < d and due[right] < np.inf:
             beyond = hi[right + 1] - right
             gap = 0.5 * (due[right] - now) * (beyond + old_right)
             due[right] = now + 2.0 * gap / (beyond + new)
-            heap_push(keys, items, size, due[right], right, by_item)
+            heap_push(keys, items, size, due[right], right, -1)
             size += 1
         hi[left], lo[right] = right, left
         for j in range(left, right + 1):

@@ -157,6 +157,8 @@ class LocalFits:
 
     def _usable(self, node: int, predecessors: IntArray) -> IntArray:
         """Those of the predecessors that may be parents of ``node``."""
+        if not self.hashes.constrained:
+            return predecessors
         usable: IntArray = predecessors[self.hashes.allowed[predecessors, node]]
         return usable
 

@@ -23,6 +23,7 @@ class PredecessorHash:
     """
 
     def __init__(self, d: int, allowed: BoolArray | None = None) -> None:
+        self.constrained = allowed is not None
         self.allowed = np.ones((d, d), dtype=np.bool_) if allowed is None else allowed
         # Of a node as a member of the set, and as the one whose set it is.
         self._member, self._target = np.random.default_rng(0).integers(2**64, size=(2, d), dtype=np.uint64)
