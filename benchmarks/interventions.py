@@ -1,4 +1,4 @@
-"""What are experiments worth? Fits that are told which columns were set from outside, and fits that are not.
+"""What experiments are worth: fits that are told which columns were intervened on, and fits that are not.
 
     OMP_NUM_THREADS=1 python benchmarks/interventions.py --seeds 5
 

@@ -1,8 +1,7 @@
 """A fit on one page: table -> canonical order -> scales -> train and refine -> noise -> result.
 
 :func:`fit_table` is what ``fit``, ``fit_chunks`` and ``fit_moments`` all call; they differ in how the table is
-made.
-:func:`fit_on_scale` is the part that is repeated for every candidate scale.
+made. :func:`fit_on_scale` is the part that is repeated for every candidate scale.
 """
 
 import logging

@@ -234,7 +234,7 @@ def test_names_and_defaults_of_the_options_are_those_of_the_learner():
 
 @pytest.fixture
 def experiments(tmp_path):
-    """A table whose column ``set`` says which others were set from outside, and a row with an empty cell."""
+    """A table whose column ``set`` says which others were intervened on, and a row with an empty cell."""
     rng = np.random.default_rng(0)
     cause = rng.normal(size=300)
     X = pd.DataFrame({"effect": cause + rng.normal(size=300), "cause": cause, "other": rng.normal(size=300)})

@@ -1,4 +1,4 @@
-"""What rows in which columns were set from outside do to a fit."""
+"""What rows in which columns were intervened on do to a fit."""
 
 import numpy as np
 import pandas as pd

@@ -50,7 +50,7 @@ def fit(
         typer.Option(
             metavar="COLUMN",
             show_default=False,
-            help="Column that names, row by row, the columns that an experiment set from outside: empty for none, "
+            help="Column that names, row by row, the columns that an experiment intervened on: empty for none, "
             "a semicolon between several. For the Sachs network: target.",
         ),
     ] = None,
