@@ -11,8 +11,7 @@ from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import LocalFit
 from daguerreotype.edges.predictors import first_residuals
 from daguerreotype.noise import FreeShape
-from daguerreotype.noise.free_shape import MAX_ROWS, entropy
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.training.local_fits import LocalFits
 from daguerreotype.training.objective import PenalizedLikelihood
 
@@ -62,7 +61,7 @@ def test_the_likelihood_of_a_long_column_is_that_of_its_first_rows_at_their_pena
     models = RawColumns(rng.laplace(size=(LONG, 2)))
     fits = LocalFits(models, PenalizedLikelihood(2.0), n_rows=LONG, d=2, noise=FreeShape())
     terms = fits.terms_of([0, 1], [models.fit(node, None) for node in (0, 1)])
-    expected = [entropy(column[:MAX_ROWS]) - STANDARD_ENTROPY for column in models.values.T]
+    expected = [FreeShape().excess(column[:MAX_ROWS]) for column in models.values.T]
     np.testing.assert_array_equal(terms[:, 0], expected)
     np.testing.assert_allclose(terms[:, 1], 2.0 * np.log(MAX_ROWS) / (2 * MAX_ROWS) * 3)
 
@@ -75,8 +74,8 @@ def test_enough_rows_tell_the_directions_of_weak_edges_apart(noise):
         cause, other = (draw(size=MAX_ROWS) for _ in range(2))
         effect = 0.1 * cause + other
         back = np.cov(cause, effect)[0, 1] / effect.var()
-        right = entropy(cause) + entropy(effect - 0.1 * cause)
-        wrong = entropy(effect) + entropy(cause - back * effect)
+        right = FreeShape().nll(cause) + FreeShape().nll(effect - 0.1 * cause)
+        wrong = FreeShape().nll(effect) + FreeShape().nll(cause - back * effect)
         assert right < wrong
 
 

@@ -1,5 +1,6 @@
 """Compilation of numba kernels: decorators, calls by address, one cache stamp, and news of what is compiled."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,6 +19,8 @@ F = TypeVar("F", bound=Callable[..., object])
 PACKAGE = __name__.partition(".")[0]
 # Kernels that the first fit with default settings compiles, those inside others counted too.
 DEFAULT_FIT_KERNELS = 50
+# What a file holds that has kernels, or tuples for them to take.
+KERNELS = re.compile(rb"^@\w*kernel$|NamedTuple", re.MULTILINE)
 
 
 def kernel(function: F) -> F:
@@ -77,7 +80,7 @@ def _package_stamp() -> str:
     digest = sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         text = path.read_bytes()
-        if b"_lib.numba import" in text or b"NamedTuple" in text:
+        if path == Path(__file__) or KERNELS.search(text):
             digest.update(text)
     return digest.hexdigest()
 

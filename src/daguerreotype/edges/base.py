@@ -19,8 +19,6 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 Capability = TypeVar("Capability")
 
-IMPROVEMENT = 1e-10  # of the loss per row that a move must bring; less is rounding
-
 
 @dataclass(frozen=True, slots=True)
 class LocalFit:

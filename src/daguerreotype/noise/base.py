@@ -15,6 +15,15 @@ class Density(Protocol):
 
 
 @runtime_checkable
+class HasExcess(Protocol):
+    """A noise model that knows its likelihood beyond that of a standard normal variable to all digits."""
+
+    def excess(self, residuals: FloatArray) -> float:
+        """Negative log-likelihood per row, less the entropy of a standard normal variable."""
+        ...
+
+
+@runtime_checkable
 class NoiseModel(Protocol):
     """A family of noise distributions; the plug-in point of ``noise=``."""
 

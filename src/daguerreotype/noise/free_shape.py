@@ -18,8 +18,8 @@ MAX_ROWS = 2**16
 LEAST_SPACING = 1e-12  # of standardized residuals
 
 
-def entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spacings") -> float:
-    """Differential entropy (nats) of a sample (n,).
+def excess_entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spacings") -> float:
+    """Differential entropy (nats) of a sample (n,) beyond that of a standard normal variable.
 
     "spacings" is Vasicek's estimate with windows of sqrt(n): any shape. "maxent" corrects the Gaussian entropy by
     two nonpolynomial moments (Hyvärinen 1998): smooth, for noise not too far from Gaussian.
@@ -32,18 +32,18 @@ def entropy(residuals: FloatArray, method: Literal["maxent", "spacings"] = "spac
         m = max(1, round(np.sqrt(n)))
         upper, lower = u[np.minimum(np.arange(n) + m, n - 1)], u[np.maximum(np.arange(n) - m, 0)]
         spacings = np.maximum(upper - lower, LEAST_SPACING)
-        standard = float(np.mean(np.log(n / (2 * m) * spacings)))
+        standard = float(np.mean(np.log(n / (2 * m) * spacings))) - STANDARD_ENTROPY
     else:
         # The weights and the Gaussian mean of log cosh are those of Hyvärinen (1998).
         skewed = float(np.mean(u * np.exp(-0.5 * u * u)))
         tailed = float(np.mean(np.log(np.cosh(u)))) - 0.37457
-        standard = STANDARD_ENTROPY - (79.047 * tailed**2 + 7.4129 * skewed**2)
+        standard = -(79.047 * tailed**2 + 7.4129 * skewed**2)
     return float(standard + np.log(scale))
 
 
 def negentropy(residuals: FloatArray) -> float:
     """How far a sample is from Gaussian: the entropy that it lacks of a Gaussian of its variance, in nats."""
-    return float(np.log(_spread(residuals))) + STANDARD_ENTROPY - entropy(residuals, "maxent")
+    return float(np.log(_spread(residuals))) - excess_entropy(residuals, "maxent")
 
 
 def _spread(residuals: FloatArray) -> float:
@@ -91,7 +91,7 @@ class FreeShape:
     Parameters
     ----------
     method : {"spacings", "maxent"}
-        How its entropy is estimated; see :func:`entropy`.
+        How its entropy is estimated; see :func:`excess_entropy`.
     """
 
     method: Literal["spacings", "maxent"] = "spacings"
@@ -100,7 +100,11 @@ class FreeShape:
 
     def nll(self, residuals: FloatArray) -> float:
         """Entropy of the residuals: minus the mean log-likelihood under their own shape."""
-        return entropy(residuals[:MAX_ROWS], self.method)
+        return self.excess(residuals) + STANDARD_ENTROPY
+
+    def excess(self, residuals: FloatArray) -> float:
+        """The entropy beyond that of a standard normal variable."""
+        return excess_entropy(residuals[:MAX_ROWS], self.method)
 
     def fit(self, residuals: FloatArray) -> RelativeDensity:
         """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance."""

@@ -13,6 +13,7 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import HasBatchFits, HasQuickScores, HasResiduals, LocalFit, LocalModels, offered
 from daguerreotype.noise import Gaussian, NoiseModel
+from daguerreotype.noise.base import HasExcess
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.fit_workers import FitWorkers
@@ -237,7 +238,8 @@ class _Pricing:
 
 def _terms_by_residuals(models: HasResiduals, pricing: _Pricing, node: int, fit: LocalFit) -> FloatArray:
     """Local terms (2,) of one node, from residuals that are forgotten at once."""
-    excess = pricing.noise.nll(models.residuals(node, fit)) - STANDARD_ENTROPY
+    noise, residuals = pricing.noise, models.residuals(node, fit)
+    excess = noise.excess(residuals) if isinstance(noise, HasExcess) else noise.nll(residuals) - STANDARD_ENTROPY
     return pricing.terms(node, np.array(excess), np.array(fit.dof))
 
 

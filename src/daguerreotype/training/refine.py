@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from daguerreotype._lib.typing import IntArray
-from daguerreotype.edges.base import IMPROVEMENT
+from daguerreotype.edges.grow_shrink.sweep import IMPROVEMENT
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.parallel_restarts import Sweep, restart_in_parallel

@@ -8,7 +8,8 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import HasResiduals, KeepsRequired, LocalFit, LocalModels, offered
 from daguerreotype.noise import NoiseModel
-from daguerreotype.noise.free_shape import MAX_ROWS, entropy, negentropy
+from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
@@ -66,7 +67,7 @@ class TrainingResult:
         if residuals is None:
             nll = np.array([fit.nll for fit in self.fits])
         else:
-            nll = np.array([entropy(each) for each in residuals])
+            nll = np.array([excess_entropy(each) for each in residuals]) + STANDARD_ENTROPY
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
         used = np.minimum(rows, self.n_rows_used)
         penalty = 0.5 * np.log(used) / used * np.array([fit.dof for fit in self.fits])

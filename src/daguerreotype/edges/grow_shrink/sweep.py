@@ -11,7 +11,6 @@ import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import IMPROVEMENT
 from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.tree import (
     NONE,
@@ -26,6 +25,8 @@ from daguerreotype.edges.grow_shrink.tree import (
     include,
     row_contains,
 )
+
+IMPROVEMENT = 1e-10  # of the loss per row that a move must bring; less is rounding
 
 
 class OrderState(NamedTuple):
