@@ -15,11 +15,12 @@ import pandas as pd
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.accumulators import Both, Mapped
 from daguerreotype.data.interventions import check_counted, read_interventions
+from daguerreotype.data.kinds import Kind
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
 from daguerreotype.data.scales import fit_scales
 from daguerreotype.data.streams import Source
-from daguerreotype.data.transforms import Identity, Scale, centre_and_spread
+from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
 from daguerreotype.data.validation import check_given, check_moments, validate_table
 
 
@@ -68,6 +69,11 @@ class OnScale:
     table: "Table"
     known_slopes: float | None = None
 
+    @cached_property
+    def discrete(self) -> BoolArray:
+        """Which columns (d,) are discrete: their likelihoods are masses, which no change of scale changes."""
+        return self.table.discrete
+
     def apply(self, values: FloatArray) -> FloatArray:
         """Rows (m, d) as they come, on the scale of the table."""
         scaled: FloatArray = (self.transform.apply(values) - self.centre) / self.spread
@@ -76,6 +82,7 @@ class OnScale:
     def log_slopes(self, values: FloatArray) -> FloatArray:
         """Logarithm of the derivative of :meth:`apply` at every value (m, d)."""
         slopes: FloatArray = self.transform.log_slopes(values) - np.log(self.spread)
+        slopes[:, self.discrete] = 0.0
         return slopes
 
 
@@ -96,6 +103,11 @@ class Table:
         it: they are given tables of rows that count.
     named : bool
         Whether the names are the user's.
+    kinds : tuple of Kind
+        The kind of every column; empty if all are continuous and on no grid.
+    outcomes : array of shape (n, d), optional
+        Codes and counts of the discrete columns as they came, whatever scale ``values`` are on; other columns are
+        zero. None without discrete columns.
     """
 
     values: FloatArray
@@ -103,6 +115,8 @@ class Table:
     known_moments: FloatArray | None = None
     intervened: BoolArray | None = None
     named: bool = field(default=True, kw_only=True)
+    kinds: tuple[Kind, ...] = field(default=(), kw_only=True)
+    outcomes: IntArray | None = field(default=None, kw_only=True)
 
     @property
     def n_rows(self) -> int:
@@ -118,6 +132,13 @@ class Table:
     def n_columns(self) -> int:
         """Number of variables d."""
         return len(self.names)
+
+    @cached_property
+    def discrete(self) -> BoolArray:
+        """Which columns (d,) are discrete."""
+        if not self.kinds:
+            return np.zeros(self.n_columns, dtype=np.bool_)
+        return np.array([kind.discrete for kind in self.kinds])
 
     @cached_property
     def rows_per_node(self) -> IntArray | None:
@@ -157,8 +178,15 @@ class Table:
         return medians
 
     def scales(self, name: str) -> list[Scale]:
-        """The scales behind a name, fitted to the columns: one, or all for "auto"."""
-        return fit_scales(name, self.values, self.intervened)
+        """The scales behind a name, fitted to the continuous columns: one, or all for "auto"."""
+        if not self.discrete.any():
+            return fit_scales(name, self.values, self.intervened)
+        columns = np.flatnonzero(~self.discrete)
+        if not columns.size:
+            return fit_scales("none", self.values)
+        some = None if self.intervened is None else self.intervened[:, columns]
+        fitted = fit_scales(name, self.values[:, columns], some)
+        return [each if isinstance(each, Identity) else OfSomeColumns(each, columns) for each in fitted]
 
     def canonical(self, columns: IntArray) -> "Table":
         """The same table with these columns, and its rows in an order that shuffling them does not change."""
@@ -168,7 +196,8 @@ class Table:
         if intervened is not None:
             intervened = np.ascontiguousarray(intervened[rows])
         names = tuple(self.names[j] for j in columns)
-        return Table(values[rows], names, None, intervened, named=self.named)
+        kinds = tuple(self.kinds[j] for j in columns) if self.kinds else ()
+        return Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
 
     def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
         """The columns transformed, then centred and, if asked, scaled; values intervened on have no say."""
@@ -181,7 +210,8 @@ class Table:
             centre, spread = centre_and_spread(values, self.intervened)
             spread = spread if standardize else np.ones(self.n_columns)
         scaled = np.ascontiguousarray((values - centre) / spread)
-        table = Table(scaled, self.names, moments, self.intervened, named=self.named)
+        outcomes = np.where(self.discrete, self.values, 0.0).astype(np.int64) if self.discrete.any() else None
+        table = replace(self, values=scaled, known_moments=moments, outcomes=outcomes)
         return OnScale(transform, centre, spread, table)
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 ENOUGH = 100_000  # rows to choose a power by
 
@@ -128,6 +128,36 @@ class YeoJohnson:
         standard = (values - self.centre) / self.scale
         bent = (self.power - 1.0) * np.sign(standard) * np.log1p(np.abs(standard))
         slopes: FloatArray = bent - np.log(self.scale)
+        return slopes
+
+
+@dataclass(frozen=True)
+class OfSomeColumns:
+    """A change of scale of some columns that leaves the others as they are."""
+
+    scale: Scale
+    columns: IntArray
+
+    @property
+    def name(self) -> str:
+        """That of the scale."""
+        return self.scale.name
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of the scale."""
+        return self.scale.n_parameters
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """The columns in question on the new scale."""
+        changed = values.copy()
+        changed[:, self.columns] = self.scale.apply(values[:, self.columns])
+        return changed
+
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """Those of the columns in question, zero for the others."""
+        slopes = np.zeros(values.shape)
+        slopes[:, self.columns] = self.scale.log_slopes(values[:, self.columns])
         return slopes
 
 
