@@ -69,11 +69,6 @@ class OnScale:
     table: "Table"
     known_slopes: float | None = None
 
-    @cached_property
-    def discrete(self) -> BoolArray:
-        """Which columns (d,) are discrete: their likelihoods are masses, which no change of scale changes."""
-        return self.table.discrete
-
     def apply(self, values: FloatArray) -> FloatArray:
         """Rows (m, d) as they come, on the scale of the table."""
         scaled: FloatArray = (self.transform.apply(values) - self.centre) / self.spread
@@ -82,7 +77,6 @@ class OnScale:
     def log_slopes(self, values: FloatArray) -> FloatArray:
         """Logarithm of the derivative of :meth:`apply` at every value (m, d)."""
         slopes: FloatArray = self.transform.log_slopes(values) - np.log(self.spread)
-        slopes[:, self.discrete] = 0.0
         return slopes
 
 
@@ -104,10 +98,8 @@ class Table:
     named : bool
         Whether the names are the user's.
     kinds : tuple of Kind
-        The kind of every column; empty if all are continuous and on no grid.
-    outcomes : array of shape (n, d), optional
-        Codes and counts of the discrete columns as they came, whatever scale ``values`` are on; other columns are
-        zero. None without discrete columns.
+        The kind of every column; empty if all are continuous and on no grid. Discrete columns are codes and counts
+        on any scale.
     """
 
     values: FloatArray
@@ -116,7 +108,6 @@ class Table:
     intervened: BoolArray | None = None
     named: bool = field(default=True, kw_only=True)
     kinds: tuple[Kind, ...] = field(default=(), kw_only=True)
-    outcomes: IntArray | None = field(default=None, kw_only=True)
 
     @property
     def n_rows(self) -> int:
@@ -209,9 +200,10 @@ class Table:
         else:
             centre, spread = centre_and_spread(values, self.intervened)
             spread = spread if standardize else np.ones(self.n_columns)
+        if self.discrete.any():  # codes and counts stay what they are
+            centre, spread, moments = np.where(self.discrete, 0.0, centre), np.where(self.discrete, 1.0, spread), None
         scaled = np.ascontiguousarray((values - centre) / spread)
-        outcomes = np.where(self.discrete, self.values, 0.0).astype(np.int64) if self.discrete.any() else None
-        table = replace(self, values=scaled, known_moments=moments, outcomes=outcomes)
+        table = replace(self, values=scaled, known_moments=moments)
         return OnScale(transform, centre, spread, table)
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:

@@ -26,9 +26,9 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
     """Group (d,) of every column, the means (g, d) of all columns in the rows of each, and its centred table."""
     assert table.intervened is not None
     group, kept = row_groups(table.intervened)
-    centres = np.stack([table.values[rows].mean(axis=0) for rows in kept])
+    centres = np.stack([np.where(table.discrete, 0.0, table.values[rows].mean(axis=0)) for rows in kept])
     tables = [
-        Table(np.ascontiguousarray(table.values[rows] - centre), table.names)
+        Table(np.ascontiguousarray(table.values[rows] - centre), table.names, kinds=table.kinds)
         for rows, centre in zip(kept, centres, strict=True)
     ]
     return group, centres, tables
