@@ -201,7 +201,11 @@ class Table:
             centre, spread = centre_and_spread(values, self.intervened)
             spread = spread if standardize else np.ones(self.n_columns)
         if self.discrete.any():  # codes and counts stay what they are
-            centre, spread, moments = np.where(self.discrete, 0.0, centre), np.where(self.discrete, 1.0, spread), None
+            centre, spread, moments = (
+                np.where(self.discrete, 0.0, centre),
+                np.where(self.discrete, 1.0, spread),
+                None,
+            )
         scaled = np.ascontiguousarray((values - centre) / spread)
         table = replace(self, values=scaled, known_moments=moments)
         return OnScale(transform, centre, spread, table)

@@ -7,6 +7,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.mixed import MixedModels
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
@@ -43,12 +44,16 @@ class BicEdges:
         self.penalty = penalty
         self.gamma = gamma
 
-    def prepare(self, table: Table) -> "BicModels":
+    def prepare(self, table: Table) -> "BicModels | MixedModels":
         """Take the second moments of ``table``; the rows are not needed again but for residuals."""
+        if table.discrete.any():
+            return MixedModels(table, 0, self.penalty, self.gamma)
         return BicModels(table, self.penalty, self.gamma)
 
-    def prepare_with(self, table: Table, rules: EdgeRules) -> "BicModels":
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "BicModels | MixedModels":
         """The same for searches that begin with the required parents and never remove them."""
+        if table.discrete.any():
+            return MixedModels(table, 0, self.penalty, self.gamma, rules)
         return BicModels(table, self.penalty, self.gamma, rules)
 
 

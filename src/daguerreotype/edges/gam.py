@@ -9,6 +9,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.mixed import MixedModels
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, additive, first_residuals
 from daguerreotype.edges.splines import SplineBasis, change_basis, nonlinear_columns
 from daguerreotype.noise.free_shape import MAX_ROWS
@@ -56,12 +57,16 @@ class GamEdges:
         self.penalty = penalty
         self.gamma = gamma
 
-    def prepare(self, table: Table) -> "GamModels":
+    def prepare(self, table: Table) -> "GamModels | MixedModels":
         """Lay out the basis columns of ``table`` and take their second moments."""
+        if table.discrete.any():
+            return MixedModels(table, self.n_knots, self.penalty, self.gamma)
         return GamModels(table, self.n_knots, self.penalty, self.gamma)
 
-    def prepare_with(self, table: Table, rules: EdgeRules) -> "GamModels":
+    def prepare_with(self, table: Table, rules: EdgeRules) -> "GamModels | MixedModels":
         """The same for searches that begin with the required parents, as lines, and never remove them."""
+        if table.discrete.any():
+            return MixedModels(table, self.n_knots, self.penalty, self.gamma, rules)
         return GamModels(table, self.n_knots, self.penalty, self.gamma, rules)
 
 

@@ -15,6 +15,15 @@ class Density(Protocol):
 
 
 @runtime_checkable
+class Mass(Protocol):
+    """The distribution of a discrete node given its linear predictors, fitted to one node; a frozen record."""
+
+    def log_mass(self, outcomes: FloatArray, predictors: FloatArray) -> FloatArray:
+        """Logarithm of the probability (m,) of codes or counts (m,) by linear predictors (m, q), in nats."""
+        ...
+
+
+@runtime_checkable
 class HasExcess(Protocol):
     """A noise model that knows its likelihood beyond that of a standard normal variable to all digits."""
 

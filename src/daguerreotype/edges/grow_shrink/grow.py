@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
 from daguerreotype.edges.grow_shrink.tree import (
     BLOCK,
     CHILD,
@@ -16,6 +16,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     OWNER,
     SIBLING,
     UNKNOWN,
+    Addresses,
     CholeskyRows,
     Steps,
     TreeArena,
@@ -136,8 +137,8 @@ def find_blocks(
 
     With  within = L L'  over the columns of an owner that are not used yet, the scores  z = L^{-1} with_target
     are the covariances of the target with these columns made orthonormal, so that the first a of them explain
-    z_1^2 + ... + z_a^2  of its variance. Two steps compete: the first column alone (a = 0), if none is used, and
-    all that are left (a = width - 1). ``lower`` holds L, row by row; a column that the others span has a row of
+    z_1^2 + ... + z_a^2  of its variance. Two steps compete: the line (a = line - 1), if none is used, and all that
+    are left (a = width - 1). ``lower`` holds L, row by row; a column that the others span has a row of
     zeros. A tie goes to the smaller step, which is met first.
     """
     within, limits, stride = path.within, problem.limits, path.within.shape[1]
@@ -147,6 +148,7 @@ def find_blocks(
     for owner in range(path.used.size):
         used = path.used[owner]
         width = problem.widths[owner]
+        line = problem.lines[owner]
         first = owner * stride
         if owner == target or used == width:
             continue
@@ -174,7 +176,7 @@ def find_blocks(
             explained += score * score
             size = a + 1 - used
             most = problem.max_dof if a == 0 else problem.max_nonlinear_dof
-            if (a == 0 or a == width - 1) and explained > least and spent + size <= most:
+            if (a == line - 1 or a == width - 1) and explained > least and spent + size <= most:
                 rest = variance - explained
                 if rest < floor:
                     rest = floor
@@ -183,7 +185,7 @@ def find_blocks(
                     gain -= problem.penalty_per_parent
                 if gain > best:
                     best = gain
-                    kind = LINEAR if a == 0 else (BLOCK if used == 0 else NONLINEAR)
+                    kind = LINEAR if a == line - 1 else (BLOCK if used == 0 else NONLINEAR)
         if best > 0.0:
             steps.gains[count] = best
             steps.owners[count] = owner
@@ -236,6 +238,7 @@ def branch(arena: TreeArena, steps: Steps, count: int, node: int, allowed: IntAr
 
 @kernel
 def expand(
+    addresses: Addresses,
     problem: Problem,
     arena: TreeArena,
     path: CholeskyRows,
@@ -284,8 +287,9 @@ def expand(
             if not known:
                 nodes[i + 1] = at
                 nodes[i + 2] = NONE
-        stop = 1 if kind == LINEAR else problem.widths[owner]
-        for a in range(1 if kind == NONLINEAR else 0, stop):
+        line = problem.lines[owner]
+        stop = line if kind == LINEAR else problem.widths[owner]
+        for a in range(line if kind == NONLINEAR else 0, stop):
             column = owner * stride + a
             if path.within[column, a] > limits[column]:  # else the parents span this column already
                 condition_on(moments, path.rows, path.within, path.with_target, counts[1], response, column, known)
@@ -298,7 +302,9 @@ def expand(
     for owner in range(path.used.size):
         spent += path.used[owner]
     count = int(np.int64(0))
-    if spent < problem.max_dof:
+    if problem.families[target] != GAUSSIAN:
+        count = call_address(addresses.find_likely, addresses, problem, path, buffers, target, spent)
+    elif spent < problem.max_dof:
         penalty = problem.penalty_per_dof
         if stride == 1:
             penalty += problem.penalty_per_parent

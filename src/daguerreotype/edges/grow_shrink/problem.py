@@ -1,5 +1,6 @@
 """The penalised regression problem that grow-shrink searches solve, in second moments."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,13 +10,16 @@ from daguerreotype.edges.base import EdgeRules
 
 TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 ROWS_PER_DOF = 10  # rows for each parameter of a search with nonlinear parents; with fewer they fit noise
+# How a target's likelihood is made: from moments, or from its outcomes row by row.
+GAUSSIAN, SOFTMAX, ORDERED, COUNT = 0, 1, 2, 3
 
 
 class Problem(NamedTuple):
     """Data of  n log(variance) + penalty_per_dof * columns + penalty_per_parent * parents,  to be minimised.
 
     Each variable, the *owner*, has ``stride`` consecutive columns of the moment matrix, of which the first
-    ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns.
+    ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns; or the
+    dummies of its levels. Discrete targets have  2 n nll  in the place of  n log(variance).
 
     Attributes
     ----------
@@ -27,6 +31,8 @@ class Problem(NamedTuple):
         Conditional variance at which a column counts as spanned by others.
     widths : array of shape (d,)
         How many columns each owner has.
+    lines : array of shape (d,)
+        With how many of them it can be a parent at least: one, a line, or all the dummies of its levels.
     n_rows : float
         Number of observations n.
     penalty_per_dof : float
@@ -42,12 +48,23 @@ class Problem(NamedTuple):
         Set of bits: parents that each target may have.
     required : array of shape (d, d), or empty
         Whether i is always a parent of j.
+    families : array of shape (d,)
+        GAUSSIAN, or how the likelihood of a discrete target is made.
+    levels : array of shape (d,)
+        Levels of a discrete target; 2 for others and for counts.
+    features : array of shape (m, d * stride), or empty
+        All columns in the rows that discrete targets are fitted on.
+    outcomes : array of shape (d, m), or empty
+        Codes and counts of the discrete targets in these rows.
+    offsets : array of shape (d,)
+        Nats per row that a target loses whatever its parents.
     """
 
     moments: FloatArray
     blocks: FloatArray
     limits: FloatArray
     widths: IntArray
+    lines: IntArray
     n_rows: float
     penalty_per_dof: float
     penalty_per_parent: float
@@ -55,13 +72,40 @@ class Problem(NamedTuple):
     max_nonlinear_dof: int
     allowed: IntArray
     required: BoolArray
+    families: IntArray
+    levels: IntArray
+    features: FloatArray
+    outcomes: IntArray
+    offsets: FloatArray
+
+
+@dataclass(frozen=True)
+class DiscreteTargets:
+    """What is known of discrete targets, and of owners that are no numbers; see the fields of :class:`Problem`."""
+
+    lines: IntArray
+    families: IntArray
+    levels: IntArray
+    features: FloatArray
+    outcomes: IntArray
+    offsets: FloatArray
 
 
 def new_problem(
-    moments: FloatArray, widths: IntArray, n_rows: int, penalty: float, gamma: float, rules: EdgeRules | None
+    moments: FloatArray,
+    widths: IntArray,
+    n_rows: int,
+    penalty: float,
+    gamma: float,
+    rules: EdgeRules | None,
+    discrete: DiscreteTargets | None = None,
 ) -> Problem:
     """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types."""
     d = widths.size
+    if discrete is None:
+        ones = np.ones(d, dtype=np.int64)
+        empty = np.zeros((0, 0))
+        discrete = DiscreteTargets(ones, 0 * ones, 2 * ones, empty, empty.astype(np.int64), np.zeros(d))
     stride = moments.shape[0] // d
     each = np.arange(d)
     diagonal = moments.reshape(d, stride, d, stride)[each, :, each, :]  # (d, stride, stride)
@@ -78,6 +122,12 @@ def new_problem(
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
         required=np.ascontiguousarray(required, dtype=np.bool_),
+        lines=np.ascontiguousarray(discrete.lines, dtype=np.int64),
+        families=np.ascontiguousarray(discrete.families, dtype=np.int64),
+        levels=np.ascontiguousarray(discrete.levels, dtype=np.int64),
+        features=np.ascontiguousarray(discrete.features, dtype=np.float64),
+        outcomes=np.ascontiguousarray(discrete.outcomes, dtype=np.int64),
+        offsets=np.ascontiguousarray(discrete.offsets, dtype=np.float64),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import expand
+from daguerreotype.edges.grow_shrink.likelihood import maximise
 from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
 from daguerreotype.edges.grow_shrink.shrink import shrink
 from daguerreotype.edges.grow_shrink.tree import (
@@ -21,21 +22,29 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_arena,
     new_buffers,
     new_path,
+    shrink_at,
     walk,
 )
 
 
 @cache
-def walk_addresses() -> Addresses:
+def walk_addresses(discrete: bool = False) -> Addresses:
     """Where the kernels of a walk are. The data of all problems have the types of those of a single column."""
     problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, 1.0, 0.0, None)
-    arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(1)
-    addresses = Addresses(
-        address_of(expand, problem, arena, path, buffers, 0, 0, 0),
-        address_of(shrink, problem, arena, buffers, 0, 0),
-        0,
+    arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
+    addresses = Addresses(0, address_of(shrink, problem, arena, buffers, 0, 0), 0, 0, 0, 0)
+    if discrete:
+        from daguerreotype.edges.grow_shrink.discrete import find_likely, shrink_likely
+
+        addresses = addresses._replace(
+            maximise=address_of(maximise, problem, buffers.fit, 0, 0),
+            find_likely=address_of(find_likely, addresses, problem, path, buffers, 0, 0),
+            shrink_likely=address_of(shrink_likely, addresses, problem, arena, buffers, 0, 0),
+        )
+    return addresses._replace(
+        expand=address_of(expand, addresses, problem, arena, path, buffers, 0, 0, 0),
+        walk=address_of(walk, addresses, problem, arena, path, buffers, 0),
     )
-    return addresses._replace(walk=address_of(walk, addresses, problem, arena, path, buffers, 0))
 
 
 @kernel
@@ -67,7 +76,7 @@ def walk_many(
         if end < 0:
             return i
         if wants_parents:
-            call_address(addresses.shrink, problem, arena, buffers, node, end)
+            shrink_at(addresses, problem, arena, buffers, node, end)
         scores[i, 0] = arena.scores[end, 0]
         scores[i, 1] = arena.scores[end, 1]
     return int(nodes.size)

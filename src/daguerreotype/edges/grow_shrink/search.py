@@ -7,7 +7,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Moves
-from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
+from daguerreotype.edges.grow_shrink.problem import ORDERED, SOFTMAX, DiscreteTargets, Problem, new_problem
 from daguerreotype.edges.grow_shrink.queries import walk_addresses, walk_many, walk_moves
 from daguerreotype.edges.grow_shrink.shrink import coefficients
 from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
@@ -51,6 +51,8 @@ class GrowShrinkTrees:
         Adds 2 gamma log(d) to the penalty of every parent.
     rules : EdgeRules, optional
         Parents to leave out, and to begin with and never remove.
+    discrete : DiscreteTargets, optional
+        What is known of targets that are no numbers.
     """
 
     def __init__(
@@ -61,16 +63,18 @@ class GrowShrinkTrees:
         penalty: float,
         gamma: float = 0.0,
         rules: EdgeRules | None = None,
+        discrete: DiscreteTargets | None = None,
     ) -> None:
         if not (np.isfinite(penalty) and penalty > 0):
             raise ValueError(
                 f"penalty is {penalty!r}, expected a positive number; it multiplies the BIC term: 1 is BIC."
             )
         d = widths.size
-        self.problem = new_problem(moments, widths, n_rows, penalty, gamma, rules)
+        self.problem = new_problem(moments, widths, n_rows, penalty, gamma, rules, discrete)
+        self.discrete = discrete is not None
         self._arena = new_arena(16 * d, d // 64 + 1)
         self._arena.size[0] = d  # the roots
-        self._path, self._buffers = new_path(self.problem), new_buffers(d)
+        self._path, self._buffers = new_path(self.problem), new_buffers(self.problem)
         self._lock = Lock()  # kernels release the GIL, and any walk may grow the trees
 
     def __getstate__(self) -> dict[str, object]:
@@ -84,13 +88,13 @@ class GrowShrinkTrees:
         clone = copy(self)
         with self._lock:
             clone._arena = TreeArena._make(each.copy() for each in self._arena)
-        clone._path, clone._buffers = new_path(self.problem), new_buffers(self.problem.widths.size)
+        clone._path, clone._buffers = new_path(self.problem), new_buffers(self.problem)
         clone._lock = Lock()
         return clone
 
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
-        return walk_addresses(), self.problem, self._arena, self._path, self._buffers
+        return walk_addresses(self.discrete), self.problem, self._arena, self._path, self._buffers
 
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
         """Parents (ascending), columns used of each, excess and dof of ``node`` among ``predecessors``."""
@@ -135,7 +139,7 @@ class GrowShrinkTrees:
         with self._lock:
             done = 0
             while done < turns.size:
-                some = turns[done : done + TURNS]
+                some = turns[done : done + (1 if self.discrete else TURNS)]
                 had = sweep_some(*self._trees(), state, some, penalty_per_dof)
                 done += had
                 if had < some.size:
@@ -146,6 +150,20 @@ class GrowShrinkTrees:
         """Columns of a parent set and the least-squares coefficients of ``node`` on them."""
         problem = self.problem
         return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], node, parents, used)
+
+    def fit_discrete(
+        self, node: int, parents: IntArray, used: IntArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Columns of parents, coefficients (1 + m, q) of a discrete node on a constant and them, and its shape."""
+        from daguerreotype.edges.grow_shrink.discrete import fit_parents
+
+        with self._lock:
+            fit = self._buffers.fit
+            m = fit_parents(walk_addresses(True), self.problem, self._buffers, node, parents, used)
+            softmax = self.problem.families[node] == SOFTMAX
+            q = int(self.problem.levels[node] - 1) if softmax else 1
+            cuts = int(self.problem.levels[node] - 1) if self.problem.families[node] == ORDERED else 1
+            return fit.columns[:m].copy(), fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:cuts].copy()
 
     def _make_room(self) -> None:
         """Double what ran out. The walk then starts over, on trees that keep all they have grown."""

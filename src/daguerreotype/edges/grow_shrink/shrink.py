@@ -118,7 +118,7 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
     for candidate in range(problem.required.shape[0]):
         if problem.required[candidate, target]:
             owners[count] = candidate
-            used[count] = 1
+            used[count] = problem.lines[candidate]
             count += 1
     i = 0
     while taken[i] != NONE:
@@ -133,18 +133,18 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
                 used[j] = used[j - 1]
             count += 1
         owners[spot] = owner
-        used[spot] = 1 if kind == LINEAR else problem.widths[owner]
+        used[spot] = problem.lines[owner] if kind == LINEAR else problem.widths[owner]
         i += 1
     return count
 
 
 @subkernel
-def cost_in_dof(problem: Problem, used: IntArray) -> float:
-    """Columns in use, and what their owners cost beside them in units of a column."""
+def cost_in_dof(problem: Problem, used: IntArray, predictors: int) -> float:
+    """Coefficients of the columns in use, and what their owners cost beside them in units of a coefficient."""
     cost = 0.0
     for i in range(used.size):
         if used[i] > 0:
-            cost += used[i] + problem.penalty_per_parent / problem.penalty_per_dof
+            cost += predictors * used[i] + problem.penalty_per_parent / problem.penalty_per_dof
     return cost
 
 
@@ -169,7 +169,8 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     """
     owners, used, scores = buffers.owners, buffers.used, arena.scores
     count = collect_parents(problem, arena, buffers, target)
-    if cost_in_dof(problem, used) == scores[node, 1]:
+    one = int(np.int64(1))  # a literal would compile the callee once more
+    if cost_in_dof(problem, used, one) == scores[node, 1]:
         return count
     moments, limits, required = problem.moments, problem.limits, problem.required
     n_rows, penalty, entry = problem.n_rows, problem.penalty_per_dof, problem.penalty_per_parent
@@ -195,8 +196,8 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
             if gain > 0.0 and (required.size == 0 or not required[owners[i], target]):
                 pays = False
         if pays:
-            scores[node, 0] = 0.5 * np.log(variance)
-            scores[node, 1] = cost_in_dof(problem, used)
+            scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
+            scores[node, 1] = cost_in_dof(problem, used, one)
             return count
     for i in range(m):
         for j in range(m):
@@ -220,8 +221,10 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         choice = -1
         keep = 0
         for i in range(count):
+            line = problem.lines[owners[i]]
             least = 1 if required.size > 0 and required[owners[i], target] else 0
-            for kept in range(least, used[i] if used[i] < 2 else 2):
+            for option in range(least, 0 if used[i] == 0 else (1 if used[i] <= line else 2)):
+                kept = option * line
                 start = starts[i] + kept
                 width = used[i] - kept
                 rise = 0.0
@@ -252,6 +255,6 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     if removed:
         m = columns_of(stride, owners, used, count, columns)
         variance = factorise(moments, limits, target * stride, columns, m, work)
-    scores[node, 0] = 0.5 * np.log(variance)
-    scores[node, 1] = cost_in_dof(problem, used)
+    scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
+    scores[node, 1] = cost_in_dof(problem, used, one)
     return count

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.likelihood import RowsFit, new_rows_fit
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
 OWNER, KIND, CHILD, SIBLING = 0, 1, 2, 3
@@ -100,6 +101,8 @@ class WalkBuffers(NamedTuple):
     owners, used : arrays of shape (d,)
         Parents at the end of a walk, ascending, and how many columns of each; zero for those that shrinking
         let go, and for entries not in use.
+    fit : RowsFit
+        Room for fits of discrete targets.
     """
 
     before: IntArray
@@ -109,14 +112,21 @@ class WalkBuffers(NamedTuple):
     steps: Steps
     owners: IntArray
     used: IntArray
+    fit: RowsFit
 
 
 class Addresses(NamedTuple):
-    """Where the kernels of a walk are: each is compiled once, however many kernels call it."""
+    """Where the kernels of a walk are: each is compiled once, however many kernels call it.
+
+    Those of discrete targets are zero where there are none.
+    """
 
     expand: int
     shrink: int
     walk: int
+    maximise: int
+    find_likely: int
+    shrink_likely: int
 
 
 def new_arena(count: int, words: int) -> TreeArena:
@@ -153,12 +163,15 @@ def new_path(problem: Problem) -> CholeskyRows:
     )
 
 
-def new_buffers(d: int) -> WalkBuffers:
-    """Scratch space for walks among d variables."""
+def new_buffers(problem: Problem) -> WalkBuffers:
+    """Scratch space for walks among the variables of a problem."""
+    d = problem.widths.size
     before, allowed, missed = np.zeros((3, d // 64 + 1), dtype=np.int64)
     owners, used, step_owners, kinds = np.zeros((4, d), dtype=np.int64)
     steps = Steps(np.zeros(d), step_owners, kinds)
-    return WalkBuffers(before, allowed, missed, np.full(2 * d + 1, NONE), steps, owners, used)
+    return WalkBuffers(
+        before, allowed, missed, np.full(2 * d + 1, NONE), steps, owners, used, new_rows_fit(problem)
+    )
 
 
 @subkernel
@@ -201,6 +214,17 @@ def overlap(sets: IntArray, row: int, bits: IntArray) -> bool:
     return shared != 0
 
 
+@subkernel
+def shrink_at(
+    addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
+) -> None:
+    """Shrink what the last walk took, at the node where it ended."""
+    if problem.families[target] == GAUSSIAN:
+        call_address(addresses.shrink, problem, arena, buffers, target, node)
+    else:
+        call_address(addresses.shrink_likely, addresses, problem, arena, buffers, target, node)
+
+
 @kernel
 def walk(
     addresses: Addresses,
@@ -238,7 +262,7 @@ def walk(
         if child < 0 or overlap(better, child, allowed):
             if links[node, CHILD] != UNKNOWN and not overlap(improving, node, allowed):
                 break
-            child = call_address(addresses.expand, problem, arena, path, buffers, target, node, depth)
+            child = call_address(addresses.expand, addresses, problem, arena, path, buffers, target, node, depth)
             if child == NO_ROOM:
                 return NO_ROOM
             if child < 0:
@@ -252,5 +276,5 @@ def walk(
         missed[word] |= improving[node, word]
     taken[depth] = NONE
     if np.isnan(arena.scores[node, 0]):
-        call_address(addresses.shrink, problem, arena, buffers, target, node)
+        shrink_at(addresses, problem, arena, buffers, target, node)
     return node

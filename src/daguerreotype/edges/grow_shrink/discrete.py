@@ -1,0 +1,315 @@
+r"""Growing and shrinking for discrete targets: candidates by the score test, the best few by their likelihood.
+
+At a set of parents the residuals r are derivatives of the log-likelihood by the linear predictors. If columns B
+are added, twice the log-likelihood rises by about
+
+.. math:: r' B \, (\bar W \otimes B' (1 - H_Z) B)^{-1} \, B' r,
+
+the score test, with W the mean information of a row and H_Z the projection on the columns that are used: what is
+left of second moments given these is known from the Cholesky factor of the walk. One product of r with all columns
+screens all candidates; those near the top, and those near the price of a parent, are then fitted.
+"""
+
+import numpy as np
+
+from daguerreotype._lib.numba import call_address, kernel, subkernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.edges.grow_shrink.likelihood import RowsFit, solve_in_place, start_from_levels
+from daguerreotype.edges.grow_shrink.problem import SOFTMAX, Problem
+from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
+from daguerreotype.edges.grow_shrink.tree import (
+    BLOCK,
+    LINEAR,
+    NONLINEAR,
+    Addresses,
+    CholeskyRows,
+    TreeArena,
+    WalkBuffers,
+)
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+
+RIVAL = 0.5  # share of the best gain from which on candidates compete, so that their gains are taken from fits
+CLEAR = 4.0  # times its price that a parent seems to be worth, from where on it is kept without a fit
+DOUBTFUL = 0.7  # share of the price of a candidate, either side of it, within which its gain is taken from a fit
+
+
+@subkernel
+def predictors(problem: Problem, target: int) -> int:
+    """How many linear predictors a discrete target has."""
+    return int(problem.levels[target] - 1) if problem.families[target] == SOFTMAX else int(np.int64(1))
+
+
+@subkernel
+def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, m: int) -> float:
+    """Fit the target on the first m columns of the workspace; returns  2 n nll, one more price for a dispersion.
+
+    It starts from the last fit of the same target, if that was the last target.
+    """
+    fit = buffers.fit
+    q = predictors(problem, target)
+    if fit.state[0] != target:
+        fit.state[0] = target
+        for c in range(fit.start.shape[0]):
+            for a in range(fit.start.shape[1]):
+                fit.start[c, a] = 0.0
+        start_from_levels(problem, target, fit)
+    for c in range(m):
+        for a in range(q):
+            fit.coefficients[c + 1, a] = fit.start[fit.columns[c], a]
+    call_address(addresses.maximise, problem, fit, target, m)
+    rows = problem.outcomes.shape[1]
+    return 2.0 * rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
+
+
+@subkernel
+def keep_start(buffers: WalkBuffers, m: int, q: int) -> None:
+    """Let the next fit start from the present one."""
+    fit = buffers.fit
+    for c in range(fit.start.shape[0]):
+        for a in range(q):
+            fit.start[c, a] = 0.0
+    for c in range(m):
+        for a in range(q):
+            fit.start[fit.columns[c], a] = fit.coefficients[c + 1, a]
+
+
+@subkernel
+def used_columns(problem: Problem, used: IntArray, columns: IntArray) -> int:
+    """Write the columns in use, owner by owner; returns how many."""
+    stride = problem.blocks.shape[1]
+    m = 0
+    for owner in range(used.size):
+        for a in range(used[owner]):
+            columns[m] = owner * stride + a
+            m += 1
+    return m
+
+
+@subkernel
+def whitened_scores(problem: Problem, buffers: WalkBuffers, q: int) -> FloatArray:
+    """Scores (d * stride, q) of all columns, of residuals whose mean information is one."""
+    fit = buffers.fit
+    n = fit.residuals.shape[0]
+    factor = np.zeros((q, q))  # lower, of the information
+    for a in range(q):
+        for b in range(a + 1):
+            total = fit.information[a, b]
+            for k in range(b):
+                total -= factor[a, k] * factor[b, k]
+            if a == b:
+                factor[a, a] = np.sqrt(total) if total > 1e-8 else 1e-4
+            else:
+                factor[a, b] = total / factor[b, b]
+    whitened = np.empty((n, q))
+    for t in range(n):
+        for a in range(q):
+            total = fit.residuals[t, a]
+            for k in range(a):
+                total -= factor[a, k] * whitened[t, k]
+            whitened[t, a] = total / factor[a, a]
+    return np.dot(problem.features.T, whitened)
+
+
+@kernel
+def find_likely(
+    addresses: Addresses, problem: Problem, path: CholeskyRows, buffers: WalkBuffers, target: int, spent: int
+) -> int:
+    """Fill in the better step of every owner that has one which gains; returns how many have.
+
+    As for Gaussian targets two steps of an owner compete: its line, or all that is left of its columns. ``spent``
+    columns are in use.
+    """
+    within, limits, stride = path.within, problem.limits, path.within.shape[1]
+    steps, fit = buffers.steps, buffers.fit
+    q = predictors(problem, target)
+    rows = problem.outcomes.shape[1]
+    m = used_columns(problem, path.used, fit.columns)
+    here = fit_columns(addresses, problem, buffers, target, m)
+    keep_start(buffers, m, q)
+    scores = whitened_scores(problem, buffers, q)
+    lower = np.empty((stride, stride))
+    ahead = np.empty((stride, q))
+    count = 0
+    prices = np.empty(path.used.size)
+    for owner in range(path.used.size):
+        used, width, line = path.used[owner], problem.widths[owner], problem.lines[owner]
+        first = owner * stride
+        if owner == target or used == width:
+            continue
+        explained, best, kind, price = 0.0, -np.inf, LINEAR, 0.0
+        for a in range(used, width):
+            left = within[first + a, a]
+            for b in range(q):
+                ahead[a, b] = scores[first + a, b] / rows
+            for j in range(used, a):
+                entry = within[first + a, j]
+                for k in range(used, j):
+                    entry -= lower[a, k] * lower[j, k]
+                entry = entry / lower[j, j] if lower[j, j] > 0.0 else 0.0
+                lower[a, j] = entry
+                left -= entry * entry
+                for b in range(q):
+                    ahead[a, b] -= entry * ahead[j, b]
+            lower[a, a] = np.sqrt(left) if left > limits[first + a] else 0.0
+            for b in range(q):
+                ahead[a, b] = ahead[a, b] / lower[a, a] if lower[a, a] > 0.0 else 0.0
+                explained += ahead[a, b] * ahead[a, b]
+            size = a + 1 - used
+            if (a == line - 1 or a == width - 1) and (spent + size) * q <= problem.max_nonlinear_dof:
+                cost = problem.penalty_per_dof * size * q
+                if used == 0:
+                    cost += problem.penalty_per_parent
+                gain = rows * explained - cost
+                if gain > best:
+                    best, price = gain, cost
+                    kind = LINEAR if a == line - 1 and used == 0 else (BLOCK if used == 0 else NONLINEAR)
+        if best > -DOUBTFUL * price and best > -np.inf:
+            steps.gains[count] = best
+            steps.owners[count] = owner
+            steps.kinds[count] = kind
+            prices[count] = price
+            count += 1
+    # The gains of those that compete for the best, and of those that may or may not pay, are those of fits.
+    top, rivals = -np.inf, 0
+    for i in range(count):
+        top = max(top, steps.gains[i])
+    for i in range(count):
+        rivals += steps.gains[i] > RIVAL * top
+    for i in range(count):
+        if (steps.gains[i] > RIVAL * top and rivals > 1) or steps.gains[i] < DOUBTFUL * prices[i]:
+            owner = steps.owners[i]
+            used = path.used[owner]
+            stop = problem.lines[owner] if steps.kinds[i] == LINEAR else problem.widths[owner]
+            more = m
+            for a in range(used, stop):
+                fit.columns[more] = owner * stride + a
+                more += 1
+            steps.gains[i] = here - fit_columns(addresses, problem, buffers, target, more) - prices[i]
+    kept = 0
+    for i in range(count):
+        if steps.gains[i] > 0.0:
+            steps.gains[kept] = steps.gains[i]
+            steps.owners[kept] = steps.owners[i]
+            steps.kinds[kept] = steps.kinds[i]
+            kept += 1
+    return kept
+
+
+@subkernel
+def invert_moments(problem: Problem, columns: IntArray, m: int, inverse: FloatArray) -> None:
+    """Write the inverse of the second moments of the first m columns; a small ridge keeps spanned ones apart."""
+    work = np.empty((m, 2 * m))
+    for i in range(m):
+        for j in range(m):
+            work[i, j] = problem.moments[columns[i], columns[j]]
+            work[i, m + j] = 0.0
+        work[i, i] += 1e-8
+        work[i, m + i] = 1.0
+    for i in range(m):
+        pivot = work[i, i]
+        for j in range(2 * m):
+            work[i, j] /= pivot
+        for k in range(m):
+            share = work[k, i]
+            if k != i and share != 0.0:
+                for j in range(2 * m):
+                    work[k, j] -= share * work[i, j]
+    for i in range(m):
+        for j in range(m):
+            inverse[i, j] = work[i, m + j]
+
+
+@subkernel
+def removal_cost(fit: RowsFit, inverse: FloatArray, q: int, first: int, width: int) -> float:
+    r"""Rise of  2 nll  per row if ``width`` columns from ``first`` on leave, about:  b' (A_BB)^{-1} b  by W (Wald)."""
+    block = np.empty((width, width))
+    side = np.empty(width)
+    cost = 0.0
+    for a in range(q):
+        for b in range(q):
+            for i in range(width):
+                side[i] = fit.coefficients[1 + first + i, b]
+                for j in range(width):
+                    block[i, j] = inverse[first + i, first + j]
+            solve_in_place(block, side, width)
+            for i in range(width):
+                cost += fit.information[a, b] * fit.coefficients[1 + first + i, a] * side[i]
+    return cost
+
+
+@kernel
+def shrink_likely(
+    addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
+) -> int:
+    """Remove parents, or all but their lines, while the penalised likelihood improves: as for Gaussian targets.
+
+    What is removed is chosen by fits without it. Writes the parents that stay to ``buffers``, and their excess and
+    dof to the arena; returns how many parents there were.
+    """
+    owners, used, scores, fit = buffers.owners, buffers.used, arena.scores, buffers.fit
+    count = collect_parents(problem, arena, buffers, target)
+    q = predictors(problem, target)
+    if cost_in_dof(problem, used, q) == scores[node, 1]:
+        return count
+    required, stride = problem.required, problem.blocks.shape[1]
+    m = columns_of(stride, owners, used, count, fit.columns)
+    here = fit_columns(addresses, problem, buffers, target, m)
+    keep_start(buffers, m, q)
+    shape = fit.nll[1]
+    nll = fit.nll[0]
+    rows = problem.outcomes.shape[1]
+    costs = np.empty((count, 2))
+    while True:
+        # Those that are clearly worth their price need no fit without them.
+        inverse = np.empty((m, m))
+        invert_moments(problem, fit.columns, m, inverse)
+        first = 0
+        for i in range(count):
+            line = problem.lines[owners[i]]
+            costs[i, 0] = rows * removal_cost(fit, inverse, q, first, used[i])
+            costs[i, 1] = (
+                rows * removal_cost(fit, inverse, q, first + line, used[i] - line) if used[i] > line else 0.0
+            )
+            first += used[i]
+        best, choice, keep = 0.0, -1, 0
+        for i in range(count):
+            line = problem.lines[owners[i]]
+            options = 0 if used[i] == 0 else (1 if used[i] <= line else 2)
+            for option in range(options):
+                kept = line if option == 1 else 0
+                if kept == 0 and required.size > 0 and required[owners[i], target]:
+                    continue
+                had = used[i]
+                price = problem.penalty_per_dof * (had - kept) * q
+                if kept == 0:
+                    price += problem.penalty_per_parent
+                if costs[i, option] > CLEAR * price:
+                    continue
+                used[i] = kept
+                m = columns_of(stride, owners, used, count, fit.columns)
+                used[i] = had
+                gain = here - fit_columns(addresses, problem, buffers, target, m) + price
+                if gain > best:
+                    best, choice, keep = gain, i, kept
+        if choice < 0:
+            break
+        used[choice] = keep
+        m = columns_of(stride, owners, used, count, fit.columns)
+        here = fit_columns(addresses, problem, buffers, target, m)
+        keep_start(buffers, m, q)
+        shape = fit.nll[1]
+        nll = fit.nll[0]
+    dispersion = 0.5 * shape * problem.penalty_per_dof / problem.outcomes.shape[1]
+    scores[node, 0] = nll - STANDARD_ENTROPY + dispersion + problem.offsets[target]
+    scores[node, 1] = cost_in_dof(problem, used, q)
+    return count
+
+
+@kernel
+def fit_parents(
+    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, owners: IntArray, used: IntArray
+) -> int:
+    """Leave the fit of a discrete target on these parents in the workspace; returns how many columns they have."""
+    m = columns_of(problem.blocks.shape[1], owners, used, owners.size, buffers.fit.columns)
+    fit_columns(addresses, problem, buffers, target, m)
+    return m

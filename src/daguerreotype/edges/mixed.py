@@ -1,0 +1,231 @@
+"""Local models of tables with discrete columns: nodes by their own likelihood, parents by bases of their kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.kinds import Kind
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeRules, LocalFit
+from daguerreotype.edges.basis import Basis, SplineCurve, fit_basis, pool_rare
+from daguerreotype.edges.grow_shrink.models import TreeModels
+from daguerreotype.edges.grow_shrink.problem import COUNT, GAUSSIAN, ORDERED, SOFTMAX, DiscreteTargets
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.noise.base import Mass
+from daguerreotype.noise.categorical import CategoricalMass
+from daguerreotype.noise.counts import CountMass
+from daguerreotype.noise.free_shape import MAX_ROWS
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise.ordinal import OrdinalMass
+
+# Rows that discrete nodes are fitted on. Their likelihood needs every row in every step.
+LIKELIHOOD_ROWS = 2**14
+CHUNK = 2**14  # rows whose basis columns are held at a time
+RARE, MOST_LEVELS = 10, 8  # of a node: rarer levels share a group, as do those beyond the most frequent ones
+FAMILIES = {"continuous": GAUSSIAN, "count": COUNT, "binary": SOFTMAX, "ordinal": ORDERED, "categorical": SOFTMAX}
+
+
+@dataclass(frozen=True, slots=True)
+class MixedFit(LocalFit):
+    """A fit of a node of any kind.
+
+    Attributes
+    ----------
+    columns : array of shape (m,)
+        Basis columns of the parents, parent by parent.
+    coefficients : array of shape (1 + m, q)
+        Of the constant and the columns, one column for each linear predictor; a number has one.
+    shape : array of shape (s,)
+        Cutpoints of ordered levels, or the dispersion of counts.
+    """
+
+    columns: IntArray
+    coefficients: FloatArray
+    shape: FloatArray
+
+
+class MixedPredictor:
+    """Predicts nodes of any kind by the bases of their parents.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Column names, for messages.
+    bases : sequence of Basis
+        Of each column as a parent.
+    stride : int
+        Basis columns laid out per column of the table.
+    """
+
+    def __init__(self, names: Sequence[str], bases: Sequence[Basis], stride: int) -> None:
+        self.names, self.bases, self.stride = tuple(names), list(bases), stride
+
+    def predictor(self) -> "MixedPredictor":
+        """What predicts without the table."""
+        return MixedPredictor(self.names, self.bases, self.stride)
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of a continuous node for rows (m, d); linear predictors (m, q) of a discrete one."""
+        predictors = self.predictors(node, fit, values)
+        return predictors if _mixed(fit).shape.size else predictors[:, 0]
+
+    def predictors(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Linear predictors (m, q) for rows (m, d)."""
+        predictors = np.repeat(_mixed(fit).coefficients[:1], len(values), axis=0)
+        for parent in fit.parents:
+            predictors += self._component(fit, int(parent), values[:, parent])
+        return predictors
+
+    def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
+        """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
+
+        It has mean zero over the training rows. The predictor of a number is its value, of a level the log-odds,
+        of a count the logarithm of its mean.
+        """
+        if parent not in fit.parents:
+            found = ", ".join(repr(self.names[i]) for i in fit.parents) or "none"
+            raise ValueError(
+                f"{self.names[parent]!r} is not a parent of {self.names[node]!r} in this fit, so it has no "
+                f"curve; ask for one of its parents: {found}."
+            )
+        component = self._component(fit, parent, np.asarray(grid, dtype=np.float64))
+        return component[:, 0] if component.shape[1] == 1 else component
+
+    def _component(self, fit: LocalFit, parent: int, values: FloatArray) -> FloatArray:
+        mixed = _mixed(fit)
+        beta = mixed.coefficients[1:][mixed.columns // self.stride == parent]
+        component: FloatArray = self.bases[parent].columns(values)[:, : len(beta)] @ beta
+        return component
+
+
+def _mixed(fit: LocalFit) -> MixedFit:
+    if not isinstance(fit, MixedFit):
+        raise TypeError(f"expected the MixedFit that fit returned, got {type(fit).__name__}.")
+    return fit
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A discrete column as an effect: levels that share a group, and what that costs whatever the parents."""
+
+    groups: IntArray
+    log_shares: FloatArray
+    constant: float
+
+    @classmethod
+    def of(cls, codes: FloatArray, kind: Kind) -> "_Target":
+        counts = np.bincount(codes.astype(np.int64), minlength=max(len(kind.levels), 2)).astype(np.float64)
+        if kind.name == "ordinal":  # levels without a row go with the one below
+            groups = np.maximum(np.cumsum(counts > 0) - 1, 0)
+        else:
+            groups = pool_rare(counts, RARE, MOST_LEVELS)
+        smooth = counts + 0.5
+        totals = np.bincount(groups, weights=smooth)
+        log_shares = np.log(smooth / totals[groups])
+        return cls(groups, log_shares, float(-(counts @ log_shares) / counts.sum()))
+
+
+class MixedModels(TreeModels, MixedPredictor):
+    """Local fits of a table with columns of any kind; every fit shares the search trees of its target.
+
+    Parameters
+    ----------
+    table : Table
+        Its discrete columns hold codes and counts.
+    n_knots : int
+        Knots of splines; 0 for lines alone.
+    penalty, gamma : float
+        As of :class:`GamEdges`.
+    rules : EdgeRules, optional
+        Parents to leave out, and to begin with and never remove.
+    """
+
+    def __init__(
+        self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None
+    ) -> None:
+        self._table = table
+        bases = [
+            fit_basis(column, kind, int(n_knots)) for column, kind in zip(table.values.T, table.kinds, strict=True)
+        ]
+        widths = np.array([basis.width for basis in bases])
+        super().__init__(table.names, bases, int(widths.max()))
+        self._some = self._columns(table.values[:MAX_ROWS])
+        moments = self._moments()
+        rows = min(table.n_rows, LIKELIHOOD_ROWS)
+        outcomes = np.zeros((table.n_columns, rows), dtype=np.int64)
+        self._families = np.array([FAMILIES[kind.name] for kind in table.kinds])
+        levels = np.full(table.n_columns, 2)
+        # Columns have variance one among the features, and not quite in the table where not all rows count.
+        offsets = np.array([np.log(basis.spread) if isinstance(basis, SplineCurve) else 0.0 for basis in bases])
+        self._targets: list[_Target | None] = [None] * table.n_columns
+        for node in np.flatnonzero(self._families != GAUSSIAN):
+            codes = table.values[:, node].astype(np.int64)
+            if self._families[node] != COUNT:
+                target = _Target.of(table.values[:, node], table.kinds[node])
+                self._targets[node] = target
+                levels[node] = target.groups.max() + 1
+                codes = target.groups[codes]
+                offsets[node] = target.constant
+            outcomes[node] = codes[:rows]
+        discrete = DiscreteTargets(
+            lines=np.array([basis.line for basis in bases]),
+            families=self._families,
+            levels=levels,
+            features=self._some[:rows],
+            outcomes=outcomes,
+            offsets=offsets,
+        )
+        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules, discrete)
+
+    def _columns(self, values: FloatArray) -> FloatArray:
+        """Basis columns (m, d * stride) of rows (m, d)."""
+        columns = np.zeros((len(values), len(self.bases), self.stride))
+        for i, basis in enumerate(self.bases):
+            columns[:, i, : basis.width] = basis.columns(values[:, i])
+        return columns.reshape(len(values), -1)
+
+    def _moments(self) -> FloatArray:
+        """Second moments of all basis columns over all rows."""
+        values, first = self._table.values, len(self._some)
+        moments = self._some.T @ self._some
+        for start in range(first, len(values), CHUNK):
+            columns = self._columns(values[start : start + CHUNK])
+            moments += columns.T @ columns
+        return moments / len(values)
+
+    def fit(self, node: int, predecessors: IntArray) -> MixedFit:
+        """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
+        parents, used, excess, dof = self._trees.fit(node, predecessors)
+        if self._families[node] == GAUSSIAN:
+            columns, beta = self._trees.solve(node, parents, used)
+            line = self.bases[node]
+            assert isinstance(line, SplineCurve)
+            coefficients = np.concatenate([[line.centre], line.spread * beta])[:, None]
+            shape = np.zeros(0)
+        else:
+            columns, coefficients, shape = self._trees.fit_discrete(node, parents, used)
+        squares = np.mean(coefficients[1:] ** 2, axis=1)  # columns of one parent are orthonormal
+        starts = np.cumsum(used) - used
+        weights = np.sqrt(np.add.reduceat(squares, starts)) if parents.size else np.zeros(0)
+        return MixedFit(parents, weights, excess + STANDARD_ENTROPY, dof, columns, coefficients, shape)
+
+    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of a continuous node on the training rows, of long tables on the first ``MAX_ROWS``."""
+        mixed = _mixed(fit)
+        residuals: FloatArray = (
+            self._table.values[:MAX_ROWS, node]
+            - mixed.coefficients[0, 0]
+            - self._some[:, mixed.columns] @ mixed.coefficients[1:, 0]
+        )
+        return residuals
+
+    def mass(self, node: int, fit: LocalFit) -> Mass:
+        """The distribution of a discrete node given its linear predictors."""
+        mixed, target = _mixed(fit), self._targets[node]
+        if target is None:
+            return CountMass(float(mixed.shape[0]))
+        if self._families[node] == ORDERED:
+            return OrdinalMass(mixed.shape, target.groups)
+        return CategoricalMass(target.groups, target.log_shares)
