@@ -221,7 +221,7 @@ def invert_moments(problem: Problem, columns: IntArray, m: int, inverse: FloatAr
 
 @subkernel
 def removal_cost(fit: RowsFit, inverse: FloatArray, q: int, first: int, width: int) -> float:
-    r"""Rise of  2 nll  per row if ``width`` columns from ``first`` on leave, about:  b' (A_BB)^{-1} b  by W (Wald)."""
+    """Rise of  2 nll  per row, about, if some columns leave:  b' (A_BB)^-1 b  times the information (Wald)."""
     block = np.empty((width, width))
     side = np.empty(width)
     cost = 0.0
