@@ -42,6 +42,8 @@ class Problem(NamedTuple):
         Set of bits: parents that each target may have.
     required : array of shape (d, d), or empty
         Whether i is always a parent of j.
+    rounding : array of shape (d,)
+        Variance that each target has beside what parents leave of it: that of spreading its ties.
     """
 
     moments: FloatArray
@@ -55,10 +57,17 @@ class Problem(NamedTuple):
     max_nonlinear_dof: int
     allowed: IntArray
     required: BoolArray
+    rounding: FloatArray
 
 
 def new_problem(
-    moments: FloatArray, widths: IntArray, n_rows: int, penalty: float, gamma: float, rules: EdgeRules | None
+    moments: FloatArray,
+    widths: IntArray,
+    n_rows: int,
+    penalty: float,
+    gamma: float,
+    rules: EdgeRules | None,
+    rounding: FloatArray | None = None,
 ) -> Problem:
     """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types."""
     d = widths.size
@@ -78,6 +87,7 @@ def new_problem(
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
         required=np.ascontiguousarray(required, dtype=np.bool_),
+        rounding=np.zeros(d) if rounding is None else np.ascontiguousarray(rounding, dtype=np.float64),
     )
 
 
