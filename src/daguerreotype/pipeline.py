@@ -63,9 +63,10 @@ def fit_on_scale(table: Table, scale: Scale, plan: Plan, run: Run) -> ScaleFit:
             # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
             if max(shape, found.negentropy()) >= NON_GAUSSIAN:
                 training, noise = found, plan.other_noise
-    # Likelihood of the rows as they came: of the table's, times both changes of scale in the same rows.
+    # Likelihood of the rows as they came: of the table's, times both changes of scale in the same rows, and times
+    # the steps of grids.
     n = training.n_rows_used
-    jacobian = table.mean_log_slopes(scaled, n)
+    jacobian = table.mean_log_slopes(scaled, n) + table.mean_log_steps
     penalty = 0.5 * np.log(n) / n * scale.n_parameters
     likelihood = training.log_likelihood() + jacobian - penalty
     densities = fit_densities(training, noise)

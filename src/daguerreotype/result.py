@@ -18,6 +18,8 @@ from daguerreotype.training.train import TrainingResult
 
 __all__ = ["FitHistory", "FitResult", "ScaleFit"]
 
+POINTS = 16  # of a cell of a grid, to know its mass by
+
 
 @dataclass(frozen=True)
 class ScaleFit:
@@ -65,9 +67,29 @@ class ScaleFit:
             )
         scaled = self.scaled.apply(values)
         density = self.scaled.log_slopes(values)  # (m, d)
+        fitted = np.empty_like(density)
         for node, (fit, noise) in enumerate(zip(self.training.fits, self.densities, strict=True)):
-            density[:, node] += noise.log_density(scaled[:, node] - models.predict(node, fit, scaled))
+            fitted[:, node] = models.predict(node, fit, scaled)
+            density[:, node] += noise.log_density(scaled[:, node] - fitted[:, node])
+        steps = self.scaled.table.steps
+        if steps is not None:
+            on_grid = steps > 0.0
+            density[:, on_grid] = self._log_masses(values, fitted, steps)[:, on_grid]
         return mean_sum(density, intervened)
+
+    def _log_masses(self, values: FloatArray, fitted: FloatArray, steps: FloatArray) -> FloatArray:
+        """Logarithms of the probability masses (m, d) of the cells of grids: their density, at points of each."""
+        points = (np.arange(POINTS) + 0.5) / POINTS - 0.5
+        nodes = np.flatnonzero(steps > 0.0)
+        inside = np.full((POINTS, *values.shape), -np.inf)
+        for density, point in zip(inside, points, strict=True):
+            there = values + point * steps
+            scaled, slopes = self.scaled.apply(there), self.scaled.log_slopes(there)
+            for node in nodes:
+                residuals = scaled[:, node] - fitted[:, node]
+                density[:, node] = self.densities[node].log_density(residuals) + slopes[:, node]
+        masses: FloatArray = np.logaddexp.reduce(inside) - np.log(POINTS) + self.scaled.table.log_steps
+        return masses
 
 
 @dataclass(frozen=True)

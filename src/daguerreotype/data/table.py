@@ -20,6 +20,7 @@ from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
 from daguerreotype.data.scales import fit_scales
 from daguerreotype.data.streams import Source
+from daguerreotype.data.ties import untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
 from daguerreotype.data.validation import check_given, check_moments, validate_table
 
@@ -100,6 +101,13 @@ class Table:
     kinds : tuple of Kind
         The kind of every column; empty if all are continuous and on no grid. Discrete columns are codes and counts
         on any scale.
+    steps : array of shape (d,), optional
+        Steps of the grids that continuous columns are on, 0 for others; None without any. Their likelihoods are
+        masses: densities times the step.
+    untied : array of shape (n, d), optional
+        The values with the ties of continuous columns spread over their cells; None without ties.
+    dither : array of shape (n, d), optional
+        What that adds to ``values`` on the scale that they are on: 0 where nothing is spread.
     """
 
     values: FloatArray
@@ -108,6 +116,9 @@ class Table:
     intervened: BoolArray | None = None
     named: bool = field(default=True, kw_only=True)
     kinds: tuple[Kind, ...] = field(default=(), kw_only=True)
+    steps: FloatArray | None = field(default=None, kw_only=True)
+    untied: FloatArray | None = field(default=None, kw_only=True)
+    dither: FloatArray | None = field(default=None, kw_only=True)
 
     @property
     def n_rows(self) -> int:
@@ -135,6 +146,37 @@ class Table:
     def rows_per_node(self) -> IntArray | None:
         """How many rows count for each column's own fit (d,); None where all do."""
         return None if self.intervened is None else self.n_rows - self.intervened.sum(axis=0)
+
+    @cached_property
+    def log_steps(self) -> FloatArray:
+        """Logarithm of the step of each column's grid (d,), 0 for a column that is on none."""
+        if self.steps is None:
+            return np.zeros(self.n_columns)
+        logarithms: FloatArray = np.log(np.where(self.steps > 0.0, self.steps, 1.0))
+        return logarithms
+
+    @property
+    def mean_log_steps(self) -> float:
+        """Mean over rows of the log steps of columns in the rows that count for them."""
+        shares = 1.0 if self.rows_per_node is None else self.rows_per_node / self.n_rows
+        return float(np.sum(shares * self.log_steps))
+
+    @cached_property
+    def dither_by_node(self) -> list[FloatArray] | None:
+        """What spreads the ties of each column, in the rows that count for it; None without ties."""
+        if self.dither is None:
+            return None
+        columns = list(np.ascontiguousarray(self.dither.T))
+        if self.intervened is None:
+            return columns
+        return [column[~out] for column, out in zip(columns, self.intervened.T, strict=True)]
+
+    @cached_property
+    def rounding(self) -> FloatArray:
+        """Variance (d,) that spreading ties adds to each column, in the rows that count for it."""
+        if self.dither_by_node is None:
+            return np.zeros(self.n_columns)
+        return np.array([np.mean(column**2) for column in self.dither_by_node])
 
     @cached_property
     def summary(self) -> Summary:
@@ -170,13 +212,14 @@ class Table:
 
     def scales(self, name: str) -> list[Scale]:
         """The scales behind a name, fitted to the continuous columns: one, or all for "auto"."""
+        values = self.values if self.untied is None else self.untied
         if not self.discrete.any():
-            return fit_scales(name, self.values, self.intervened)
+            return fit_scales(name, values, self.intervened)
         columns = np.flatnonzero(~self.discrete)
         if not columns.size:
-            return fit_scales("none", self.values)
+            return fit_scales("none", values)
         some = None if self.intervened is None else self.intervened[:, columns]
-        fitted = fit_scales(name, self.values[:, columns], some)
+        fitted = fit_scales(name, values[:, columns], some)
         return [each if isinstance(each, Identity) else OfSomeColumns(each, columns) for each in fitted]
 
     def canonical(self, columns: IntArray) -> "Table":
@@ -188,7 +231,13 @@ class Table:
             intervened = np.ascontiguousarray(intervened[rows])
         names = tuple(self.names[j] for j in columns)
         kinds = tuple(self.kinds[j] for j in columns) if self.kinds else ()
-        return Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
+        table = Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
+        known = np.array([kind.step for kind in kinds]) if kinds else None
+        spread = untie(table.values, np.flatnonzero(~table.discrete), known, intervened)
+        if spread is None:
+            return table
+        untied, steps = spread
+        return replace(table, untied=untied, steps=steps if steps.any() else None)
 
     def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
         """The columns transformed, then centred and, if asked, scaled; values intervened on have no say."""
@@ -207,17 +256,19 @@ class Table:
                 None,
             )
         scaled = np.ascontiguousarray((values - centre) / spread)
-        table = replace(self, values=scaled, known_moments=moments)
+        dither = None if self.untied is None else (transform.apply(self.untied) - values) / spread
+        table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither)
         return OnScale(transform, centre, spread, table)
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
         """Mean over rows of the log slopes of a change of scale; the first that count for a column are enough."""
+        values = self.values if self.untied is None else self.untied
         if self.intervened is None:
-            return mean_sum(scaled.log_slopes(self.values[:n_rows_used]), None)
+            return mean_sum(scaled.log_slopes(values[:n_rows_used]), None)
         counted = np.cumsum(~self.intervened, axis=0)  # (n, d)
         # What is looked at stands for all that counts.
         weights = np.maximum(counted[-1] / n_rows_used, 1.0)
-        slopes = weights * scaled.log_slopes(self.values)
+        slopes = weights * scaled.log_slopes(values)
         return mean_sum(slopes, self.intervened | (counted > n_rows_used))
 
 

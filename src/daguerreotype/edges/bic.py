@@ -63,7 +63,7 @@ class BicModels(TreeModels, LinearPredictor):
     def __init__(self, table: Table, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None) -> None:
         self._table = table
         widths = np.ones(table.n_columns, dtype=np.int64)
-        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules)
+        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules, table.rounding)
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""

@@ -28,7 +28,12 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
     group, kept = row_groups(table.intervened)
     centres = np.stack([np.where(table.discrete, 0.0, table.values[rows].mean(axis=0)) for rows in kept])
     tables = [
-        Table(np.ascontiguousarray(table.values[rows] - centre), table.names, kinds=table.kinds)
+        Table(
+            np.ascontiguousarray(table.values[rows] - centre),
+            table.names,
+            kinds=table.kinds,
+            dither=None if table.dither is None else table.dither[rows],
+        )
         for rows, centre in zip(kept, centres, strict=True)
     ]
     return group, centres, tables

@@ -106,7 +106,7 @@ class RecordWriter:
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, Table):
-            return {"names": list(value.names)}
+            return {"names": list(value.names), "steps": self.put(f"{name}.steps", value.steps)}
         if isinstance(value, UnsavedPullback):
             return {"no derivative": value.n_nodes}
         if isinstance(value, UnsavedPart):
@@ -190,7 +190,8 @@ class RecordReader:
         if "list" in saved:
             return tuple(self.take(each) for each in saved["list"])
         if "names" in saved:
-            return Table(np.zeros((0, len(saved["names"]))), tuple(saved["names"]))
+            steps = self.take(saved.get("steps"))
+            return Table(np.zeros((0, len(saved["names"]))), tuple(saved["names"]), steps=steps)
         parts = {part: self.take(value) for part, value in saved["fields"].items()}
         return RECORDS[saved["record"]](**parts)
 

@@ -42,6 +42,8 @@ class LocalFits:
         How many rows count for each node, where not all do. Its terms are weighted by their share.
     constraints : Constraints
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
+    dither : sequence of arrays, optional
+        What spreads the ties of each node, in the rows that count for it; its residuals are judged with it.
     quick : HasQuickScores, optional
         The models, where their scores may be asked for without making fits.
     run : Run
@@ -67,11 +69,12 @@ class LocalFits:
         noise: NoiseModel | None = None,
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
+        dither: Sequence[FloatArray] | None = None,
         quick: HasQuickScores | None = None,
         run: Run | None = None,
     ) -> None:
         self.models, self.constraints, self._quick = models, constraints, quick
-        self._pricing = _Pricing(objective, Gaussian() if noise is None else noise, n_rows, rows_per_node)
+        self._pricing = _Pricing(objective, Gaussian() if noise is None else noise, n_rows, rows_per_node, dither)
         if self._pricing.noise.needs_residuals and offered(models, HasResiduals) is None:
             raise ValueError(
                 "this noise model looks at residuals, but the edge estimator does not hand them out: give it a "
@@ -223,6 +226,7 @@ class _Pricing:
     noise: NoiseModel
     n_rows: int
     rows_per_node: IntArray | None
+    dither: Sequence[FloatArray] | None
 
     def terms(self, nodes: int | IntArray, excess: FloatArray, dof: FloatArray) -> FloatArray:
         """Local terms (..., 2) of one or several nodes."""
@@ -238,9 +242,14 @@ class _Pricing:
 
 def _terms_by_residuals(models: HasResiduals, pricing: _Pricing, node: int, fit: LocalFit) -> FloatArray:
     """Local terms (2,) of one node, from residuals that are forgotten at once."""
-    noise, residuals = pricing.noise, models.residuals(node, fit)
+    noise, residuals = pricing.noise, spread_residuals(models.residuals(node, fit), node, pricing.dither)
     excess = noise.excess(residuals) if isinstance(noise, HasExcess) else noise.nll(residuals) - STANDARD_ENTROPY
     return pricing.terms(node, np.array(excess), np.array(fit.dof))
+
+
+def spread_residuals(residuals: FloatArray, node: int, dither: Sequence[FloatArray] | None) -> FloatArray:
+    """Residuals (m,) of a node on its first rows, as those of its values with ties spread."""
+    return residuals if dither is None else residuals + dither[node][: residuals.size]
 
 
 def _bytes_of(fit: LocalFit | None) -> int:

@@ -3,6 +3,8 @@
 Rankings that differ by an adjacent swap differ in two fits, so that ranking after ranking costs two look-ups.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from daguerreotype._lib.numba import kernel
@@ -35,6 +37,8 @@ class OrderScores:
         the loss is that of all mechanisms, each on its own rows, per row of data.
     constraints : Constraints
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
+    dither : sequence of arrays, optional
+        What spreads the ties of each node, in the rows that count for it.
     moves_obey : bool
         Whether ``fit_moves`` of the models, if they have it, heeds the constraints too.
     run : Run, optional
@@ -56,12 +60,13 @@ class OrderScores:
         noise: NoiseModel | None = None,
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
+        dither: Sequence[FloatArray] | None = None,
         moves_obey: bool = True,
         run: Run | None = None,
     ) -> None:
         self.models, self.objective, self.n_rows, self.d = models, objective, n_rows, d
         self.noise, self.rows_per_node = Gaussian() if noise is None else noise, rows_per_node
-        self.constraints, self.moves_obey = constraints, moves_obey
+        self.constraints, self.dither, self.moves_obey = constraints, dither, moves_obey
         self.run = Run() if run is None else run
         self.weight = d if rows_per_node is None else float(rows_per_node.sum() / n_rows)  # of all nodes
         by_scores = not self.noise.needs_residuals and (constraints.rules is None or moves_obey)
@@ -77,6 +82,7 @@ class OrderScores:
             noise=self.noise,
             rows_per_node=rows_per_node,
             constraints=constraints,
+            dither=dither,
             quick=None if self._fast is None else offered(models, HasQuickScores),
             run=self.run,
         )
@@ -100,6 +106,7 @@ class OrderScores:
                 noise=self.noise,
                 rows_per_node=self.rows_per_node,
                 constraints=self.constraints,
+                dither=self.dither,
                 moves_obey=self.moves_obey,
                 run=alone,
             )

@@ -14,6 +14,7 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.history import FitHistory, Step, history_of
+from daguerreotype.training.local_fits import spread_residuals
 from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.refine import refine_order
@@ -37,13 +38,18 @@ class TrainingResult:
     n_rows: int
     rows_per_node: IntArray | None = None  # rows that count for each node, where not all do
     holds_rows: bool = True  # whether residuals of the training rows can be had
+    table: Table | None = None  # what was learned from
 
     def residuals(self) -> list[FloatArray] | None:
-        """Residuals of every node on the first rows that count for it; None if they cannot be had."""
+        """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had."""
         models = offered(self.models, HasResiduals)
         if models is None or not self.holds_rows:
             return None
-        return [models.residuals(node, fit)[:MAX_ROWS] for node, fit in enumerate(self.fits)]
+        dither = None if self.table is None else self.table.dither_by_node
+        return [
+            spread_residuals(models.residuals(node, fit)[:MAX_ROWS], node, dither)
+            for node, fit in enumerate(self.fits)
+        ]
 
     def negentropy(self) -> float:
         """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
@@ -102,6 +108,7 @@ def _scores(
         noise=noise,
         rows_per_node=table.rows_per_node,
         constraints=plan.constraints,
+        dither=table.dither_by_node,
         moves_obey=isinstance(plan.estimator, KeepsRequired),
         run=run,
     )
@@ -154,6 +161,7 @@ def _train_order(
         n_rows=table.n_rows,
         rows_per_node=table.rows_per_node,
         holds_rows=table.holds_rows,
+        table=table,
     )
 
 

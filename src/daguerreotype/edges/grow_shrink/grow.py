@@ -298,6 +298,8 @@ def expand(
     counts[0] = depth
     floor = limits[response] if limits[response] > 1e-300 else 1e-300
     variance = path.within[response, 0] if path.within[response, 0] > floor else floor
+    variance += problem.rounding[target]
+    floor += problem.rounding[target]
     spent = int(np.int64(0))  # here and below: a literal would compile the callee once more
     for owner in range(path.used.size):
         spent += path.used[owner]

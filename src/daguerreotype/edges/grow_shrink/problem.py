@@ -58,6 +58,8 @@ class Problem(NamedTuple):
         Codes and counts of the discrete targets in these rows.
     offsets : array of shape (d,)
         Nats per row that a target loses whatever its parents.
+    rounding : array of shape (d,)
+        Variance that each target has beside what parents leave of it: that of spreading its ties.
     """
 
     moments: FloatArray
@@ -77,6 +79,7 @@ class Problem(NamedTuple):
     features: FloatArray
     outcomes: IntArray
     offsets: FloatArray
+    rounding: FloatArray
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def new_problem(
     penalty: float,
     gamma: float,
     rules: EdgeRules | None,
+    rounding: FloatArray | None = None,
     discrete: DiscreteTargets | None = None,
 ) -> Problem:
     """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types."""
@@ -128,6 +132,7 @@ def new_problem(
         features=np.ascontiguousarray(discrete.features, dtype=np.float64),
         outcomes=np.ascontiguousarray(discrete.outcomes, dtype=np.int64),
         offsets=np.ascontiguousarray(discrete.offsets, dtype=np.float64),
+        rounding=np.zeros(d) if rounding is None else np.ascontiguousarray(rounding, dtype=np.float64),
     )
 
 

@@ -51,6 +51,8 @@ class GrowShrinkTrees:
         Adds 2 gamma log(d) to the penalty of every parent.
     rules : EdgeRules, optional
         Parents to leave out, and to begin with and never remove.
+    rounding : array of shape (d,), optional
+        Variance that each target has beside what parents leave of it.
     discrete : DiscreteTargets, optional
         What is known of targets that are no numbers.
     """
@@ -63,6 +65,7 @@ class GrowShrinkTrees:
         penalty: float,
         gamma: float = 0.0,
         rules: EdgeRules | None = None,
+        rounding: FloatArray | None = None,
         discrete: DiscreteTargets | None = None,
     ) -> None:
         if not (np.isfinite(penalty) and penalty > 0):
@@ -70,7 +73,7 @@ class GrowShrinkTrees:
                 f"penalty is {penalty!r}, expected a positive number; it multiplies the BIC term: 1 is BIC."
             )
         d = widths.size
-        self.problem = new_problem(moments, widths, n_rows, penalty, gamma, rules, discrete)
+        self.problem = new_problem(moments, widths, n_rows, penalty, gamma, rules, rounding, discrete)
         self.discrete = discrete is not None
         self._arena = new_arena(16 * d, d // 64 + 1)
         self._arena.size[0] = d  # the roots

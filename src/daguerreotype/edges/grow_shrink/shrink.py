@@ -178,7 +178,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     columns = np.empty(count * stride, dtype=np.int64)
     m = columns_of(stride, owners, used, count, columns)
     work = np.empty((m, 2 * m + 1))
-    variance = factorise(moments, limits, target * stride, columns, m, work)
+    variance = factorise(moments, limits, target * stride, columns, m, work) + problem.rounding[target]
     beta = np.empty(m)
     solve_upper(work, m, beta)
     inverse = np.empty((m, m))
@@ -254,7 +254,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         removed = True
     if removed:
         m = columns_of(stride, owners, used, count, columns)
-        variance = factorise(moments, limits, target * stride, columns, m, work)
+        variance = factorise(moments, limits, target * stride, columns, m, work) + problem.rounding[target]
     scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
     scores[node, 1] = cost_in_dof(problem, used, one)
     return count

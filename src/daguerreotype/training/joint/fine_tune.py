@@ -53,4 +53,5 @@ def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
         n_rows=table.n_rows,
         rows_per_node=table.rows_per_node,
         holds_rows=table.holds_rows,
+        table=table,
     )

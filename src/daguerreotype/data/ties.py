@@ -1,0 +1,133 @@
+"""Ties of continuous columns: the grid that values were rounded to, and values spread over their cells.
+
+A density may grow without bound where values are equal, so that whatever keeps them equal would look likely. A
+column whose equal values are spread over the cells that they stand for has none of that: on a grid of step s its
+density times s is the probability mass of the values as they came.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+
+LOOKED_AT = 2**16  # first rows of long tables, by which ties and grids are known
+ROUNDING = 2e-15  # relative error of a decimal number, its rounding to a grid included
+SPARSE = 4.0  # steps to the next value that occurs, from where on a grid is not what makes the ties
+MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies
+FEW = 0.01  # of the rows: no value that occurs as rarely makes a column one with ties
+HEAVY = 5.0  # cells that a single value on a grid should fill, from where on it is an atom of its own
+
+
+def grid_step(column: FloatArray) -> float:
+    """Distance of neighbouring values of a column (n,) on a regular grid, rounded to it; 0 without one or ties.
+
+    >>> grid_step(np.array([0.5, 0.75, 1.5, 0.5, 0.75, 1.0]))
+    0.25
+    >>> grid_step(np.array([0.1, 0.3, 0.7324]))
+    0.0
+    """
+    values, counts = np.unique(column, return_counts=True)
+    if values.size < 2 or values.size == column.size:
+        return 0.0
+    step = _common_divisor(values)
+    if step == 0.0:
+        return 0.0
+    gaps = np.diff(values)
+    nearest = np.minimum(np.append(gaps, np.inf), np.append(np.inf, gaps))  # of each value
+    # Numbers of so many digits, such as 9.1, 12 and 150, are all on the grid of the smallest.
+    tied = counts > 1
+    return step if np.median(np.repeat(nearest[tied], counts[tied])) <= SPARSE * step else 0.0
+
+
+def _common_divisor(values: FloatArray) -> float:
+    """The largest number that all differences of ascending values are multiples of; 0 if that is mere rounding."""
+    rounding = ROUNDING * float(np.abs(values).max())
+    left = np.diff(values)
+    step = float(left.min())
+    while step > 1e3 * rounding:
+        times = np.round(left / step)
+        rest = np.abs(left - times * step)
+        wrong = rest > (1.0 + times) * rounding
+        if not wrong.any():
+            # As exact as the whole range tells it.
+            return float((values[-1] - values[0]) / np.round((values[-1] - values[0]) / step))
+        left = np.append(rest[wrong], step)  # Euclid's algorithm, of all differences at once
+        step = float(left.min())
+    return 0.0
+
+
+def untie(
+    values: FloatArray,
+    columns: IntArray,
+    steps: FloatArray | None = None,
+    left_out: BoolArray | None = None,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Rows (n, d) with the equal values of some columns spread over their cells, and the steps of grids (d,).
+
+    On a grid every value is spread over one step. Off a grid a value that occurs c > 1 times is spread over the
+    distance between the midpoints to its neighbours, and at least over (c / n) * 2 standard deviations: no atom
+    is denser than a uniform column of that width. Rows that occur several times as a whole make no ties, nor do a
+    few values that occur twice. None where nothing is to be spread.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+        Rows, in an order of their own: which of several equal values goes where is drawn row by row.
+    columns : array of int
+        Those to look at.
+    steps : array of shape (d,), optional
+        Steps of grids, 0 without one, where they are known.
+    left_out : array of shape (n, d), optional
+        Values that are neither looked at nor spread.
+    """
+    distinct: BoolArray | None = None
+    untied: FloatArray | None = None
+    found = np.zeros(values.shape[1])
+    for j in columns.tolist():
+        counted = np.ones(len(values), dtype=np.bool_) if left_out is None else ~left_out[:, j]
+        column = values[counted, j]
+        ordered = np.sort(column[:LOOKED_AT])
+        if not np.any(ordered[1:] == ordered[:-1]):
+            continue
+        if distinct is None:
+            distinct = _distinct_rows(values)
+            if distinct.mean() < MOST:
+                distinct[:] = True
+        seen = column[distinct[counted]][:LOOKED_AT]
+        step = grid_step(seen) if steps is None else float(steps[j])
+        if step == 0.0 and np.unique(seen, return_counts=True)[1].max(initial=1) <= 1 + FEW * seen.size:
+            continue
+        found[j] = step
+        untied = values.copy() if untied is None else untied
+        untied[counted, j] = column + _offsets(column, step, np.random.default_rng([1, j]))
+    return None if untied is None else (untied, found)
+
+
+def _offsets(column: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:
+    """What spreads every value (n,) over its cell."""
+    values, group, counts = np.unique(column, return_inverse=True, return_counts=True)
+    atoms = counts / column.size * 2.0 * column.std()
+    if step > 0.0:
+        widths = np.where(atoms > HEAVY * step, atoms, step)
+    else:
+        gaps = np.diff(values)
+        below, above = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
+        widths = np.where(counts > 1, np.maximum(0.5 * (below + above), atoms), 0.0)
+    start = -0.5 * widths
+    # An atom at an end stays within the range of the column: beyond may be no logarithm.
+    if step == 0.0 or widths[0] > step:
+        start[0] = 0.0
+    if step == 0.0 or widths[-1] > step:
+        start[-1] = -widths[-1]
+    offsets: FloatArray = (start + 0.0)[group] + widths[group] * rng.random(column.size)
+    return offsets
+
+
+def _distinct_rows(values: FloatArray) -> BoolArray:
+    """Whether each row (n,) is the first of its like."""
+    bits: npt.NDArray[np.uint64] = np.ascontiguousarray(values + 0.0).view(np.uint64)  # one zero, not two
+    odd = np.random.default_rng(0).integers(2**62, size=values.shape[1], dtype=np.uint64) * np.uint64(2)
+    hashes = (bits * (odd + np.uint64(1))).sum(axis=1)
+    first = np.zeros(len(values), dtype=np.bool_)
+    first[np.unique(hashes, return_index=True)[1]] = True
+    return first
