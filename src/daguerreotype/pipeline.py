@@ -5,13 +5,17 @@ made. :func:`fit_on_scale` is the part that is repeated for every candidate scal
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from daguerreotype._lib.parallel import run_together
 from daguerreotype.data.table import Table
 from daguerreotype.data.transforms import Scale
-from daguerreotype.noise import Density, NoiseModel
+from daguerreotype.edges.base import HasMasses, offered
+from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
+from daguerreotype.noise.counts import CountMass
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
 from daguerreotype.result import FitResult, ScaleFit
 from daguerreotype.training.plan import Plan
@@ -29,7 +33,7 @@ def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResul
 
     Threads go to several scales first; what is left over goes to each of them.
     """
-    ordered = table.canonical(plan.columns)
+    ordered = with_families(table.canonical(plan.columns), plan.noise)
     scales = ordered.scales(plan.transform)
     n_together = min(run.n_jobs, len(scales))
     runs = [run.of_candidate(scale.name, len(scales), run.n_jobs // n_together) for scale in scales]
@@ -56,13 +60,23 @@ def fit_on_scale(table: Table, scale: Scale, plan: Plan, run: Run) -> ScaleFit:
     """Train on the columns as they are on one scale; under another noise model where residuals ask for it."""
     scaled = table.on_scale(scale, plan.standardize)
     training, noise = train(scaled.table, plan, run), plan.noise
+    if plan.families_open and not training.interrupted:
+        likelier = drop_orders_of_levels(training, noise, scaled.table, plan)
+        if likelier != noise:
+            scaled, noise = replace(scaled, table=with_families(scaled.table, likelier)), likelier
+            models = plan.constraints.prepare(plan.estimator, scaled.table)
+            training = train_on(training, noise, scaled.table, plan, run, models)
     if plan.other_noise is not None and not training.interrupted:
         shape = training.negentropy()
         if shape >= DOUBTFUL:
-            found = train_on(training, plan.other_noise, scaled.table, plan, run)
+            free = tuple(
+                each if isinstance(each, DiscreteNoise) else other
+                for each, other in zip(noise, plan.other_noise, strict=True)
+            )
+            found = train_on(training, free, scaled.table, plan, run)
             # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
             if max(shape, found.negentropy()) >= NON_GAUSSIAN:
-                training, noise = found, plan.other_noise
+                training, noise = found, free
     # Likelihood of the rows as they came: of the table's, times both changes of scale in the same rows, and times
     # the steps of grids.
     n = training.n_rows_used
@@ -70,12 +84,64 @@ def fit_on_scale(table: Table, scale: Scale, plan: Plan, run: Run) -> ScaleFit:
     penalty = 0.5 * np.log(n) / n * scale.n_parameters
     likelihood = training.log_likelihood() + jacobian - penalty
     densities = fit_densities(training, noise)
-    return ScaleFit(scaled, table.typical(), training, densities, not noise.needs_residuals, likelihood)
+    gaussian = not any(each.needs_residuals for each in noise)
+    names = tuple(name_of_noise(each, density) for each, density in zip(noise, densities, strict=True))
+    return ScaleFit(scaled, table.typical(), training, densities, gaussian, likelihood, names)
 
 
-def fit_densities(training: TrainingResult, noise: NoiseModel) -> list[Density]:
+def with_families(table: Table, noise: Sequence[NoiseModel]) -> Table:
+    """The table with the names of the noise models of its discrete columns."""
+    if not table.discrete.any():
+        return table
+    return replace(table, families=tuple(each.name if isinstance(each, DiscreteNoise) else "" for each in noise))
+
+
+def drop_orders_of_levels(
+    training: TrainingResult, noise: tuple[NoiseModel, ...], table: Table, plan: Plan
+) -> tuple[NoiseModel, ...]:
+    """The noise models, but those of levels whose order does not help to predict them from their causes."""
+    ordered = [node for node, each in enumerate(noise) if each == DiscreteNoise("ordinal")]
+    if not ordered:
+        return noise
+    free = tuple(DiscreteNoise("categorical") if node in ordered else each for node, each in enumerate(noise))
+    models = plan.constraints.prepare(plan.estimator, with_families(table, free))
+    ranks = np.argsort(training.order)
+    chosen = list(noise)
+    for node in ordered:
+        before = np.flatnonzero(ranks < ranks[node])
+        if plan.constraints.rules is not None:
+            before = before[plan.constraints.rules.allowed[before, node]]
+        costs = [
+            fit.nll + 0.5 * np.log(table.n_rows) / table.n_rows * fit.dof
+            for fit in (training.fits[node], models.fit(node, before))
+        ]
+        if costs[1] < costs[0]:
+            chosen[node] = free[node]
+    return tuple(chosen)
+
+
+def name_of_noise(noise: NoiseModel, density: Density | Mass) -> str:
+    """What ``noise_`` calls it."""
+    if isinstance(density, CountMass):
+        return "poisson" if density.dispersion == 0.0 else "negative-binomial"
+    if isinstance(noise, DiscreteNoise):
+        return noise.name
+    names = {entry.make: name for name, entry in NOISE.items()}
+    return names.get(type(noise), type(noise).__name__)
+
+
+def fit_densities(training: TrainingResult, noise: Sequence[NoiseModel]) -> list[Density | Mass]:
     """The noise of every node under the model that orders were compared by; Gaussian without residuals."""
-    residuals = training.residuals() if noise.needs_residuals else None
-    if residuals is None:
-        return [GaussianDensity(float(variance_of_nll(fit.nll))) for fit in training.fits]
-    return [noise.fit(each) for each in residuals]
+    wanted = any(each.needs_residuals for each in noise)
+    residuals = (training.residuals() if wanted else None) or [None] * len(noise)
+    masses = offered(training.models, HasMasses)
+    densities: list[Density | Mass] = []
+    for node, (fit, each, left) in enumerate(zip(training.fits, noise, residuals, strict=True)):
+        if isinstance(each, DiscreteNoise):
+            assert masses is not None
+            densities.append(masses.mass(node, fit))
+        elif left is not None and each.needs_residuals:
+            densities.append(each.fit(left))
+        else:
+            densities.append(GaussianDensity(float(variance_of_nll(fit.nll))))
+    return densities

@@ -11,7 +11,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import OnScale, mean_sum
 from daguerreotype.edges.base import HasCurves, HasPredictions, offered
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
-from daguerreotype.noise import Density
+from daguerreotype.noise import Density, Mass
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.history import FitHistory
 from daguerreotype.training.train import TrainingResult
@@ -33,8 +33,10 @@ class ScaleFit:
         A row in the middle of all, as it came.
     training : TrainingResult
         What was learned.
-    densities : sequence of Density
-        The noise of every node.
+    densities : sequence of Density or Mass
+        The noise of every node; masses of discrete ones.
+    noise : tuple of str
+        Its name.
     gaussian : bool
         Whether orders were compared under Gaussian noise.
     log_likelihood : float
@@ -44,9 +46,10 @@ class ScaleFit:
     scaled: OnScale
     typical: FloatArray
     training: TrainingResult
-    densities: Sequence[Density]
+    densities: Sequence[Density | Mass]
     gaussian: bool
     log_likelihood: float
+    noise: tuple[str, ...] = ()
 
     def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
         """Contribution (m,) of one parent at values (m,) of it, on the scale of the table."""
@@ -69,8 +72,12 @@ class ScaleFit:
         density = self.scaled.log_slopes(values)  # (m, d)
         fitted = np.empty_like(density)
         for node, (fit, noise) in enumerate(zip(self.training.fits, self.densities, strict=True)):
-            fitted[:, node] = models.predict(node, fit, scaled)
-            density[:, node] += noise.log_density(scaled[:, node] - fitted[:, node])
+            predicted = models.predict(node, fit, scaled)
+            if isinstance(noise, Mass):
+                density[:, node] = noise.log_mass(values[:, node], predicted)
+                continue
+            fitted[:, node] = predicted
+            density[:, node] += noise.log_density(scaled[:, node] - predicted)
         steps = self.scaled.table.steps
         if steps is not None:
             on_grid = steps > 0.0
@@ -87,7 +94,9 @@ class ScaleFit:
             scaled, slopes = self.scaled.apply(there), self.scaled.log_slopes(there)
             for node in nodes:
                 residuals = scaled[:, node] - fitted[:, node]
-                density[:, node] = self.densities[node].log_density(residuals) + slopes[:, node]
+                noise = self.densities[node]
+                assert not isinstance(noise, Mass)  # discrete columns have no grid to be rounded to
+                density[:, node] = noise.log_density(residuals) + slopes[:, node]
         masses: FloatArray = np.logaddexp.reduce(inside) - np.log(POINTS) + self.scaled.table.log_steps
         return masses
 

@@ -101,6 +101,8 @@ class Table:
     kinds : tuple of Kind
         The kind of every column; empty if all are continuous and on no grid. Discrete columns are codes and counts
         on any scale.
+    families : tuple of str
+        Name of the noise model of each discrete column; empty for the usual ones of their kinds.
     steps : array of shape (d,), optional
         Steps of the grids that continuous columns are on, 0 for others; None without any. Their likelihoods are
         masses: densities times the step.
@@ -116,6 +118,7 @@ class Table:
     intervened: BoolArray | None = None
     named: bool = field(default=True, kw_only=True)
     kinds: tuple[Kind, ...] = field(default=(), kw_only=True)
+    families: tuple[str, ...] = field(default=(), kw_only=True)
     steps: FloatArray | None = field(default=None, kw_only=True)
     untied: FloatArray | None = field(default=None, kw_only=True)
     dither: FloatArray | None = field(default=None, kw_only=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
+from daguerreotype.noise.base import Mass
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 Capability = TypeVar("Capability")
@@ -163,11 +164,23 @@ class HasResiduals(Protocol):
 
 
 @runtime_checkable
+class HasMasses(Protocol):
+    """Local models of discrete columns, which have probability masses and no residuals."""
+
+    def mass(self, node: int, fit: LocalFit) -> Mass:
+        """The distribution of a discrete ``node`` given its linear predictors, which ``predict`` returns."""
+        ...
+
+
+@runtime_checkable
 class HasPredictions(Protocol):
     """Local models that can be asked about rows they have not seen; held-out likelihood needs it."""
 
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
+        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table.
+
+        Of a discrete node, its linear predictors (m, q).
+        """
         ...
 
 

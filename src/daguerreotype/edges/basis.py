@@ -16,21 +16,22 @@ NEGLIGIBLE = 1e-9  # variance of a direction that the others span
 
 
 class Basis(Protocol):
-    """Functions of one column, centred and uncorrelated with variance one over the training rows.
+    """Functions of one column, centred and uncorrelated with variance one over the training rows."""
 
-    Attributes
-    ----------
-    width : int
-        How many there are.
-    line : int
-        How many of them, the first ones, the column has at least as a parent.
-    signed : bool
-        Whether the first of them grows with the column, so that its coefficient has a sign that means something.
-    """
+    @property
+    def width(self) -> int:
+        """How many there are."""
+        ...
 
-    width: int
-    line: int
-    signed: bool
+    @property
+    def line(self) -> int:
+        """How many of them, the first ones, the column has at least as a parent."""
+        ...
+
+    @property
+    def signed(self) -> bool:
+        """Whether the first of them grows with the column, so that the sign of its coefficient means something."""
+        ...
 
     def columns(self, values: FloatArray) -> FloatArray:
         """The functions (m, width) at values (m,) of the column."""

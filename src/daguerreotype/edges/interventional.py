@@ -13,6 +13,7 @@ import numpy as np
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import HasQuickScores, LocalFit, LocalModels, Moves, offered
+from daguerreotype.noise.base import Mass
 
 
 def row_groups(intervened: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -32,6 +33,7 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
             np.ascontiguousarray(table.values[rows] - centre),
             table.names,
             kinds=table.kinds,
+            families=table.families,
             dither=None if table.dither is None else table.dither[rows],
         )
         for rows, centre in zip(kept, centres, strict=True)
@@ -124,6 +126,11 @@ class GroupedModels:
         """Residuals of ``fit`` on the rows that count for ``node``."""
         residuals: FloatArray = self._of(node).residuals(node, fit)
         return residuals
+
+    def mass(self, node: int, fit: LocalFit) -> Mass:
+        """The distribution of a discrete node given its linear predictors."""
+        mass: Mass = self._of(node).mass(node, fit)
+        return mass
 
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the whole table."""

@@ -11,7 +11,15 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.basis import Basis, SplineCurve, fit_basis, pool_rare
 from daguerreotype.edges.grow_shrink.models import TreeModels
-from daguerreotype.edges.grow_shrink.problem import COUNT, GAUSSIAN, ORDERED, SOFTMAX, DiscreteTargets
+from daguerreotype.edges.grow_shrink.problem import (
+    COUNT,
+    GAUSSIAN,
+    NEGATIVE_BINOMIAL,
+    ORDERED,
+    POISSON,
+    SOFTMAX,
+    DiscreteTargets,
+)
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.categorical import CategoricalMass
@@ -19,12 +27,21 @@ from daguerreotype.noise.counts import CountMass
 from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.noise.ordinal import OrdinalMass
+from daguerreotype.noise.registry import DEFAULTS
 
 # Rows that discrete nodes are fitted on. Their likelihood needs every row in every step.
 LIKELIHOOD_ROWS = 2**14
 CHUNK = 2**14  # rows whose basis columns are held at a time
 RARE, MOST_LEVELS = 10, 8  # of a node: rarer levels share a group, as do those beyond the most frequent ones
-FAMILIES = {"continuous": GAUSSIAN, "count": COUNT, "binary": SOFTMAX, "ordinal": ORDERED, "categorical": SOFTMAX}
+FAMILIES = {
+    "": GAUSSIAN,
+    "bernoulli": SOFTMAX,
+    "categorical": SOFTMAX,
+    "ordinal": ORDERED,
+    "counts": COUNT,
+    "poisson": POISSON,
+    "negative-binomial": NEGATIVE_BINOMIAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +132,11 @@ class _Target:
     constant: float
 
     @classmethod
-    def of(cls, codes: FloatArray, kind: Kind) -> "_Target":
+    def of(cls, codes: FloatArray, kind: Kind, ordered: bool) -> "_Target":
         counts = np.bincount(codes.astype(np.int64), minlength=max(len(kind.levels), 2)).astype(np.float64)
-        if kind.name == "ordinal":  # levels without a row go with the one below
-            groups = np.maximum(np.cumsum(counts > 0) - 1, 0)
-        else:
-            groups = pool_rare(counts, RARE, MOST_LEVELS)
+        # Ordered levels without a row go with the one below.
+        below = np.maximum(np.cumsum(counts > 0) - 1, 0)
+        groups = below if ordered else pool_rare(counts, RARE, MOST_LEVELS)
         smooth = counts + 0.5
         totals = np.bincount(groups, weights=smooth)
         log_shares = np.log(smooth / totals[groups])
@@ -155,15 +171,17 @@ class MixedModels(TreeModels, MixedPredictor):
         moments = self._moments()
         rows = min(table.n_rows, LIKELIHOOD_ROWS)
         outcomes = np.zeros((table.n_columns, rows), dtype=np.int64)
-        self._families = np.array([FAMILIES[kind.name] for kind in table.kinds])
+        families = table.families or tuple(DEFAULTS.get(kind.name, "") for kind in table.kinds)
+        self._families = np.array([FAMILIES[name] for name in families])
         levels = np.full(table.n_columns, 2)
         # Columns have variance one among the features, and not quite in the table where not all rows count.
         offsets = np.array([np.log(basis.spread) if isinstance(basis, SplineCurve) else 0.0 for basis in bases])
         self._targets: list[_Target | None] = [None] * table.n_columns
-        for node in np.flatnonzero(self._families != GAUSSIAN):
+        for node in np.flatnonzero(self._families != GAUSSIAN).tolist():
             codes = table.values[:, node].astype(np.int64)
-            if self._families[node] != COUNT:
-                target = _Target.of(table.values[:, node], table.kinds[node])
+            if self._families[node] in (SOFTMAX, ORDERED):
+                ordered = bool(self._families[node] == ORDERED)
+                target = _Target.of(table.values[:, node], table.kinds[node], ordered)
                 self._targets[node] = target
                 levels[node] = target.groups.max() + 1
                 codes = target.groups[codes]
@@ -177,7 +195,8 @@ class MixedModels(TreeModels, MixedPredictor):
             outcomes=outcomes,
             offsets=offsets,
         )
-        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules, discrete)
+        rounding = table.rounding / np.exp(2.0 * np.where(self._families == GAUSSIAN, offsets, 0.0))
+        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules, rounding, discrete)
 
     def _columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d)."""
@@ -203,10 +222,10 @@ class MixedModels(TreeModels, MixedPredictor):
             line = self.bases[node]
             assert isinstance(line, SplineCurve)
             coefficients = np.concatenate([[line.centre], line.spread * beta])[:, None]
-            shape = np.zeros(0)
+            shape: FloatArray = np.zeros(0)
         else:
             columns, coefficients, shape = self._trees.fit_discrete(node, parents, used)
-        squares = np.mean(coefficients[1:] ** 2, axis=1)  # columns of one parent are orthonormal
+        squares: FloatArray = np.mean(coefficients[1:] ** 2, axis=1)  # columns of one parent are orthonormal
         starts = np.cumsum(used) - used
         weights = np.sqrt(np.add.reduceat(squares, starts)) if parents.size else np.zeros(0)
         return MixedFit(parents, weights, excess + STANDARD_ENTROPY, dof, columns, coefficients, shape)

@@ -1,21 +1,39 @@
-"""Registry of noise models, and what the argument ``noise`` stands for."""
+"""Registry of noise models, and what the argument ``noise`` stands for, column by column."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.registry import Registry
+from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import NoiseModel
+from daguerreotype.noise.discrete import DiscreteNoise
 from daguerreotype.noise.free_shape import FreeShape
 from daguerreotype.noise.gaussian import Gaussian
 
 
 @dataclass(frozen=True)
 class NoiseEntry:
-    """A noise model under its name: how it is made, and what it is for in one line."""
+    """A noise model under its name.
+
+    Attributes
+    ----------
+    make : callable
+        Makes it.
+    help : str
+        What it is for, in one line.
+    kinds : tuple of str
+        Kinds of columns that it can describe.
+    """
 
     make: Callable[..., NoiseModel]
     help: str
+    kinds: tuple[str, ...] = ("continuous",)
+
+
+def _discrete(name: str, help: str, *kinds: str) -> NoiseEntry:
+    return NoiseEntry(lambda: DiscreteNoise(name), help, kinds)
 
 
 NOISE: Registry[NoiseEntry] = Registry(
@@ -23,17 +41,78 @@ NOISE: Registry[NoiseEntry] = Registry(
     {
         "gaussian": NoiseEntry(Gaussian, "normal noise; needs nothing but second moments"),
         "free-shape": NoiseEntry(FreeShape, "noise of any shape; looks at the residual of every row"),
+        "bernoulli": _discrete("bernoulli", "two levels, by their log-odds", "binary"),
+        "categorical": _discrete(
+            "categorical", "levels without an order: multinomial logit", "categorical", "ordinal", "binary"
+        ),
+        "ordinal": _discrete("ordinal", "levels with an order: proportional odds", "ordinal"),
+        "counts": _discrete("counts", "Poisson, or negative binomial where counts spread more", "count"),
+        "poisson": _discrete("poisson", "counts whose variance is their mean", "count"),
+        "negative-binomial": _discrete("negative-binomial", "counts that spread more than Poisson's", "count"),
     },
 )
+DEFAULTS = {"binary": "bernoulli", "categorical": "categorical", "ordinal": "ordinal", "count": "counts"}
 
 
 def make_noise(noise: Any) -> NoiseModel:
     """The noise model behind a name or an object."""
-    if noise in NOISE:
+    if isinstance(noise, str) and noise in NOISE:
         return NOISE[noise].make()
     if isinstance(noise, NoiseModel) and not isinstance(noise, type):
         return noise
     raise ValueError(
-        f"noise must be 'auto', one of {NOISE.listed()}, or an object with needs_residuals, max_rows, nll and "
-        f"fit, got {noise!r}."
+        f"noise must be 'auto', one of {NOISE.listed()}, a dict of these by column, or an object with "
+        f"needs_residuals, max_rows, nll and fit, got {noise!r}."
     )
+
+
+def noise_by_column(
+    noise: Any, continuous: NoiseModel, kinds: Sequence[Kind], labels: Sequence[Any]
+) -> tuple[NoiseModel, ...]:
+    """The noise model of every column.
+
+    Parameters
+    ----------
+    noise : "auto", a name, an object, or a dict of them by column
+        A single one holds for all columns of the kinds that it can describe.
+    continuous : NoiseModel
+        What continuous columns have by default.
+    kinds : sequence of d Kind
+        Those of the columns.
+    labels : sequence of d
+        What the user calls them.
+    """
+    chosen = [make_noise(DEFAULTS[kind.name]) if kind.discrete else continuous for kind in kinds]
+    if isinstance(noise, str) and noise == "auto":
+        return tuple(chosen)
+    if isinstance(noise, Mapping):
+        unknown = [label for label in noise if label not in labels]
+        if unknown:
+            raise ValueError(f"noise names {listed(unknown)}, which is no column; columns are {listed(labels)}.")
+        for j, label in enumerate(labels):
+            if label in noise and noise[label] != "auto":
+                if not _describes(noise[label], kinds[j].name):
+                    others = [f"kinds={{{label!r}: {each!r}}}" for each in NOISE[noise[label]].kinds]
+                    raise ValueError(
+                        f"noise {noise[label]!r} cannot describe {label!r}, which is {kinds[j]}: choose "
+                        f"{listed(_names_for(kinds[j].name))}, or say {' or '.join(others)}."
+                    )
+                chosen[j] = make_noise(noise[label])
+        return tuple(chosen)
+    model = make_noise(noise)
+    fitting = [_describes(noise, kind.name) for kind in kinds]
+    if not any(fitting):
+        raise ValueError(
+            f"noise={noise!r} can describe none of the columns: they are {listed(kinds, quote=False)}."
+        )
+    return tuple(model if fits else default for fits, default in zip(fitting, chosen, strict=True))
+
+
+def _describes(noise: Any, kind: str) -> bool:
+    """Whether a noise model, by name or as an object, can describe columns of a kind."""
+    make_noise(noise)
+    return kind in NOISE[noise].kinds if isinstance(noise, str) else kind == "continuous"
+
+
+def _names_for(kind: str) -> list[str]:
+    return [name for name, entry in NOISE.items() if kind in entry.kinds]

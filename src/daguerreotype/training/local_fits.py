@@ -6,7 +6,7 @@ of random 64-bit numbers of its members, so that an adjacent swap changes the ke
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class LocalFits:
         What a local fit contributes.
     n_rows, d : int
         Size of the data.
-    noise : NoiseModel
-        What a node's residuals are likely under.
+    noise : NoiseModel, or one for each of the d nodes, optional
+        What a node's residuals are likely under; Gaussian by default.
     rows_per_node : array of shape (d,), optional
         How many rows count for each node, where not all do. Its terms are weighted by their share.
     constraints : Constraints
@@ -66,7 +66,7 @@ class LocalFits:
         *,
         n_rows: int,
         d: int,
-        noise: NoiseModel | None = None,
+        noise: NoiseModel | Sequence[NoiseModel] | None = None,
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         dither: Sequence[FloatArray] | None = None,
@@ -74,8 +74,8 @@ class LocalFits:
         run: Run | None = None,
     ) -> None:
         self.models, self.constraints, self._quick = models, constraints, quick
-        self._pricing = _Pricing(objective, Gaussian() if noise is None else noise, n_rows, rows_per_node, dither)
-        if self._pricing.noise.needs_residuals and offered(models, HasResiduals) is None:
+        self._pricing = _Pricing(objective, noise_of_nodes(noise, d), n_rows, rows_per_node, dither)
+        if any(each.needs_residuals for each in self._pricing.noise) and offered(models, HasResiduals) is None:
             raise ValueError(
                 "this noise model looks at residuals, but the edge estimator does not hand them out: give it a "
                 "method residuals(node, fit), or choose loss='nll_ev', 'nll_nv', 'mse' or 'bic'."
@@ -181,9 +181,19 @@ class LocalFits:
 
     def terms_of(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
         """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by parents and weights."""
-        if not self._pricing.noise.needs_residuals:
-            scores = np.array([(fit.excess, fit.dof) for fit in fits])
-            return self.terms_of_scores(np.array(nodes), scores)
+        noise = self._pricing.noise
+        by_residuals = np.array([noise[node].needs_residuals for node in nodes], dtype=np.bool_)
+        terms = np.empty((len(fits), 2))
+        some, others = np.flatnonzero(by_residuals), np.flatnonzero(~by_residuals)
+        if others.size:
+            scores = np.array([(fits[i].excess, fits[i].dof) for i in others])
+            terms[others] = self.terms_of_scores(np.array([nodes[i] for i in others]), scores)
+        if some.size:
+            terms[some] = self._terms_by_residuals([nodes[i] for i in some], [fits[i] for i in some])
+        return terms
+
+    def _terms_by_residuals(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
+        """Local terms (m, 2) of fits whose residuals are looked at."""
         # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
         keys = [
             (node, fit.parents.tobytes(), fit.weights.tobytes()) for node, fit in zip(nodes, fits, strict=True)
@@ -193,8 +203,8 @@ class LocalFits:
         models = offered(self.models, HasResiduals)
         assert models is not None
         method = partial(_terms_by_residuals, models, self._pricing)
-        terms = self._workers.each(method, [of_key[key] for key in missing])
-        self._by_weights.update(zip(missing, terms, strict=True))
+        made = self._workers.each(method, [of_key[key] for key in missing])
+        self._by_weights.update(zip(missing, made, strict=True))
         self.n_bytes += OVERHEAD * len(missing)
         return np.stack([self._by_weights[key] for key in keys])
 
@@ -223,17 +233,21 @@ class _Pricing:
     """From likelihoods to local terms, by the rows that count for each node."""
 
     objective: Objective
-    noise: NoiseModel
+    noise: Sequence[NoiseModel]
     n_rows: int
     rows_per_node: IntArray | None
     dither: Sequence[FloatArray] | None
+
+    @cached_property
+    def max_rows(self) -> IntArray:
+        """How many rows of each node are looked at at most (d,)."""
+        return np.array([self.n_rows if each.max_rows is None else each.max_rows for each in self.noise])
 
     def terms(self, nodes: int | IntArray, excess: FloatArray, dof: FloatArray) -> FloatArray:
         """Local terms (..., 2) of one or several nodes."""
         rows = self.n_rows if self.rows_per_node is None else self.rows_per_node[nodes]
         # A likelihood of fewer rows is less certain, and parents must make up for that.
-        most = self.noise.max_rows
-        terms = self.objective.terms(excess, dof, rows if most is None else np.minimum(rows, most))
+        terms = self.objective.terms(excess, dof, np.minimum(rows, self.max_rows[nodes]))
         if self.rows_per_node is None:
             return terms
         weighted: FloatArray = np.expand_dims(rows / self.n_rows, -1) * terms
@@ -242,9 +256,16 @@ class _Pricing:
 
 def _terms_by_residuals(models: HasResiduals, pricing: _Pricing, node: int, fit: LocalFit) -> FloatArray:
     """Local terms (2,) of one node, from residuals that are forgotten at once."""
-    noise, residuals = pricing.noise, spread_residuals(models.residuals(node, fit), node, pricing.dither)
+    noise, residuals = pricing.noise[node], spread_residuals(models.residuals(node, fit), node, pricing.dither)
     excess = noise.excess(residuals) if isinstance(noise, HasExcess) else noise.nll(residuals) - STANDARD_ENTROPY
     return pricing.terms(node, np.array(excess), np.array(fit.dof))
+
+
+def noise_of_nodes(noise: NoiseModel | Sequence[NoiseModel] | None, d: int) -> tuple[NoiseModel, ...]:
+    """The noise model of every node; one for all, or Gaussian."""
+    if isinstance(noise, Sequence):
+        return tuple(noise)
+    return (Gaussian() if noise is None else noise,) * d
 
 
 def spread_residuals(residuals: FloatArray, node: int, dither: Sequence[FloatArray] | None) -> FloatArray:

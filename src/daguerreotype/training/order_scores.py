@@ -10,10 +10,10 @@ import numpy as np
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.base import CanFork, HasMoves, HasQuickScores, HasSweeps, LocalFit, LocalModels, offered
-from daguerreotype.noise import Gaussian, NoiseModel
+from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.local_fits import LocalFits
+from daguerreotype.training.local_fits import LocalFits, noise_of_nodes
 from daguerreotype.training.objective import Objective, PenalizedLikelihood
 from daguerreotype.training.predecessor_hash import HashArray
 from daguerreotype.training.run import Run
@@ -30,7 +30,7 @@ class OrderScores:
         How local fits add up.
     n_rows, d : int
         Size of the data.
-    noise : NoiseModel, optional
+    noise : NoiseModel, or one for each of the d nodes, optional
         What residuals are likely under; Gaussian by default.
     rows_per_node : array of shape (d,), optional
         How many rows count for each node, where not all do. Its terms are weighted by their share, so that
@@ -57,7 +57,7 @@ class OrderScores:
         *,
         n_rows: int,
         d: int,
-        noise: NoiseModel | None = None,
+        noise: NoiseModel | Sequence[NoiseModel] | None = None,
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         dither: Sequence[FloatArray] | None = None,
@@ -65,11 +65,12 @@ class OrderScores:
         run: Run | None = None,
     ) -> None:
         self.models, self.objective, self.n_rows, self.d = models, objective, n_rows, d
-        self.noise, self.rows_per_node = Gaussian() if noise is None else noise, rows_per_node
+        self.noise, self.rows_per_node = noise_of_nodes(noise, d), rows_per_node
         self.constraints, self.dither, self.moves_obey = constraints, dither, moves_obey
         self.run = Run() if run is None else run
         self.weight = d if rows_per_node is None else float(rows_per_node.sum() / n_rows)  # of all nodes
-        by_scores = not self.noise.needs_residuals and (constraints.rules is None or moves_obey)
+        by_residuals = any(each.needs_residuals for each in self.noise)
+        by_scores = not by_residuals and (constraints.rules is None or moves_obey)
         self._fast = offered(models, HasMoves) if by_scores else None
         # What the sweeps of models minimise.
         sums = by_scores and rows_per_node is None and isinstance(objective, PenalizedLikelihood)

@@ -8,6 +8,7 @@ import numpy as np
 
 from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.kinds import Kind
 from daguerreotype.data.scales import SCALES, check_scale
 from daguerreotype.data.streams import Source
 from daguerreotype.data.table import Table, canonical_columns
@@ -15,7 +16,7 @@ from daguerreotype.edges.base import EdgeEstimator
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.registry import EDGES, make_estimator
 from daguerreotype.knowledge import Knowledge
-from daguerreotype.noise import FreeShape, NoiseModel, make_noise
+from daguerreotype.noise import DiscreteNoise, FreeShape, NoiseModel, make_noise, noise_by_column
 from daguerreotype.operators.distribution import Operator
 from daguerreotype.operators.registry import make_operator, order_source
 from daguerreotype.training.constraints import Constraints
@@ -34,10 +35,12 @@ class Plan:
         Chooses parents.
     objective : Objective
         How local fits add up.
-    noise : NoiseModel
-        What residuals are likely under.
-    other_noise : NoiseModel or None
+    noise : tuple of d NoiseModel
+        What each column is likely under given its parents.
+    other_noise : tuple of d NoiseModel, or None
         What to go on with where residuals turn out not to be like ``noise``.
+    families_open : bool
+        Whether ordered levels may turn out to be described better without their order.
     operator : callable or None
         From scores to orderings; None keeps the order of the start.
     schedule : Schedule
@@ -58,8 +61,9 @@ class Plan:
 
     estimator: EdgeEstimator
     objective: Objective
-    noise: NoiseModel
-    other_noise: NoiseModel | None
+    noise: tuple[NoiseModel, ...]
+    other_noise: tuple[NoiseModel, ...] | None
+    families_open: bool
     operator: Operator | None
     schedule: Schedule
     transform: str
@@ -101,7 +105,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     estimator = make_estimator(settings["edges"], penalty=penalty, gamma=1.0 if extended else 0.0, seed=seed or 0)
     constraints.check_estimator(estimator)
     joint, objective = _make_objective(settings, estimator, penalty)
-    noise, other = _make_noise(settings, joint)
+    noise, other = _make_noise(settings, joint, table, columns)
     check_scale(settings["transform"])
     schedule = Schedule(
         tau=tau,
@@ -120,6 +124,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         objective=objective,
         noise=noise,
         other_noise=other if operator is not None else None,
+        families_open=isinstance(settings["noise"], str) and settings["noise"] == "auto" and operator is not None,
         operator=operator,
         schedule=schedule,
         transform=settings["transform"],
@@ -157,16 +162,27 @@ def _make_objective(settings: Mapping[str, Any], estimator: Any, penalty: float)
     return True, make_objective(loss, 0.0)
 
 
-def _make_noise(settings: Mapping[str, Any], joint: bool) -> tuple[NoiseModel, NoiseModel | None]:
-    """The noise model, and the one to go on with where residuals are clearly not Gaussian."""
-    loss = settings["loss"]
-    if settings["noise"] != "auto":
-        noise = make_noise(settings["noise"])
-        if joint and noise.needs_residuals:
-            raise ValueError(f"training='joint' takes Gaussian noise, got noise={settings['noise']!r}.")
-        return noise, None
-    name = LOSSES[loss].noise if isinstance(loss, str) and not joint else "gaussian"
-    return make_noise(name), FreeShape() if loss == "auto" and not joint else None
+def _make_noise(
+    settings: Mapping[str, Any], joint: bool, table: Table, columns: IntArray
+) -> tuple[tuple[NoiseModel, ...], tuple[NoiseModel, ...] | None]:
+    """The noise model of every column, and those to go on with where residuals are clearly not Gaussian."""
+    noise, loss = settings["noise"], settings["loss"]
+    continuous = _continuous_noise(loss, joint)
+    kinds = table.kinds or (Kind(),) * table.n_columns
+    labels = list(table.names) if table.named else list(range(table.n_columns))
+    chosen = noise_by_column(noise, continuous, kinds, labels)
+    if joint and any(each.needs_residuals for each in chosen):
+        raise ValueError(f"training='joint' takes Gaussian noise, got noise={noise!r}.")
+    ordered = tuple(chosen[j] for j in columns)
+    automatic = isinstance(noise, str) and noise == "auto" and isinstance(loss, str) and loss == "auto"
+    if not automatic or joint:
+        return ordered, None
+    return ordered, tuple(each if isinstance(each, DiscreteNoise) else FreeShape() for each in ordered)
+
+
+def _continuous_noise(loss: Any, joint: bool) -> NoiseModel:
+    """What the loss implies for continuous columns."""
+    return make_noise(LOSSES[loss].noise if isinstance(loss, str) and not joint else "gaussian")
 
 
 def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool:
@@ -183,8 +199,15 @@ def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool
         kinds = "'bic', 'lars', 'lasso' and 'linear'" + ("" if source is None else ", and 'gam',")
         why = "needs the shapes of curves, which moments do not tell" if by_passes else "looks at single rows"
         raise ValueError(f"{type(estimator).__name__} {why}: {how} choose edges among {kinds}.")
-    if _make_noise(settings, joint=False)[0].needs_residuals:
-        what = "loss='entropy'" if settings["noise"] == "auto" else f"noise={settings['noise']!r}"
+    noise = settings["noise"]
+    if isinstance(noise, Mapping):
+        raise ValueError(f"noise by column needs all rows: {how} choose noise='auto' or 'gaussian'.")
+    by_default = isinstance(noise, str) and noise == "auto"
+    model = _continuous_noise(settings["loss"], joint=False) if by_default else make_noise(noise)
+    if isinstance(model, DiscreteNoise):
+        raise ValueError(f"noise={noise!r} describes discrete columns, which {how} cannot be learned about.")
+    if model.needs_residuals:
+        what = "loss='entropy'" if by_default else f"noise={noise!r}"
         raise ValueError(
             f"{what} looks at the residual of every row, which {how} there is none of: choose loss='bic', "
             "'nll_ev', 'nll_nv' or 'mse'."

@@ -1,5 +1,6 @@
 """Training on one table: learn the ordering, refine it, train on around the new mode; or keep a given order."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,21 +41,25 @@ class TrainingResult:
     holds_rows: bool = True  # whether residuals of the training rows can be had
     table: Table | None = None  # what was learned from
 
-    def residuals(self) -> list[FloatArray] | None:
-        """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had."""
+    def residuals(self) -> list[FloatArray | None] | None:
+        """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had.
+
+        Discrete nodes have none.
+        """
         models = offered(self.models, HasResiduals)
         if models is None or not self.holds_rows:
             return None
         dither = None if self.table is None else self.table.dither_by_node
+        discrete = np.zeros(len(self.fits)) if self.table is None else self.table.discrete
         return [
-            spread_residuals(models.residuals(node, fit)[:MAX_ROWS], node, dither)
+            None if discrete[node] else spread_residuals(models.residuals(node, fit)[:MAX_ROWS], node, dither)
             for node, fit in enumerate(self.fits)
         ]
 
     def negentropy(self) -> float:
         """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
-        residuals = self.residuals()
-        return 0.0 if residuals is None else float(np.median([negentropy(each) for each in residuals]))
+        known = [each for each in self.residuals() or [] if each is not None]
+        return float(np.median([negentropy(each) for each in known])) if known else 0.0
 
     @property
     def n_rows_used(self) -> int:
@@ -73,7 +78,11 @@ class TrainingResult:
         if residuals is None:
             nll = np.array([fit.nll for fit in self.fits])
         else:
-            nll = np.array([excess_entropy(each) for each in residuals]) + STANDARD_ENTROPY
+            excess = [
+                fit.excess if each is None else excess_entropy(each)
+                for fit, each in zip(self.fits, residuals, strict=True)
+            ]
+            nll = np.array(excess) + STANDARD_ENTROPY
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
         used = np.minimum(rows, self.n_rows_used)
         penalty = 0.5 * np.log(used) / used * np.array([fit.dof for fit in self.fits])
@@ -89,15 +98,22 @@ def train(table: Table, plan: Plan, run: Run) -> TrainingResult:
     return _train_order(_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
 
 
-def train_on(found: TrainingResult, noise: NoiseModel, table: Table, plan: Plan, run: Run) -> TrainingResult:
-    """Go on under another noise model from an order that was found: it is near, so without restarts."""
-    scores = _scores(table, plan, run, noise, found.models)
+def train_on(
+    found: TrainingResult,
+    noise: Sequence[NoiseModel],
+    table: Table,
+    plan: Plan,
+    run: Run,
+    models: LocalModels | None = None,
+) -> TrainingResult:
+    """Go on under other noise models from an order that was found: it is near, so without restarts."""
+    scores = _scores(table, plan, run, noise, found.models if models is None else models)
     start = order_to_theta(found.order, plan.schedule.tau(0))
     return _train_order(scores, table, plan, run, start, first=False)
 
 
 def _scores(
-    table: Table, plan: Plan, run: Run, noise: NoiseModel, models: LocalModels | None = None
+    table: Table, plan: Plan, run: Run, noise: Sequence[NoiseModel], models: LocalModels | None = None
 ) -> OrderScores:
     """Losses of orderings of the table; models that were prepared before serve again."""
     return OrderScores(

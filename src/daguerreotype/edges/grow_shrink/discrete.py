@@ -58,7 +58,7 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
             fit.coefficients[c + 1, a] = fit.start[fit.columns[c], a]
     call_address(addresses.maximise, problem, fit, target, m)
     rows = problem.outcomes.shape[1]
-    return 2.0 * rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
+    return float(2.0 * rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof)
 
 
 @subkernel
@@ -107,7 +107,8 @@ def whitened_scores(problem: Problem, buffers: WalkBuffers, q: int) -> FloatArra
             for k in range(a):
                 total -= factor[a, k] * whitened[t, k]
             whitened[t, a] = total / factor[a, a]
-    return np.dot(problem.features.T, whitened)
+    scores: FloatArray = np.dot(problem.features.T, whitened)
+    return scores
 
 
 @kernel
@@ -249,7 +250,9 @@ def shrink_likely(
     owners, used, scores, fit = buffers.owners, buffers.used, arena.scores, buffers.fit
     count = collect_parents(problem, arena, buffers, target)
     q = predictors(problem, target)
-    if cost_in_dof(problem, used, q) == scores[node, 1]:
+    # Likelihoods of fewer rows are less certain: their parameters count for more in a sum over all rows.
+    share = problem.n_rows / problem.outcomes.shape[1]
+    if share * cost_in_dof(problem, used, q) == scores[node, 1]:
         return count
     required, stride = problem.required, problem.blocks.shape[1]
     m = columns_of(stride, owners, used, count, fit.columns)
@@ -301,7 +304,7 @@ def shrink_likely(
         nll = fit.nll[0]
     dispersion = 0.5 * shape * problem.penalty_per_dof / problem.outcomes.shape[1]
     scores[node, 0] = nll - STANDARD_ENTROPY + dispersion + problem.offsets[target]
-    scores[node, 1] = cost_in_dof(problem, used, q)
+    scores[node, 1] = share * cost_in_dof(problem, used, q)
     return count
 
 

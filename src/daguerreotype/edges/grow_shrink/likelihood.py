@@ -19,7 +19,7 @@ import numpy as np
 
 from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import COUNT, ORDERED, Problem
+from daguerreotype.edges.grow_shrink.problem import COUNT, NEGATIVE_BINOMIAL, ORDERED, POISSON, Problem
 
 RIDGE = 1e-2  # of the sum over rows: columns have variance one
 MOST_STEPS = 50
@@ -235,7 +235,7 @@ def fit_softmax(problem: Problem, target: int, design: FloatArray, q: int, fit: 
 @subkernel
 def logistic(x: float) -> float:
     """The logistic distribution function."""
-    return 1.0 / (1.0 + np.exp(-x))
+    return float(1.0 / (1.0 + np.exp(-x)))
 
 
 @subkernel
@@ -494,7 +494,8 @@ def fit_counts(problem: Problem, target: int, design: FloatArray, fit: RowsFit) 
         excess += (outcomes[t] - mean) ** 2 - outcomes[t]
         scale += mean * mean
     # Poisson counts exceed this by chance once in fifty times.
-    if excess > 2.0 * np.sqrt(2.0 * scale):
+    family = problem.families[target]
+    if family == NEGATIVE_BINOMIAL or (family != POISSON and excess > 2.0 * np.sqrt(2.0 * scale)):
         other = beta.copy()
         spread = min(max(excess / scale, LEAST_DISPERSION), MOST_DISPERSION)
         nll = np.inf
@@ -505,7 +506,7 @@ def fit_counts(problem: Problem, target: int, design: FloatArray, fit: RowsFit) 
             if now > nll - SETTLED:
                 break
             nll = now
-        if nll + 0.5 * np.log(n) < best:
+        if family == NEGATIVE_BINOMIAL or nll + 0.5 * np.log(n) < best:
             best, dispersion = nll, spread
             for c in range(p):
                 beta[c] = other[c]
@@ -530,7 +531,7 @@ def start_from_levels(problem: Problem, target: int, fit: RowsFit) -> None:
     n = outcomes.size
     for c in range(fit.coefficients.shape[1]):
         fit.coefficients[0, c] = 0.0
-    if problem.families[target] == COUNT:
+    if problem.families[target] >= COUNT:
         total = 0.5
         for t in range(n):
             total += outcomes[t]
@@ -559,7 +560,7 @@ def maximise(problem: Problem, fit: RowsFit, target: int, m: int) -> int:
         for c in range(m):
             design[t, c + 1] = problem.features[t, fit.columns[c]]
     family = problem.families[target]
-    if family == COUNT:
+    if family >= COUNT:
         fit_counts(problem, target, design, fit)
     elif family == ORDERED:
         fit_ordered(problem, target, design, fit)

@@ -11,7 +11,7 @@ from daguerreotype.edges.base import EdgeRules
 TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 ROWS_PER_DOF = 10  # rows for each parameter of a search with nonlinear parents; with fewer they fit noise
 # How a target's likelihood is made: from moments, or from its outcomes row by row.
-GAUSSIAN, SOFTMAX, ORDERED, COUNT = 0, 1, 2, 3
+GAUSSIAN, SOFTMAX, ORDERED, COUNT, POISSON, NEGATIVE_BINOMIAL = range(6)
 
 
 class Problem(NamedTuple):
