@@ -56,9 +56,14 @@ class FitOutput:
     def edges(self) -> list[dict[str, Any]]:
         """Cause, effect, weight, norm and probability of every edge, the surest and then the strongest first."""
         edges: list[dict[str, Any]] = [
-            # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
-            {"cause": cause, "effect": effect, **{name: of[name] for name in NUMBERS}}
-            | {"probability": round(of["probability"], 9)}
+            {
+                "cause": cause,
+                "effect": effect,
+                "weight": of["weight"],
+                "norm": of["norm"],
+                # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
+                "probability": round(of["probability"], 9),
+            }
             for cause, effect, of in self.model.causal_graph_.edges(data=True)
         ]
         if self.bootstrap is not None:
