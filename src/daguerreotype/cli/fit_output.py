@@ -196,7 +196,7 @@ def _edge_table(outcome: FitOutput, arrow: str) -> Table:
     table = make_table("cause", "", "effect", *numbers, *judged, right=numbers)
     for edge in outcome.edges:
         cells = [Text(str(edge["cause"])), Text(arrow, style="dim"), Text(str(edge["effect"]))]
-        cells += [Text(f"{edge[name]:.2f}") for name in NUMBERS]
+        cells += [Text(f"{edge[name]:z.2f}") for name in NUMBERS]
         if outcome.bootstrap is not None:
             cells.append(Text(f"{edge['frequency']:.2f}"))
         if outcome.known is not None:
