@@ -119,7 +119,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     adjacency_matrix_ : array or DataFrame of shape (d, d)
         1 where column i is a parent of column j; a DataFrame if X was one.
     weights_ : array or DataFrame of shape (d, d)
-        Coefficients of linear edges on the scale of the training table, norms of others.
+        Slope of every edge, with its sign: the coefficient of a line; of a curve f(x) the slope of the best line
+        through it, cov(f(x), x) / var(x), an average of its slopes; the average slope of a network. In standard
+        deviations of effect and cause if columns were standardized. Regressors without coefficients give no sign:
+        theirs are the norms.
+    norms_ : array or DataFrame of shape (d, d)
+        Size of every edge's effect, whatever its shape: the standard deviation of what the cause contributes. For
+        a line the absolute slope times the cause's standard deviation. A curve that goes up and down has a large
+        norm and a small weight.
+    slopes_ : array or DataFrame of shape (d, d)
+        ``weights_`` in the units of the columns: by how much the effect changes as the cause grows by one. Where
+        ``transform_`` is not "none", in the units of the transformed columns.
     causal_order_ : list or array of length d
         The most probable order, names if X had them.
     edge_probabilities_ : array or DataFrame of shape (d, d)
@@ -129,7 +139,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     theta_ : array of shape (d,)
         Scores.
     causal_graph_ : networkx.DiGraph
-        The graph, with ``weight`` and ``probability`` of every edge.
+        The graph, with ``weight``, ``norm`` and ``probability`` of every edge.
     loss_ : float
         Loss of the mode, per row.
     transform_ : str
@@ -388,6 +398,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         names = result.names if result.named else None
         self.adjacency_matrix_ = label(result.adjacency, names)
         self.weights_ = label(result.weights, names)
+        self.norms_ = label(result.norms, names)
+        self.slopes_ = label(result.slopes, names)
         self.edge_probabilities_ = label(result.edge_probabilities, names)
         self.causal_order_ = [result.names[j] for j in result.order] if result.named else result.order
         self.theta_ = result.theta
@@ -403,15 +415,16 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     @property
     def causal_graph_(self) -> nx.DiGraph:
-        """The graph with column names (or numbers) as nodes; edges carry ``weight`` and ``probability``."""
+        """The graph with column names (or numbers) as nodes; edges have ``weight``, ``norm``, ``probability``."""
         check_is_fitted(self)
         labels = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
-        weights, probabilities = np.asarray(self.weights_), np.asarray(self.edge_probabilities_)
+        known = {"weight": self.weights_, "norm": self.norms_, "probability": self.edge_probabilities_}
+        matrices = {name: np.asarray(matrix) for name, matrix in known.items()}
         graph = nx.DiGraph()
         graph.add_nodes_from(labels)
         for i, j in np.argwhere(np.asarray(self.adjacency_matrix_)):
             graph.add_edge(
-                labels[i], labels[j], weight=float(weights[i, j]), probability=float(probabilities[i, j])
+                labels[i], labels[j], **{name: float(matrix[i, j]) for name, matrix in matrices.items()}
             )
         return graph
 
@@ -621,9 +634,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         kind : {"graph", "training", "scores", "order", "curves"}
-            "graph": causes on the left, width by weight, opacity by probability. "training": the loss, step by
-            step. "scores": theta. "order": how probably each column precedes each other. "curves": the effect of
-            every cause, for ``edges="gam"``.
+            "graph": causes on the left, width by norm, colour by sign, opacity by probability. "training": the
+            loss, step by step. "scores": theta. "order": how probably each column precedes each other. "curves":
+            the effect of every cause, for ``edges="gam"``.
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional

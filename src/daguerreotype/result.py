@@ -1,6 +1,6 @@
 """The result of a fit: frozen records of what was learned, in the user's numbering of the columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import OnScale, mean_sum
-from daguerreotype.edges.base import HasCurves, HasPredictions, offered
+from daguerreotype.edges.base import HasCurves, HasPredictions, LocalFit, offered
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.noise import Density, Mass
 from daguerreotype.operators import OrderDistribution
@@ -137,11 +137,27 @@ class FitResult:
 
     @property
     def weights(self) -> FloatArray:
-        """Matrix (d, d) of the strength of every edge, zero where there is none."""
-        weights: FloatArray = np.zeros((len(self.names), len(self.names)))
+        """Matrix (d, d) of the signed slope of every edge on the scale of the table, zero where there is none."""
+        return self._on_edges(lambda fit: fit.weights)
+
+    @property
+    def norms(self) -> FloatArray:
+        """Matrix (d, d) of the size of every edge's effect on the scale of the table, zero where there is none."""
+        return self._on_edges(lambda fit: fit.norms)
+
+    @property
+    def slopes(self) -> FloatArray:
+        """Matrix (d, d) of weights in the units of the columns as they came, or of their transforms."""
+        spread = self.best.scaled.spread[self.place]
+        slopes: FloatArray = self.weights * spread / spread[:, None]
+        return slopes
+
+    def _on_edges(self, read: Callable[[LocalFit], FloatArray]) -> FloatArray:
+        """Matrix (d, d) of what fits say of their parents (p,), zero where there is no edge."""
+        matrix: FloatArray = np.zeros((len(self.names), len(self.names)))
         for node, fit in enumerate(self.best.training.fits):
-            weights[self.columns[fit.parents], self.columns[node]] = fit.weights
-        return weights
+            matrix[self.columns[fit.parents], self.columns[node]] = read(fit)
+        return matrix
 
     @property
     def adjacency(self) -> IntArray:

@@ -53,6 +53,7 @@ def test_the_json_is_what_the_learner_finds(data):
     assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
     for edge in found["edges"]:
         assert edge["weight"] == model.weights_.loc[edge["cause"], edge["effect"]]
+        assert edge["norm"] == model.norms_.loc[edge["cause"], edge["effect"]]
     assert found["settings"] == {
         "edges": "gam",
         "operator": "sparsemap",
@@ -288,7 +289,8 @@ class Fitted:
         self.causal_graph_ = nx.DiGraph()
         self.causal_graph_.add_nodes_from(order)
         for cause, effect, weight, probability in edges:
-            self.causal_graph_.add_edge(cause, effect, weight=weight, probability=probability)
+            norm = max(abs(weight), 0.4)  # what a bent effect has
+            self.causal_graph_.add_edge(cause, effect, weight=weight, norm=norm, probability=probability)
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
@@ -312,6 +314,15 @@ def test_edges_are_sorted_by_probability_and_then_by_strength_whatever_the_round
     found = json.loads(to_json(outcome(edges)))["edges"]
     assert [(edge["cause"], edge["effect"]) for edge in found] == [("a", "c"), ("a", "b"), ("b", "c")]
     assert found[0]["probability"] == 1.0
+
+
+def test_an_edge_is_shown_with_its_sign_and_its_norm():
+    lines = shown(outcome([("a", "b", -0.8, 1.0), ("b", "c", -0.01, 1.0)])).splitlines()
+    (head,) = [line.split() for line in lines if "cause" in line]
+    assert head == ["cause", "effect", "weight", "norm", "probability"]
+    (bent,) = [line.split() for line in lines if "-0.01" in line]
+    assert bent[-3:] == ["-0.01", "0.40", "1.00"]
+    assert any("-0.80" in line for line in lines)
 
 
 def test_a_graph_without_edges_says_so_in_words_and_in_json():

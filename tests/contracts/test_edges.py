@@ -76,6 +76,7 @@ def local_problems(d=8):
 def assert_same(fit, other, **tolerance):
     np.testing.assert_array_equal(fit.parents, other.parents)
     np.testing.assert_allclose(fit.weights, other.weights, **tolerance)
+    np.testing.assert_allclose(fit.norms, other.norms, **tolerance)
     np.testing.assert_allclose(fit.variance, other.variance, **tolerance)
     assert fit.dof == pytest.approx(other.dof)
 
@@ -96,6 +97,10 @@ def test_parents_are_ascending_predecessors_with_one_finite_weight_each(estimato
         assert fit.weights.dtype == np.float64
         assert np.isfinite(fit.weights).all()
         assert (fit.weights != 0).all()
+        assert fit.norms.shape == fit.parents.shape
+        assert fit.norms.dtype == np.float64
+        assert (fit.norms > 0).all()
+        assert np.isfinite(fit.norms).all()
 
 
 def test_variance_is_positive_and_at_most_that_of_the_node(estimator):
@@ -152,8 +157,8 @@ def test_a_strong_linear_parent_is_found_and_lowers_the_variance(estimator):
     fit = estimator.prepare(table).fit(NODE, np.array([0, 1, 2, 3, 4]))
     assert 1 in fit.parents
     assert fit.variance < 0.5 * table.moments[NODE, NODE]
-    strongest = fit.parents[np.argmax(np.abs(fit.weights))]
-    assert strongest == 1
+    for sizes in (np.abs(fit.weights), fit.norms):
+        assert fit.parents[np.argmax(sizes)] == 1
 
 
 def test_the_same_fit_comes_back_whatever_was_fitted_in_between(estimator):

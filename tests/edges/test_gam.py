@@ -118,7 +118,7 @@ def test_curves_have_the_shape_of_the_planted_functions():
     for parent, function in enumerate(functions):
         curve = models.curve(2, fit, parent, table.values[:, parent])
         assert np.corrcoef(curve, function)[0, 1] > 0.97
-        assert fit.weights[parent] == pytest.approx(curve.std())
+        assert fit.norms[parent] == pytest.approx(curve.std())
         assert curve.mean() == pytest.approx(0, abs=1e-9)
 
 
@@ -150,7 +150,54 @@ def test_linear_effects_stay_linear_and_agree_with_linear_edges():
     assert spline.parents.tolist() == linear.parents.tolist() == [0, 2]
     assert spline.dof == linear.dof == 2
     assert spline.variance == pytest.approx(linear.variance)
-    np.testing.assert_allclose(spline.weights, np.abs(linear.weights))
+    np.testing.assert_allclose(spline.weights, linear.weights)
+    np.testing.assert_allclose(spline.norms, linear.norms)
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_the_weight_of_a_curve_is_the_slope_of_the_best_line_through_it(scale):
+    rng = np.random.default_rng(6)
+    first, second = rng.normal(size=(2, 1000))
+    effect = -2 * np.tanh(2 * first) + second**2 + 0.3 * second + 0.3 * rng.normal(size=1000)
+    values = np.column_stack([scale * first, second, effect])
+    table = Table(values - values.mean(axis=0), ("a", "b", "c"))
+    models = GamEdges().prepare(table)
+    fit = models.fit(2, np.array([0, 1]))
+    assert fit.dof == 10  # both are bent
+    for parent, weight in enumerate(fit.weights):
+        column = table.values[:, parent]
+        curve = models.curve(2, fit, parent, column)
+        assert weight == pytest.approx(np.polyfit(column, curve, 1)[0])
+    assert fit.weights[0] < 0 < fit.weights[1]
+
+
+def test_the_weight_of_a_normal_columns_curve_is_its_mean_slope():
+    rng = np.random.default_rng(7)
+    cause = rng.normal(size=20000)
+    table = table_of(cause, np.exp(0.5 * cause) + 0.3 * rng.normal(size=20000))
+    models = GamEdges().prepare(table)
+    fit, step = models.fit(1, np.array([0])), 1e-5
+    column = table.values[:, 0]
+    ahead, behind = (models.curve(1, fit, 0, column + move) for move in (step, -step))
+    assert fit.weights[0] == pytest.approx(np.mean(ahead - behind) / (2 * step), rel=0.03)
+
+
+def test_a_parabola_has_hardly_a_weight_but_a_norm():
+    rng = np.random.default_rng(8)
+    cause = rng.normal(size=1000)
+    fit = GamEdges().prepare(table_of(cause, cause**2 + 0.3 * rng.normal(size=1000))).fit(1, np.array([0]))
+    assert abs(fit.weights[0]) < 0.1
+    assert fit.norms[0] > 0.9
+
+
+def test_a_line_and_a_curve_of_one_slope_differ_in_their_norms():
+    rng = np.random.default_rng(9)
+    cause = rng.normal(size=500)
+    table = table_of(cause, cause + cause**2 + rng.normal(size=500))
+    curve = GamEdges().prepare(table).fit(1, np.array([0]))
+    line = BicEdges().prepare(table).fit(1, np.array([0]))
+    np.testing.assert_allclose(curve.weights, line.weights)
+    assert curve.norms[0] > 1.2 * line.norms[0]
 
 
 def test_a_line_is_bent_once_the_noise_that_hid_its_curve_is_explained():

@@ -184,16 +184,31 @@ def test_variance_is_the_mean_square_of_residuals_of_mean_zero(fitted):
         assert np.mean(residuals) == pytest.approx(0.0, abs=1e-10)
 
 
-def test_weights_are_norms_of_input_weights_and_columns_of_closed_gates_play_no_part(fitted):
+def test_columns_of_closed_gates_play_no_part(fitted):
     table, models, requests, fits = fitted
     assert any(
         0 < fit.parents.size < predecessors.size for (_, predecessors), fit in zip(requests, fits, strict=True)
     )
     for (node, _), fit in zip(requests, fits, strict=True):
-        np.testing.assert_allclose(fit.weights, np.linalg.norm(fit.input_weights[:-1], axis=1))
         unseen = np.full_like(table.values, np.nan)
         unseen[:, fit.parents] = table.values[:, fit.parents]
         np.testing.assert_array_equal(models.predict(node, fit, unseen), models.predict(node, fit, table.values))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_weights_and_norms_are_the_mean_and_the_root_mean_square_of_the_slopes(activation):
+    values = additive_data(0, 150, 6)
+    table = Table(3 * (values - values.mean(axis=0)), tuple("abcdef"))
+    models = replace(SMALL, pruning=0.02, activation=activation).prepare(table)
+    fit, step = models.fit(5, np.arange(5)), 1e-6
+    assert fit.parents.size
+    for parent, weight, norm in zip(fit.parents, fit.weights, fit.norms, strict=True):
+        moved = np.zeros(6)
+        moved[parent] = step
+        ahead, behind = (models.predict(5, fit, table.values + sign * moved) for sign in (1, -1))
+        slopes = (ahead - behind) / (2 * step)
+        assert weight == pytest.approx(slopes.mean(), rel=1e-4, abs=1e-6)
+        assert norm == pytest.approx(np.sqrt(np.mean(slopes**2)) * table.values[:, parent].std(), rel=1e-4)
 
 
 def test_degrees_of_freedom_are_the_trace_of_the_ridge_smoother_of_the_hidden_units(fitted):

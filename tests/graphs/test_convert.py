@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from daguerreotype import Daguerreotype, graphs
+from daguerreotype.baselines.sortnregress import SortNRegress
 from daguerreotype.graphs import WeightedDag, as_dag, as_weighted
+from daguerreotype.graphs.weighted import KNOWN
 from daguerreotype.metrics import shd
 
 AWKWARD = (
@@ -49,16 +51,15 @@ def draw_dag(rng, names=AWKWARD, density=0.4):
     order = rng.permutation(d)
     adjacency = adjacency[np.ix_(order, order)]
     weights, probabilities = rng.normal(size=(d, d)), rng.random((d, d))
-    return as_weighted(
-        pd.DataFrame(adjacency, names, names).astype(int), weights=weights, probabilities=probabilities
-    )
+    frame = pd.DataFrame(adjacency, names, names).astype(int)
+    return as_weighted(frame, weights=weights, probabilities=probabilities, norms=2 * np.abs(weights))
 
 
-def assert_same(found, expected, weights=True, probabilities=True):
+def assert_same(found, expected, weights=True, probabilities=True, norms=True):
     assert isinstance(found, WeightedDag)
     assert found.names == expected.names
     np.testing.assert_array_equal(found.adjacency, expected.adjacency)
-    for name, carried in (("weights", weights), ("probabilities", probabilities)):
+    for name, carried in (("weights", weights), ("probabilities", probabilities), ("norms", norms)):
         if carried:
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
         else:
@@ -86,7 +87,7 @@ def test_edges_names_weights_and_probabilities_come_back_exactly(kind, rng):
 @pytest.mark.parametrize("kind", EDGES_ONLY)
 def test_edges_and_names_come_back_where_the_library_holds_no_weights(kind, rng):
     graph = draw_dag(rng)
-    assert_same(round_trip(kind, graph), graph, weights=False, probabilities=False)
+    assert_same(round_trip(kind, graph), graph, weights=False, probabilities=False, norms=False)
 
 
 @pytest.mark.parametrize("kind", [*BOTH, *EDGES_ONLY])
@@ -112,7 +113,7 @@ def test_any_names_survive_text_formats(names, seed):
     for kind in ("dot", "gml"):
         found = round_trip(kind, graph)
         has_edges = bool(graph.adjacency.any())
-        assert_same(found, graph, weights=has_edges, probabilities=has_edges)
+        assert_same(found, graph, weights=has_edges, probabilities=has_edges, norms=has_edges)
 
 
 def test_a_fitted_learner_gives_its_names_weights_and_probabilities(learner):
@@ -121,6 +122,7 @@ def test_a_fitted_learner_gives_its_names_weights_and_probabilities(learner):
     np.testing.assert_array_equal(found.adjacency, learner.adjacency_matrix_)
     assert found.adjacency.sum() == 1
     np.testing.assert_array_equal(found.weights, learner.weights_)
+    np.testing.assert_array_equal(found.norms, learner.norms_)
     np.testing.assert_array_equal(found.probabilities, learner.edge_probabilities_ * learner.adjacency_matrix_)
     assert nx.utils.graphs_equal(graphs.to_networkx(learner), learner.causal_graph_)
 
@@ -155,8 +157,8 @@ def test_weights_known_of_some_edges_only_stay_so():
 def test_an_edge_list_survives_a_csv_file(rng, tmp_path):
     graph = draw_dag(rng)
     graphs.to_edge_list(graph).to_csv(tmp_path / "edges.csv", index=False)
-    read = pd.read_csv(tmp_path / "edges.csv", keep_default_na=False, na_values={"weight": "", "probability": ""})
-    assert list(read.columns) == ["source", "target", "weight", "probability"]
+    read = pd.read_csv(tmp_path / "edges.csv", keep_default_na=False, na_values=dict.fromkeys(KNOWN, ""))
+    assert list(read.columns) == ["source", "target", "weight", "norm", "probability"]
     assert_same(graphs.from_edge_list(read, nodes=AWKWARD), graph)
 
 
@@ -200,6 +202,7 @@ def test_dot_is_read_alike_by_pydot(rng):
     for cause, effect in edges:
         place = graph.names.index(cause), graph.names.index(effect)
         assert float(edges[cause, effect].get("strength")) == graph.weights[place]
+        assert float(edges[cause, effect].get("norm")) == graph.norms[place]
 
 
 DOT = r"""
@@ -283,7 +286,7 @@ def test_dowhy_identifies_an_effect_on_the_graph(rng):
     assert estimand.get_backdoor_variables() == ["age"]
     estimate = model.estimate_effect(estimand, method_name="backdoor.linear_regression")
     assert estimate.value == pytest.approx(2, abs=0.3)
-    assert_same(graphs.from_dowhy(model), as_weighted(adjacency), weights=False, probabilities=False)
+    assert_same(graphs.from_dowhy(model), as_weighted(adjacency), weights=False, probabilities=False, norms=False)
 
 
 def test_dowhy_gcm_takes_the_graph(rng):
@@ -351,8 +354,10 @@ def test_the_matrix_of_lingam_is_the_transpose(rng):
     graph = draw_dag(rng)
     matrix = graphs.to_lingam(graph)
     np.testing.assert_array_equal(matrix, graph.weights.T)
-    assert_same(graphs.from_lingam(matrix, names=AWKWARD), graph, probabilities=False)
-    assert_same(graphs.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, probabilities=False)
+    assert_same(graphs.from_lingam(matrix, names=AWKWARD), graph, probabilities=False, norms=False)
+    assert_same(
+        graphs.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, probabilities=False, norms=False
+    )
 
 
 def test_a_model_of_lingam_agrees_with_ours_on_the_direction(rng):
@@ -364,6 +369,32 @@ def test_a_model_of_lingam_agrees_with_ours_on_the_direction(rng):
     np.testing.assert_array_equal(found.adjacency, ours.adjacency_matrix_)
     np.testing.assert_allclose(graphs.to_lingam(ours), found.weights.T, atol=0.05)
     assert found.weights[1, 0] == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("edges", ["gam", "bic"])
+def test_lingam_gets_slopes_in_the_units_of_the_columns(edges, standardize):
+    rng = np.random.default_rng(0)
+    a, b, c = rng.uniform(-1, 1, (3, 5000))
+    a *= 100.0
+    b = -0.02 * a + 0.5 * b
+    c = 3.0 * b - 0.05 * a + c
+    X = pd.DataFrame({"c": c, "a": a, "b": b})
+    learner = Daguerreotype(edges=edges, transform="none", standardize=standardize, max_iter=50).fit(X)
+    expected = np.zeros((3, 3))
+    expected[0] = [0.0, -0.05, 3.0]  # of c in a and b
+    expected[2, 1] = -0.02
+    np.testing.assert_allclose(graphs.to_lingam(learner), expected, rtol=0.03, atol=1e-12)
+    np.testing.assert_array_equal(graphs.to_lingam(learner), learner.slopes_.T)
+
+
+def test_lingam_gets_the_weights_of_a_baseline_as_they_are():
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=300)
+    baseline = SortNRegress().fit(np.column_stack([cause, 4 * rng.normal(size=300) - 2 * cause]))
+    assert baseline.weights_[0, 1] < 0
+    np.testing.assert_array_equal(graphs.to_lingam(baseline), baseline.weights_.T)
+    assert as_weighted(baseline).norms is None
 
 
 def test_without_weights_lingam_gets_ones():

@@ -373,7 +373,7 @@ def test_a_file_of_format_1_tells_what_the_version_that_wrote_it_told():
     found, X = Daguerreotype.load(FORMAT_1), table_of_format_1()
     expected = pd.DataFrame(0.0, index=X.columns, columns=X.columns)
     expected.loc["x", "y"], expected.loc["y", "z"] = 0.968060232471763, 0.8254338863896363
-    pd.testing.assert_frame_equal(found.weights_, expected, rtol=1e-12)
+    pd.testing.assert_frame_equal(found.norms_, expected, rtol=1e-12)  # of which it told alone
     np.testing.assert_array_equal(found.adjacency_matrix_, expected != 0)
     assert found.causal_order_ == ["x", "y", "z"]
     assert found.feature_names_in_.tolist() == ["z", "x", "y"]
@@ -398,6 +398,7 @@ def test_a_learner_of_format_1_fits_again_to_the_same_graph():
     assert (learner.get_params()["max_iter"], learner.get_params()["noise"]) == (50, "auto")
     again = clone(learner).fit(X, interventions=[None] * 150 + ["z"] * 50)
     pd.testing.assert_frame_equal(again.weights_, learner.weights_, rtol=1e-9)
+    pd.testing.assert_frame_equal(again.norms_, learner.norms_, rtol=1e-9)
     assert again.score(X) == pytest.approx(learner.score(X), rel=1e-9)
 
 
@@ -452,6 +453,37 @@ def test_a_file_of_a_newer_format_is_refused(content, tmp_path):
         ValueError, match=r"format 3 by a newer version.*up to 2\. Update it: pip install --upgrade"
     ):
         Daguerreotype.load(path)
+
+
+@pytest.mark.parametrize("interventions", [None, [None] * 90 + ["late"] * 30])
+def test_a_file_whose_curves_had_norms_for_weights_gets_both(interventions, tmp_path):
+    X = draw_table()
+    X["late"] *= -1
+    learner = Daguerreotype(edges="gam", **QUICK).fit(X, interventions=interventions)
+    assert (learner.weights_.to_numpy() < 0).any()
+    learner.save(tmp_path / "new.npz")
+
+    def age(arrays, header):
+        fits = header["result"]["fields"]["best"]["fields"]["training"]["fields"]["fits"]["fits"]
+        arrays[f"{fits}.weights"] = arrays.pop(f"{fits}.norms")
+        del arrays[f"{fits}.norms.shapes"]
+
+    path = rewrite((tmp_path / "new.npz").read_bytes(), tmp_path / "old.npz", age)
+    assert_same_learner(Daguerreotype.load(path), learner)
+
+
+def test_a_file_of_lines_without_norms_has_those_of_their_weights(tmp_path):
+    learner = fit("bic")
+    learner.save(tmp_path / "new.npz")
+
+    def age(arrays, header):
+        for name in [name for name in arrays if ".norms" in name]:
+            del arrays[name]
+
+    path = rewrite((tmp_path / "new.npz").read_bytes(), tmp_path / "old.npz", age)
+    found = Daguerreotype.load(path)
+    pd.testing.assert_frame_equal(found.weights_, learner.weights_)
+    pd.testing.assert_frame_equal(found.norms_, learner.weights_.abs())
 
 
 def test_a_file_with_settings_of_a_newer_version_is_refused(content, tmp_path):

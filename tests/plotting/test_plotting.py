@@ -169,6 +169,30 @@ def test_width_follows_weight_and_opacity_probability():
     assert np.argsort(opacities).tolist() == np.argsort([probabilities[edge] for edge in edges]).tolist()
 
 
+def test_width_follows_the_norm_where_it_is_known():
+    graph = np.triu(np.ones((3, 3), dtype=int), 1)
+    weights, norms = np.array([[0, 0.1, 3], [0, 0, -2], [0, 0, 0]]), np.array([[0, 5, 3], [0, 0, 2], [0, 0, 0]])
+    patches = edge_patches(plot_graph(graph, weights=weights, norms=norms))
+    widths = {edge: patch.get_linewidth() for edge, patch in patches.items()}
+    assert widths[0, 1] > widths[0, 2] > widths[1, 2]
+
+
+def test_the_legend_tells_effects_that_rise_fall_and_bend():
+    graph = np.triu(np.ones((3, 3), dtype=int), 1)
+    weights, norms = np.array([[0, 0.1, 3], [0, 0, -2], [0, 0, 0]]), np.array([[0, 5, 3], [0, 0, 2], [0, 0, 0]])
+    texts = plot_graph(graph, weights=weights, norms=norms).get_legend().get_texts()
+    assert [text.get_text() for text in texts] == ["1 positive", "1 negative", "1 bent"]
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_line_is_never_bent_whatever_its_units(standardize):
+    rng = np.random.default_rng(0)
+    cause = rng.exponential(size=300)
+    X = np.column_stack([1000 * cause, -cause + 0.2 * rng.exponential(size=300)])
+    model = Daguerreotype(edges="bic", transform="none", standardize=standardize, max_iter=20).fit(X)
+    assert [text.get_text() for text in model.plot().get_legend().get_texts()] == ["1 negative"]
+
+
 def test_edges_of_equal_or_unknown_weight_are_equally_thin():
     graph = np.triu(np.ones((3, 3), dtype=int), 1)
     widest = edge_patches(plot_graph(graph, weights=[[0, 1, 5], [0, 0, 2], [0, 0, 0]]))[0, 2].get_linewidth()

@@ -121,7 +121,7 @@ def test_the_slider_obeys_the_keyboard(page):
     assert page.locator("#threshold-value").text_content() == "0.51"
 
 
-@pytest.mark.parametrize("name", ["weight", "probability", "cause"])
+@pytest.mark.parametrize("name", ["weight", "norm", "probability", "cause"])
 def test_the_table_sorts_both_ways_and_says_so(page, name):
     set_threshold(page, 0)
     head = page.locator("#edges th", has_text=name)
@@ -149,7 +149,7 @@ def test_the_table_sorts_both_ways_and_says_so(page, name):
     assert page.locator("#edges th[aria-sort='none']").count() == page.locator("#edges th").count() - 1
 
 
-def test_hovering_an_edge_shows_weight_and_probability(page, fit):
+def test_hovering_an_edge_shows_weight_norm_and_probability(page, fit):
     m, _ = fit
     cause, effect, values = next(iter(m.causal_graph_.edges(data=True)))
     found = None
@@ -165,7 +165,7 @@ def test_hovering_an_edge_shows_weight_and_probability(page, fit):
             if text.startswith(f"{cause} → {effect}"):
                 found = text
     assert found is not None
-    for name in ("weight", "probability"):
+    for name in ("weight", "norm", "probability"):
         assert f"{name} {float(format(values[name], '.3g')):g}" in found
 
 

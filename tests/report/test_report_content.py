@@ -101,7 +101,10 @@ def test_every_probable_edge_is_there_and_the_threshold_shows_the_learned_graph(
         pair = edge["cause"], edge["effect"]
         assert edge["probability"] == pytest.approx(probabilities[pair], abs=1e-6)
         assert edge["learned"] == bool(adjacency[pair])
-        assert (edge["weight"] is None) == (not edge["learned"])
+        assert (edge["weight"] is None) == (edge["norm"] is None) == (not edge["learned"])
+        if edge["learned"]:
+            assert edge["weight"] == pytest.approx(np.asarray(model.weights_)[pair], rel=1e-5)
+            assert edge["norm"] == pytest.approx(np.asarray(model.norms_)[pair], rel=1e-5)
         assert not edge["learned"] or edge["probability"] >= content["graph"]["threshold"]
     assert names == list(model.feature_names_in_)
 

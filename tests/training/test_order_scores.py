@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -193,3 +194,18 @@ def test_noise_of_any_shape_is_refused_where_the_estimator_has_no_residuals():
     message = r"this noise model looks at residuals.*give it a method residuals\(node, fit\)"
     with pytest.raises(ValueError, match=message):
         OrderScores(models, LOSSES["maxent"], n_rows=N, d=D, noise=FreeShape())
+
+
+def test_a_line_and_a_curve_of_one_slope_keep_losses_of_their_own():
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=200)
+    data = standard_table(np.column_stack([cause, cause + cause**2 + 0.5 * rng.normal(size=200)]))
+    models = GamEdges().prepare(data)
+    curve = models.fit(1, np.array([0]))
+    line = replace(curve, columns=curve.columns[:1], coefficients=curve.coefficients[:1], norms=abs(curve.weights))
+    both, alone = (
+        OrderScores(models, LOSSES["spacings"], n_rows=200, d=2, noise=NOISES["spacings"]).fits for _ in range(2)
+    )
+    terms = both.terms_of([1, 1], [line, curve])
+    assert terms[0].sum() > terms[1].sum() + 0.1
+    np.testing.assert_array_equal(terms[1], alone.terms_of([1], [curve])[0])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from daguerreotype.data.readers import Input
 
 SCALES = {"none": "as measured", "log": "logarithms", "yeo-johnson": "Yeo-Johnson"}
+NUMBERS = ("weight", "norm", "probability")  # of an edge
 VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
 
 
@@ -53,17 +54,23 @@ class FitOutput:
 
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
-        """Cause, effect, weight and probability of every edge, the surest and then the strongest first."""
+        """Cause, effect, weight, norm and probability of every edge, the surest and then the strongest first."""
         edges: list[dict[str, Any]] = [
-            # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
-            {"cause": cause, "effect": effect, "weight": of["weight"], "probability": round(of["probability"], 9)}
+            {
+                "cause": cause,
+                "effect": effect,
+                "weight": of["weight"],
+                "norm": of["norm"],
+                # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
+                "probability": round(of["probability"], 9),
+            }
             for cause, effect, of in self.model.causal_graph_.edges(data=True)
         ]
         if self.bootstrap is not None:
             for edge in edges:
                 frequencies = cast("pd.DataFrame", self.bootstrap.edge_frequencies)
                 edge["frequency"] = round(float(frequencies.loc[edge["cause"], edge["effect"]]), 9)
-        return sorted(edges, key=lambda edge: (-edge["probability"], -abs(edge["weight"])))
+        return sorted(edges, key=lambda edge: (-edge["probability"], -edge["norm"]))
 
     @cached_property
     def metrics(self) -> dict[str, int | float] | None:
@@ -131,6 +138,8 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     say(console, Text.assemble((outcome.task.name, "bold"), f": {n_rows} rows, {n_columns} columns"))
     if outcome.edges:
         console.print(_edge_table(outcome, arrow))
+        say(console, "weight: slope, in standard deviations; of a curve, that of the best line", style="dim")
+        say(console, "norm: size of the effect; larger than the weight where it bends", style="dim")
         say(console, "probability: share of the learned distribution over orders with this edge", style="dim")
         if outcome.bootstrap is not None:
             n = outcome.bootstrap.n_resamples
@@ -182,12 +191,12 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
 
 def _edge_table(outcome: FitOutput, arrow: str) -> Table:
     """One line per edge; names are shown as they are, brackets and all."""
-    numbers = ["weight", "probability"] + ["bootstrap"] * (outcome.bootstrap is not None)
+    numbers = [*NUMBERS] + ["bootstrap"] * (outcome.bootstrap is not None)
     judged = ["known graph"] * (outcome.known is not None)
     table = make_table("cause", "", "effect", *numbers, *judged, right=numbers)
     for edge in outcome.edges:
         cells = [Text(str(edge["cause"])), Text(arrow, style="dim"), Text(str(edge["effect"]))]
-        cells += [Text(f"{edge['weight']:.2f}"), Text(f"{edge['probability']:.2f}")]
+        cells += [Text(f"{edge[name]:z.2f}") for name in NUMBERS]
         if outcome.bootstrap is not None:
             cells.append(Text(f"{edge['frequency']:.2f}"))
         if outcome.known is not None:
@@ -209,7 +218,7 @@ def save_fit(outcome: FitOutput, folder: Path, status: Status) -> list[str]:
         paths.append(str(folder / name))
         return folder / name
 
-    columns = ["cause", "effect", "weight", "probability"] + ["frequency"] * (outcome.bootstrap is not None)
+    columns = ["cause", "effect", *NUMBERS] + ["frequency"] * (outcome.bootstrap is not None)
     pd.DataFrame(outcome.edges, columns=columns).to_csv(path("graph.csv"), index=False)
     model.adjacency_matrix_.to_csv(path("adjacency.csv"))
     path("graph.dot").write_text(to_dot(model), encoding="utf-8")

@@ -8,7 +8,7 @@ variable, ``nll - STANDARD_ENTROPY``. Orders that tie differ in the last digits,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -19,6 +19,7 @@ from daguerreotype.noise.base import Mass
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 Capability = TypeVar("Capability")
+LEFT_OUT: Any = None  # norms that are the absolute weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +31,44 @@ class LocalFit:
     parents : array of shape (p,)
         The chosen parents, ascending.
     weights : array of shape (p,)
-        Strength of each parent: the coefficient of a linear fit, the norm of a component otherwise.
+        Slope of each parent's effect, with its sign: the coefficient of a line, the average slope of a curve; the
+        norm of an effect that has no direction.
     nll : float
         Negative log-likelihood per training row of the node given its parents, in nats on the scale of the table.
     dof : float
         Effective number of free parameters spent on the parents.
+    norms : array of shape (p,), optional
+        Size of each parent's effect, whatever its shape: the standard deviation of its component over the
+        training rows. The absolute weights, if left out.
     """
 
     parents: IntArray
     weights: FloatArray
     nll: float
     dof: float
+    norms: FloatArray = field(default=LEFT_OUT, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.norms is LEFT_OUT:
+            object.__setattr__(self, "norms", np.abs(self.weights))
 
     @classmethod
-    def gaussian(cls, parents: IntArray, weights: FloatArray, variance: float, dof: float, *more: Any) -> Self:
+    def gaussian(
+        cls,
+        parents: IntArray,
+        weights: FloatArray,
+        variance: float,
+        dof: float,
+        *more: Any,
+        norms: FloatArray = LEFT_OUT,
+    ) -> Self:
         """A fit by least squares, whose mean squared residual is ``variance``.
 
         >>> round(LocalFit.gaussian(np.array([0]), np.array([2.0]), 1.0, 1.0).nll, 4)
         1.4189
         """
         nll = 0.5 * float(np.log(variance)) + STANDARD_ENTROPY if variance > 0 else -np.inf
-        return cls(parents, weights, nll, dof, *more)
+        return cls(parents, weights, nll, dof, *more, norms=norms)
 
     @property
     def excess(self) -> float:

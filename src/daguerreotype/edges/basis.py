@@ -29,8 +29,8 @@ class Basis(Protocol):
         ...
 
     @property
-    def signed(self) -> bool:
-        """Whether the first of them grows with the column, so that the sign of its coefficient means something."""
+    def slope(self) -> float:
+        """Slope of the first of them: per unit of the column, level or logarithm; 0 for levels without an order."""
         ...
 
     def columns(self, values: FloatArray) -> FloatArray:
@@ -46,7 +46,11 @@ class SplineCurve:
     spread: float
     spline: BSpline | None
     line: int = 1
-    signed: bool = True
+
+    @property
+    def slope(self) -> float:
+        """One over the spread."""
+        return 1.0 / self.spread
 
     @property
     def width(self) -> int:
@@ -66,7 +70,11 @@ class CountCurve:
     centre: FloatArray
     turn: FloatArray
     line: int = 1
-    signed: bool = True
+
+    @property
+    def slope(self) -> float:
+        """By the logarithm."""
+        return float(self.turn[0, 0])
 
     @property
     def width(self) -> int:
@@ -85,7 +93,7 @@ class LevelEffects:
 
     by_level: FloatArray  # (levels, width)
     line: int
-    signed: bool
+    slope: float
 
     @property
     def width(self) -> int:
@@ -121,7 +129,8 @@ def _level_effects(values: FloatArray, kind: Kind, bends: bool) -> LevelEffects:
         dummies = np.hstack([codes, dummies]) if bends else codes
     centre, turn = _orthonormal(dummies, counts)
     by_level = (dummies - centre) @ turn
-    return LevelEffects(by_level, 1 if ordered else by_level.shape[1], ordered)
+    slope = float(by_level[1, 0] - by_level[0, 0]) if ordered else 0.0
+    return LevelEffects(by_level, 1 if ordered else by_level.shape[1], slope)
 
 
 def pool_rare(counts: FloatArray, rare: int, most: int) -> IntArray:

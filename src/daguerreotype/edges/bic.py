@@ -8,7 +8,7 @@ from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.mixed import MixedModels
-from daguerreotype.edges.predictors import LinearPredictor, first_residuals
+from daguerreotype.edges.predictors import LinearPredictor, first_residuals, norms_of_lines
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 
@@ -69,7 +69,8 @@ class BicModels(TreeModels, LinearPredictor):
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
         parents, used, excess, dof = self._trees.fit(node, predecessors)
         _, weights = self._trees.solve(node, parents, used)
-        return LocalFit(parents, weights, excess + STANDARD_ENTROPY, dof)
+        norms = norms_of_lines(self._table, parents, weights)
+        return LocalFit(parents, weights, excess + STANDARD_ENTROPY, dof, norms=norms)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""

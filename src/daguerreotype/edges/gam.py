@@ -113,14 +113,15 @@ class GamModels(TreeModels, CurvePredictor):
         return moments
 
     def fit(self, node: int, predecessors: IntArray) -> GamFit:
-        """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
+        """Parents of ``node`` among ``predecessors``, with average slopes and sizes of their curves."""
         parents, used, excess, dof = self._trees.fit(node, predecessors)
         columns, beta = self._trees.solve(node, parents, used)
         # columns of one owner are orthogonal, so their shares of the component's variance add up
         shares = beta**2 * self._trees.problem.moments[columns, columns]
         starts = np.cumsum(used) - used
-        weights = np.sqrt(np.add.reduceat(shares, starts)) if parents.size else np.zeros(0)
-        return GamFit(parents, weights, excess + STANDARD_ENTROPY, dof, columns, beta)
+        norms = np.sqrt(np.add.reduceat(shares, starts)) if parents.size else np.zeros(0)
+        # what is orthogonal to the column leaves the slope of the best line to its linear coefficient
+        return GamFit(parents, beta[starts], excess + STANDARD_ENTROPY, dof, columns, beta, norms=norms)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``MAX_ROWS``."""

@@ -9,7 +9,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.lasso_path import choose_weights
-from daguerreotype.edges.predictors import LinearPredictor, first_residuals
+from daguerreotype.edges.predictors import LinearPredictor, first_residuals, norms_of_lines
 
 _NOTHING_REQUIRED: BoolArray = np.zeros(0, dtype=np.bool_)
 
@@ -34,7 +34,9 @@ class LassoModels(LinearPredictor):
             self.moments, node, columns, self.table.n_rows, self.alpha, self.adaptive, required
         )
         chosen = (weights if self.rules is None else (weights != 0) | required).nonzero()[0]
-        return LocalFit.gaussian(columns[chosen], weights[chosen], variance, float(chosen.size))
+        parents, weights = columns[chosen], weights[chosen]
+        norms = norms_of_lines(self.table, parents, weights)
+        return LocalFit.gaussian(parents, weights, variance, float(chosen.size), norms=norms)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""

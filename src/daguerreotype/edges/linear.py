@@ -13,7 +13,7 @@ from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.gradient.descent import GatedRegressions, Request, Tensor, choose_device, descend, seed_of
 from daguerreotype.edges.gradient.linear_descent import open_gates
 from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.edges.predictors import LinearPredictor, first_residuals
+from daguerreotype.edges.predictors import LinearPredictor, first_residuals, norms_of_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,8 @@ class LinearModels(LinearPredictor):
         explained = weights @ (2 * self.moments[parents, node] - self.moments[np.ix_(parents, parents)] @ weights)
         # A perfect fit leaves rounding, which may be negative.
         variance = max(total - explained, np.finfo(np.float64).eps * total)
-        return LocalFit.gaussian(parents, weights, float(variance), float(parents.size))
+        norms = norms_of_lines(self.table, parents, weights)
+        return LocalFit.gaussian(parents, weights, float(variance), float(parents.size), norms=norms)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""

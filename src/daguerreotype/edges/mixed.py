@@ -215,7 +215,11 @@ class MixedModels(TreeModels, MixedPredictor):
         return moments / len(values)
 
     def fit(self, node: int, predecessors: IntArray) -> MixedFit:
-        """Parents of ``node`` among ``predecessors``, with the standard deviations of their components."""
+        """Parents of ``node`` among ``predecessors``, with slopes and sizes of their effects.
+
+        The weight of levels without an order, and of any parent of a node with several linear predictors, is the
+        size of its effect: it has no direction.
+        """
         parents, used, excess, dof = self._trees.fit(node, predecessors)
         if self._families[node] == GAUSSIAN:
             columns, beta = self._trees.solve(node, parents, used)
@@ -227,8 +231,15 @@ class MixedModels(TreeModels, MixedPredictor):
             columns, coefficients, shape = self._trees.fit_discrete(node, parents, used)
         squares: FloatArray = np.mean(coefficients[1:] ** 2, axis=1)  # columns of one parent are orthonormal
         starts = np.cumsum(used) - used
-        weights = np.sqrt(np.add.reduceat(squares, starts)) if parents.size else np.zeros(0)
-        return MixedFit(parents, weights, excess + STANDARD_ENTROPY, dof, columns, coefficients, shape)
+        norms = np.sqrt(np.add.reduceat(squares, starts)) if parents.size else np.zeros(0)
+        slopes = np.array([self.bases[parent].slope for parent in parents])
+        directed = (slopes != 0.0) & (coefficients.shape[1] == 1)
+        weights = np.where(directed, slopes * coefficients[1:][starts, 0], norms)
+        if self._families[node] >= COUNT and shape[0] > 0.0:  # the search has it in the likelihood
+            price = 0.5 * self._trees.problem.penalty_per_dof / self._trees.problem.outcomes.shape[1]
+            excess, dof = excess - price, dof + self._table.n_rows / self._trees.problem.outcomes.shape[1]
+        nll = excess + STANDARD_ENTROPY
+        return MixedFit(parents, weights, nll, dof, columns, coefficients, shape, norms=norms)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of a continuous node on the training rows, of long tables on the first ``MAX_ROWS``."""

@@ -30,8 +30,9 @@ class MlpEdges(GradientEdges):
               f(x) = c + v^\top a(b + W^\top x)
 
     The network trains with all gates open, then with gates that start undecided, then on with the gates fixed of
-    the best model seen: open ones are the parents. The strength of a parent is the norm of its row of W. Without
-    ``pruning`` all gates stay open.
+    the best model seen: open ones are the parents. The weight of a parent is the mean over rows of the slope of f
+    in it, its norm the root mean square of that slope times the spread of the column. Without ``pruning`` all
+    gates stay open.
 
     Parameters
     ----------
@@ -159,17 +160,21 @@ class MlpModels(NetworkPredictor):
         inputs = inputs[np.append(parents, -1)]  # (p + 1, hidden)
         n, total = self.table.n_rows, np.zeros(self.edges.hidden + 1)
         square = np.zeros((total.size, total.size))
+        slope, steep = np.zeros((2, parents.size))  # sums of slopes, and of their squares
         for rows in chunks(n):
             hidden = self.hidden_units(inputs, self.table.values[rows][:, parents])
             known = np.column_stack([hidden, self.table.values[rows, node]])
             total += known.sum(axis=0)
             square += known.T @ known
+            slopes = self.slopes(inputs, outputs, hidden)
+            slope += slopes.sum(axis=0)
+            steep += (slopes**2).sum(axis=0)
         mean = total / n
         covariance = square / n - np.outer(mean, mean)  # of the hidden units and the node
         # Of all biases this one leaves least, and residuals of mean zero.
         outputs[-1] = mean[-1] - mean[:-1] @ outputs[:-1]
-        norms = np.linalg.norm(inputs[:-1], axis=1)
-        fit = MlpFit(parents, norms, 0.0, 0.0, inputs, outputs)
+        weights, norms = slope / n, np.sqrt(steep / n * self.table.moments[parents, parents])
+        fit = MlpFit(parents, weights, 0.0, 0.0, inputs, outputs)
         variance = float(np.mean(self.residuals(node, fit) ** 2))
         if not variance < self.table.moments[node, node]:
             return self._without_effect(node)
@@ -177,7 +182,7 @@ class MlpModels(NetworkPredictor):
         floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
         dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
         variance = max(variance, float(np.finfo(np.float64).tiny))
-        return MlpFit.gaussian(parents, norms, variance, dof, inputs, outputs)
+        return MlpFit.gaussian(parents, weights, variance, dof, inputs, outputs, norms=norms)
 
     def _without_effect(self, node: int) -> MlpFit:
         """The mean, which is zero: no parents, or required ones that have no weight."""

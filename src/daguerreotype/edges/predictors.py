@@ -18,12 +18,23 @@ ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "tanh": np.tanh,
     "relu": lambda a: np.maximum(a, 0.0),
 }
+DERIVATIVES: dict[str, Callable[[FloatArray], FloatArray]] = {  # of the activations, by their own values
+    "sigmoid": lambda h: h * (1.0 - h),
+    "tanh": lambda h: 1.0 - h**2,
+    "relu": lambda h: (h > 0.0).astype(np.float64),
+}
 
 
 def first_residuals(models: HasPredictions, table: Table, node: int, fit: LocalFit) -> FloatArray:
     """Residuals (n,) of ``fit`` on the rows it was made from, of long tables on the first ``MAX_ROWS`` of them."""
     values = table.values[:MAX_ROWS]
     return values[:, node] - models.predict(node, fit, values)
+
+
+def norms_of_lines(table: Table, parents: IntArray, weights: FloatArray) -> FloatArray:
+    """Standard deviations (p,) of linear components: absolute coefficients times the spreads of the columns."""
+    norms: FloatArray = np.abs(weights) * np.sqrt(table.moments[parents, parents])
+    return norms
 
 
 class LinearPredictor:
@@ -41,7 +52,10 @@ class LinearPredictor:
 
 @dataclass(frozen=True, slots=True)
 class GamFit(LocalFit):
-    """An additive fit, which remembers its curves; weights are the standard deviations of the components.
+    """An additive fit, which remembers its curves.
+
+    The weight of a parent is the slope of the least-squares line through its curve over the training rows,
+    cov(f(x), x) / var(x): an average of the slopes f'(x), and their plain mean where x is normal (Stein's lemma).
 
     Attributes
     ----------
@@ -115,7 +129,10 @@ def additive(fit: LocalFit) -> GamFit:
 
 @dataclass(frozen=True, slots=True)
 class MlpFit(LocalFit):
-    """A network's fit, which remembers its parameters; weights are the norms of the parents' input weights.
+    """A network's fit, which remembers its parameters.
+
+    The weight of a parent is the mean of the network's slope in it over the training rows. Its norm is the root
+    mean square of that slope, times the spread of the column: that of a line where the network is one.
 
     Attributes
     ----------
@@ -160,6 +177,11 @@ class NetworkPredictor:
     def hidden_units(self, inputs: FloatArray, columns: FloatArray) -> FloatArray:
         """Hidden units (m, hidden) for the parents' columns (m, p)."""
         return ACTIVATIONS[self.activation](columns @ inputs[:-1] + inputs[-1])
+
+    def slopes(self, inputs: FloatArray, outputs: FloatArray, hidden: FloatArray) -> FloatArray:
+        """Derivatives (m, p) of the network in its parents, where its hidden units are ``hidden`` (m, h)."""
+        slopes: FloatArray = (DERIVATIVES[self.activation](hidden) * outputs[:-1]) @ inputs[:-1].T
+        return slopes
 
 
 def chunks(n: int) -> Iterator[slice]:

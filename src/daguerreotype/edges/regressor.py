@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import EdgeRules, LocalFit
+from daguerreotype.edges.base import LEFT_OUT, EdgeRules, LocalFit
 from daguerreotype.edges.importance import (
     Importances,
     Selection,
@@ -19,6 +19,7 @@ from daguerreotype.edges.importance import (
     importances_of_model,
     select,
 )
+from daguerreotype.edges.predictors import norms_of_lines
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class RegressorEdges:
 
     Notes
     -----
-    Weights are the coefficients of the second fit where it has ``coef_``. Otherwise they are never negative:
-    the square root of each parent's share of the variance that is explained.
+    Weights are the coefficients of the second fit where it has ``coef_``. Otherwise they have no sign: weights and
+    norms are the square root of each parent's share of the variance that is explained.
 
     Examples
     --------
@@ -131,13 +132,14 @@ class RegressorModels:
         self, node: int, columns: IntArray, kept: BoolArray, required: BoolArray, model: Any, shares: FloatArray
     ) -> tuple[LocalFit, bool]:
         """The fit on the columns kept alone, and whether it clearly beats the mean on unseen rows."""
-        parents, weights = columns[kept], shares[kept]
+        parents, weights, norms = columns[kept], shares[kept], LEFT_OUT
         linear = coefficients_of(model, columns.size) is not None
         if linear and parents.size:
             refit = model if kept.all() else self._train(node, parents, slice(None))
             weights = np.asarray(coefficients_of(refit, parents.size))
             used = (weights != 0) | required[kept]
             parents, weights = parents[used], weights[used]
+            norms = norms_of_lines(self.table, parents, weights)
 
         residuals = self._residuals(node, parents)
         gains = self.values[:, node] ** 2 - residuals**2
@@ -145,7 +147,7 @@ class RegressorModels:
             least = np.finfo(np.float64).eps  # a parent's weight is never zero
             weights = np.maximum(weights, least)
             weights = np.sqrt(weights / weights.sum() * max(gains.mean(), least))
-        fit = LocalFit.gaussian(parents, weights, float(np.mean(residuals**2)), float(parents.size))
+        fit = LocalFit.gaussian(parents, weights, float(np.mean(residuals**2)), float(parents.size), norms=norms)
         return fit, parents.size > 0 and bool(exceeds_chance(gains))
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:

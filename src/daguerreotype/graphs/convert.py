@@ -1,7 +1,7 @@
 """Conversion of graphs to and from networkx, edge lists, DOT and GML.
 
 Every ``to_`` function takes what `as_weighted` takes: an adjacency matrix or DataFrame, a networkx graph, a `Dag`,
-or a fitted learner with its weights and probabilities. Every ``from_`` function returns a `WeightedDag`, which
+or a fitted learner with weights, norms and probabilities. Every ``from_`` function returns a `WeightedDag`, which
 metrics and every ``to_`` function take. Where names must be text, positions become "0", "1", ...; labels that are
 exactly these, in this order, come back as positions.
 """
@@ -31,7 +31,7 @@ Text: TypeAlias = str | os.PathLike[str]
 
 
 def to_networkx(graph: Exportable) -> nx.DiGraph:
-    """A networkx graph whose edges bear ``weight`` and ``probability`` where they are known.
+    """A networkx graph whose edges bear ``weight``, ``norm`` and ``probability`` where they are known.
 
     Examples
     --------
@@ -43,22 +43,22 @@ def to_networkx(graph: Exportable) -> nx.DiGraph:
 
 
 def from_networkx(graph: nx.DiGraph) -> WeightedDag:
-    """The DAG in a networkx graph, with the attributes ``weight`` and ``probability`` of its edges."""
+    """The DAG in a networkx graph, with the attributes ``weight``, ``norm`` and ``probability`` of its edges."""
     if not isinstance(graph, nx.Graph):
         raise TypeError(f"expected a networkx.DiGraph, got {type(graph).__name__}.")
     return as_weighted(graph)
 
 
 def to_edge_list(graph: Exportable) -> pd.DataFrame:
-    """One row per edge: source, target, weight, probability, the last two nan where unknown.
+    """One row per edge: source, target, weight, norm, probability, the last three nan where unknown.
 
     Nodes without edges are not in it.
 
     Examples
     --------
     >>> to_edge_list([[0, 1], [0, 0]])
-       source  target  weight  probability
-    0       0       1     NaN          NaN
+       source  target  weight  norm  probability
+    0       0       1     NaN   NaN          NaN
     """
     dag = as_weighted(graph)
     rows = [
@@ -70,7 +70,7 @@ def to_edge_list(graph: Exportable) -> pd.DataFrame:
 
 
 def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = None) -> WeightedDag:
-    """The DAG of a table with columns source and target, and weight and probability if it has them.
+    """The DAG of a table with columns source and target, and weight, norm and probability if it has them.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
 
 
 def to_dot(graph: Exportable) -> str:
-    """Text in Graphviz' DOT language; its edges have ``strength`` (their weight) and ``probability`` where known.
+    """Text in Graphviz' DOT language; edges have ``strength`` (the weight), ``norm``, ``probability`` where known.
 
     Graphviz takes an attribute called weight for a wish about the layout, hence another word.
 

@@ -84,11 +84,23 @@ def _from_marks(marks: IntArray, names: list[str]) -> WeightedDag:
 
 
 def to_lingam(graph: Exportable) -> FloatArray:
-    """The matrix B of lingam, in which B[i, j] is the effect of j on i: transposed. Unknown weights are 1.
+    """The matrix B of lingam, in which B[i, j] is the slope of i in j: transposed. Unknown weights are 1.
+
+    Of a fitted learner these are its ``slopes_``, in the units of the columns as in lingam: by how much i changes
+    as j grows by one; a curve is replaced by the best line through it. If the learner changed the scale
+    (``transform_``), they are slopes of the transformed columns: fit with ``transform="none"`` for those of the
+    columns themselves. Of all other graphs they are the weights as they are.
 
     An edge whose weight is exactly zero is none to lingam.
+
+    Examples
+    --------
+    >>> to_lingam(as_weighted([[0, 1], [0, 0]], weights=[[0, -2], [0, 0]]))
+    array([[ 0.,  0.],
+           [-2.,  0.]])
     """
-    dag = as_weighted(graph)
+    learner = not isinstance(graph, nx.Graph | pd.DataFrame)  # whose column or method may be called like that
+    dag = as_weighted(graph, weights=getattr(graph, "slopes_", None) if learner else None)
     weights = dag.adjacency.astype(np.float64) if dag.weights is None else dag.weights
     return np.where(np.isnan(weights), 1.0, weights).T.copy()
 

@@ -1,4 +1,4 @@
-"""DAGs with weights and probabilities of their edges."""
+"""DAGs with weights, norms and probabilities of their edges."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -25,12 +25,14 @@ class WeightedDag(Dag):
         Entry [i, j] is True for an edge i -> j.
     names : tuple or None
         Node names in the order of the rows; None when nodes are known by their position only.
-    weights, probabilities : array of shape (d, d) or None
-        Of every edge, zero elsewhere; None if unknown. An edge for which only others' are known has nan.
+    weights, probabilities, norms : array of shape (d, d) or None
+        Of every edge, zero elsewhere; None if unknown. An edge for which only others' are known has nan. Weights
+        are slopes with their sign; norms are sizes of effects, whatever their shape.
     """
 
     weights: FloatArray | None = None
     probabilities: FloatArray | None = None
+    norms: FloatArray | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -40,13 +42,14 @@ class WeightedDag(Dag):
 
     def attributes(self, cause: int, effect: int) -> dict[str, float]:
         """What is known of one edge, by the name that networkx attributes bear."""
-        known = {"weight": self.weights, "probability": self.probabilities}
+        known = {name: getattr(self, plural) for name, plural in KNOWN.items()}
         found = {name: float(matrix[cause, effect]) for name, matrix in known.items() if matrix is not None}
         return {name: value for name, value in found.items() if not np.isnan(value)}
 
 
 Exportable: TypeAlias = GraphLike | Any  # a fitted learner, which this package knows by its attributes
-KNOWN = {"weight": "weights", "probability": "probabilities"}  # of one edge, of all
+KNOWN = {"weight": "weights", "norm": "norms", "probability": "probabilities"}  # of one edge, of all
+FITTED = {"weight": "weights_", "norm": "norms_", "probability": "edge_probabilities_"}  # of a learner
 
 
 def as_weighted(
@@ -55,17 +58,18 @@ def as_weighted(
     *,
     weights: npt.ArrayLike | None = None,
     probabilities: npt.ArrayLike | None = None,
+    norms: npt.ArrayLike | None = None,
 ) -> WeightedDag:
-    """Check that ``graph`` is a DAG and return it with the weights and probabilities of its edges.
+    """Check that ``graph`` is a DAG and return it with weights, probabilities and norms of its edges.
 
     Parameters
     ----------
     graph : array-like of shape (d, d), DataFrame, networkx.DiGraph, Dag, or a fitted learner
-        As in `as_dag`. Of a networkx graph the edge attributes ``weight`` and ``probability`` are kept, of a
-        learner or baseline ``weights_`` and ``edge_probabilities_``.
+        As in `as_dag`. Of a networkx graph the edge attributes ``weight``, ``norm`` and ``probability`` are kept,
+        of a learner or baseline ``weights_``, ``norms_`` and ``edge_probabilities_``, as far as it has them.
     what : str
         What error messages call the graph.
-    weights, probabilities : array of shape (d, d), optional
+    weights, probabilities, norms : array of shape (d, d), optional
         Of the edges, where ``graph`` does not say; entries where there is no edge play no part.
 
     Examples
@@ -78,10 +82,10 @@ def as_weighted(
     learner = not isinstance(graph, nx.Graph | pd.DataFrame)
     if isinstance(graph, WeightedDag):
         dag: Dag = graph
-        known = {"weight": graph.weights, "probability": graph.probabilities}
+        known = {name: getattr(graph, plural) for name, plural in KNOWN.items()}
     elif learner and hasattr(graph, "adjacency_matrix_") and hasattr(graph, "weights_"):
         dag = as_dag(graph.adjacency_matrix_, what)
-        known = {"weight": graph.weights_, "probability": getattr(graph, "edge_probabilities_", None)}
+        known = {name: getattr(graph, attribute, None) for name, attribute in FITTED.items()}
     elif learner and hasattr(graph, "fit"):
         raise TypeError(
             f"{what} is a {type(graph).__name__} that is not fitted, or of another library; expected a graph or a "
@@ -92,10 +96,10 @@ def as_weighted(
         known = {}
         if isinstance(graph, nx.DiGraph):
             known = {name: _edge_attribute(graph, dag, name) for name in KNOWN}
-    given = {"weight": weights, "probability": probabilities}
+    given = {"weight": weights, "norm": norms, "probability": probabilities}
     found = {name: known.get(name) if value is None else value for name, value in given.items()}
-    matrices = (_on_edges(found[name], dag, what) for name, what in KNOWN.items())
-    return WeightedDag(dag.adjacency, dag.names, *matrices)
+    matrices = {plural: _on_edges(found[name], dag, plural) for name, plural in KNOWN.items()}
+    return WeightedDag(dag.adjacency, dag.names, **matrices)
 
 
 def labelled(dag: WeightedDag, labels: Iterable[Hashable]) -> nx.DiGraph:

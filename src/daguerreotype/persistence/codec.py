@@ -198,12 +198,12 @@ class RecordReader:
     def _take_fits(self, saved: Header) -> list[LocalFit]:
         """Fits, one by one."""
         kind = {each.__name__: each for each in FITS}[saved["kind"]]
-        parts: list[Sequence[Any]] = []
+        parts: dict[str, Sequence[Any]] = {}
         for field in fields(kind):
             name = f"{saved['fits']}.{field.name}"
             ragged = f"{name}.shapes" in self.arrays
-            parts.append(self._take_ragged(name) if ragged else self.arrays[name].tolist())
-        return [kind(*values) for values in zip(*parts, strict=True)]
+            parts[field.name] = self._take_ragged(name) if ragged else self.arrays[name].tolist()
+        return [kind(**dict(zip(parts, values, strict=True))) for values in zip(*parts.values(), strict=True)]
 
     def _take_models(self, saved: Header) -> LocalModels:
         """A predictor; it can fit nothing more, and is not asked to."""

@@ -215,13 +215,13 @@ def plot_curves(
         known = listed(columns, quote=False)
         raise ValueError(f"effect is {effect!r}, which is no column; expected one of {known}.")
     values = read_rows(model, X)
-    adjacency, weights = np.asarray(model.adjacency_matrix_), np.abs(np.asarray(model.weights_))
+    adjacency, norms = np.asarray(model.adjacency_matrix_), np.asarray(model.norms_)
     edges = [(i, j) for i, j in np.argwhere(adjacency) if effect is None or columns[j] == effect]
     if not edges:
         raise ValueError(
             f"there are no edges{'' if effect is None else f' into {effect!r}'}, so no curves to show."
         )
-    edges.sort(key=lambda edge: -weights[edge])
+    edges.sort(key=lambda edge: -norms[edge])
     shown = edges[:most]
     panels = _panels(axes, len(shown))
     for ax, (cause, target) in zip(panels, shown, strict=True):

@@ -1,4 +1,4 @@
-"""Picture of a graph: causes on the left; width shows weight, opacity probability, colour what is known."""
+"""Picture of a graph: causes on the left; width shows size, opacity probability, colour sign or what is known."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -19,15 +19,16 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "missing": ("#8A8A8A", (0, (1.5, 1.5))),
     "wrong": ("#D55E00", "-"),
     "reversed": ("#AA3377", (0, (5, 1.5))),
-    "edge": ("#3B5B7A", "-"),
+    "positive": ("#3B5B7A", "-"),
     "negative": ("#D55E00", (0, (5, 1.5))),
+    "bent": ("#009E73", (0, (5, 1.5, 1.5, 1.5))),
 }
 FONT = 10.0  # points of a label, where there is room
 LARGEST = (30.0, 20.0)  # inches of a figure of our own
 SMALLEST = (3.2, 1.6)
 SMALLEST_WITH_LEGEND = (5.6, 1.6)
 LEGEND = 0.35  # inches that the legend takes
-THINNEST, THICKEST = 0.8, 2.6  # points of an edge, by its weight
+THINNEST, THICKEST = 0.8, 2.6  # points of an edge, by its norm
 PAD = 0.6  # ems around the picture
 
 
@@ -38,13 +39,15 @@ def plot_graph(
     weights: npt.ArrayLike | pd.DataFrame | None = None,
     probabilities: npt.ArrayLike | pd.DataFrame | None = None,
     order: Iterable[Hashable] | None = None,
+    norms: npt.ArrayLike | pd.DataFrame | None = None,
     ax: mpl.Axes | None = None,
 ) -> mpl.Axes:
     """Draw a graph, causes on the left and every edge towards the right.
 
-    An edge is as wide as its weight is large (in absolute value) and as opaque as it is probable. Against a known
-    graph, edges are correct, wrong or reversed, and those of the known graph alone are missing; a legend counts
-    them. Without one, edges of negative weight have a colour of their own.
+    An edge is as wide as its norm is large, without norms its absolute weight, and as opaque as it is probable.
+    Against a known graph, edges are correct, wrong or reversed, and those of the known graph alone are missing; a
+    legend counts them. Without one, edges of negative weight have a colour of their own, and so do bent ones,
+    whose weight is less than half of their norm: effects that go up and down.
 
     Parameters
     ----------
@@ -56,6 +59,8 @@ def plot_graph(
         Of the edges; entries of pairs without an edge are ignored.
     order : sequence, optional
         All nodes, causes first. Without it the graph's own depths decide.
+    norms : array-like or DataFrame of shape (d, d), optional
+        Sizes of the effects, in the unit of the weights: those of a line are equal but for the sign.
     ax : matplotlib Axes, optional
         Where to draw. Without it a new figure is made, as large as the labels need, up to 30 by 20 inches.
 
@@ -69,7 +74,9 @@ def plot_graph(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['1 correct', '1 wrong', '1 reversed']
     """
-    view = view_graph(adjacency, truth=truth, weights=weights, probabilities=probabilities, order=order)
+    view = view_graph(
+        adjacency, truth=truth, weights=weights, probabilities=probabilities, order=order, norms=norms
+    )
     return draw_view(view, ax)
 
 
@@ -85,13 +92,13 @@ def draw_view(view: GraphView, ax: mpl.Axes | None = None) -> mpl.Axes:
     ax.set_aspect("equal")
     ax.apply_aspect()
     scale = min(_points_per_em(ax) / FONT, 1.0)  # thinner lines in a small picture
-    sizes = np.abs(view.weights[view.adjacency])
+    sizes = view.norms[view.adjacency]
     strongest = float(sizes.max(initial=0.0)) or 1.0
     if sizes.size and np.ptp(sizes) == 0.0:
-        strongest *= 3.0  # weights that are all the same, or not known, need no thick lines
+        strongest *= 3.0  # norms that are all the same, or not known, need no thick lines
     for (cause, effect), curve in layout.curves.items():
         look = looks[cause, effect]
-        strength = abs(view.weights[cause, effect]) / strongest if look != "missing" else 0.0
+        strength = view.norms[cause, effect] / strongest if look != "missing" else 0.0
         chance = view.probabilities[cause, effect] if look != "missing" else 1.0
         width = THINNEST + (THICKEST - THINNEST) * float(strength)
         shaft, head = _edge_patches(curve, *LOOKS[look], width=width, alpha=0.2 + 0.8 * float(chance), scale=scale)
@@ -110,14 +117,13 @@ def _looks(view: GraphView) -> dict[tuple[int, int], str]:
     """The entry of LOOKS for every drawn edge."""
     looks: dict[tuple[int, int], str] = {}
     for cause, effect in np.argwhere(view.adjacency | view.missing):
-        sign = "negative" if view.weights[cause, effect] < 0 else "edge"
-        looks[int(cause), int(effect)] = view.verdict(cause, effect) or sign
+        looks[int(cause), int(effect)] = view.verdict(cause, effect) or view.direction(cause, effect)
     return looks
 
 
 def _needs_legend(looks: dict[tuple[int, int], str]) -> bool:
     """Whether colours mean anything."""
-    return any(look != "edge" for look in looks.values())
+    return any(look != "positive" for look in looks.values())
 
 
 def _own_axes(layout: Layout, with_legend: bool) -> mpl.Axes:
@@ -201,8 +207,7 @@ def _edge_patches(
 
 def _draw_legend(ax: mpl.Axes, looks: list[str]) -> None:
     """What colours mean, and how many edges have each, under the picture."""
-    names = {"edge": "positive", "negative": "negative"}
     shown = [look for look in LOOKS if look in looks]
     handles = [mpl.Line2D([], [], color=LOOKS[look][0], linestyle=LOOKS[look][1], linewidth=2) for look in shown]
-    words = [f"{looks.count(look)} {names.get(look, look)}" for look in shown]
+    words = [f"{looks.count(look)} {look}" for look in shown]
     ax.legend(handles, words, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False, borderpad=0.2)

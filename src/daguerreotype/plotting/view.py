@@ -1,7 +1,7 @@
-"""Graph as it is drawn: weights, probabilities and an order, checked, beside a known graph."""
+"""Graph as it is drawn: weights, norms, probabilities and an order, checked, beside a known graph."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +14,8 @@ from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, match_names, topological_order
 
 Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
+Direction: TypeAlias = Literal["positive", "negative", "bent"]
+BENT = 0.5  # share of an effect's norm below which its slope says little
 LONGEST = 26  # characters of a label; the middle of longer ones is left out
 
 
@@ -27,20 +29,24 @@ class GraphView:
         What nodes are called.
     adjacency : array of shape (d, d)
         The graph.
-    weights, probabilities : array of shape (d, d)
-        Of every edge; ones where nothing is known.
+    weights, norms, probabilities : array of shape (d, d)
+        Slope, size of the effect and probability of every edge; ones where nothing is known.
     order : array of shape (d,)
         Nodes, causes first; every edge points forward in it.
     truth : array of shape (d, d) or None
         The known graph, on the same nodes.
+    comparable : bool
+        Whether norms and weights share a unit, so that a line's are equal but for the sign.
     """
 
     names: tuple[str, ...]
     adjacency: BoolArray
     weights: FloatArray
+    norms: FloatArray
     probabilities: FloatArray
     order: IntArray
     truth: BoolArray | None = None
+    comparable: bool = True
 
     @property
     def ranks(self) -> IntArray:
@@ -53,6 +59,13 @@ class GraphView:
         if self.truth is None:
             return np.zeros_like(self.adjacency)
         return self.truth & ~self.adjacency & ~self.adjacency.T
+
+    def direction(self, cause: int, effect: int) -> Direction:
+        """Which way an effect goes; "bent" where its slope is small beside its norm."""
+        weight, norm = self.weights[cause, effect], self.norms[cause, effect]
+        if self.comparable and abs(weight) < BENT * norm:
+            return "bent"
+        return "negative" if weight < 0 else "positive"
 
     def verdict(self, cause: int, effect: int) -> Verdict | None:
         """What the known graph says of an edge of either graph; None without a known graph."""
@@ -72,13 +85,16 @@ def view_graph(
     weights: npt.ArrayLike | pd.DataFrame | None = None,
     probabilities: npt.ArrayLike | pd.DataFrame | None = None,
     order: Iterable[Hashable] | None = None,
+    norms: npt.ArrayLike | pd.DataFrame | None = None,
 ) -> GraphView:
     """Check all parts of a picture against each other; matrices with names are matched by name."""
     dag = as_dag(adjacency)
+    matched = match_matrix(weights, dag, "weights")
     return GraphView(
         names=tuple(dag.label(node) for node in range(dag.n_nodes)),
         adjacency=dag.adjacency,
-        weights=match_matrix(weights, dag, "weights"),
+        weights=matched,
+        norms=np.abs(matched if norms is None else match_matrix(norms, dag, "norms")),
         probabilities=np.clip(match_matrix(probabilities, dag, "probabilities"), 0.0, 1.0),
         order=topological_order(dag) if order is None else _order(order, dag),
         truth=None if truth is None else _truth(truth, dag),
@@ -87,13 +103,15 @@ def view_graph(
 
 def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
     """The graph that a fitted learner found."""
-    return view_graph(
+    view = view_graph(
         model.adjacency_matrix_,
         truth=truth,
         weights=model.weights_,
         probabilities=model.edge_probabilities_,
         order=model.causal_order_,
+        norms=model.norms_,
     )
+    return replace(view, comparable=bool(model.standardize))
 
 
 def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:

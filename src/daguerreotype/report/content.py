@@ -110,13 +110,14 @@ def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
             "effect": int(effect),
             "learned": learned,
             "weight": number(view.weights[cause, effect]) if learned else None,
+            "norm": number(view.norms[cause, effect]) if learned else None,
             "probability": round(float(view.probabilities[cause, effect]), DIGITS),
             "frequency": None if frequencies is None else number(frequencies[cause, effect]),
             "verdict": view.verdict(int(cause), int(effect)),
             "curve": None if curve is None else np.abs(flip - curve).round(3).ravel().tolist(),
         }
         edges.append(edge)
-    edges.sort(key=lambda edge: (not edge["learned"], -edge["probability"], -abs(edge["weight"] or 0.0)))
+    edges.sort(key=lambda edge: (not edge["learned"], -edge["probability"], -(edge["norm"] or 0.0)))
     least = view.probabilities[view.adjacency].min(initial=1.0)
     return {
         "labels": labels,

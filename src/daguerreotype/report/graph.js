@@ -1,6 +1,6 @@
 // How is the graph drawn, moved, and thinned out by probability?
 const EM = 15; // pixels of one em where the graph has room
-const strongest = Math.max(1e-12, ...graph.edges.map((edge) => Math.abs(edge.weight || 0)));
+const strongest = Math.max(1e-12, ...graph.edges.map((edge) => edge.norm || 0));
 const moved = new Set();
 let centres = graph.centres.map((point) => point.slice());
 
@@ -9,7 +9,7 @@ function kindOf(edge) {
 }
 function describe(edge) {
   const lines = [`${data.names[edge.cause]} → ${data.names[edge.effect]}`];
-  if (edge.learned) lines.push(`weight ${show(edge.weight)}`);
+  if (edge.learned) lines.push(`weight ${show(edge.weight)}`, `norm ${show(edge.norm)}`);
   lines.push(`probability ${show(edge.probability)}`);
   if (edge.frequency !== null) lines.push(`in ${show(100 * edge.frequency)} % of resamples`);
   if (edge.verdict) lines.push(edge.verdict);
@@ -63,7 +63,7 @@ function drawGraph() {
   svg.style.margin = "0 auto";
   const [edgeLayer, nodeLayer] = [draw("g"), draw("g")];
   for (const edge of graph.edges) {
-    edge.width = 0.06 + (edge.learned ? (0.14 * Math.abs(edge.weight)) / strongest : 0);
+    edge.width = 0.06 + (edge.learned ? (0.14 * edge.norm) / strongest : 0);
     edge.shaft = draw("path", { class: "shaft", "stroke-width": edge.width });
     edge.head = draw("polygon", { class: "head" });
     edge.reach = draw("path", { class: "reach" });

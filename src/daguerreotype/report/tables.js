@@ -3,12 +3,12 @@
 function drawTable() {
   const columns = [
     ["cause", (e) => data.names[e.cause]], ["effect", (e) => data.names[e.effect]],
-    ["weight", (e) => e.weight], ["probability", (e) => e.probability],
+    ["weight", (e) => e.weight], ["norm", (e) => e.norm], ["probability", (e) => e.probability],
   ];
   if (graph.edges.some((e) => e.frequency !== null)) columns.push(["bootstrap", (e) => e.frequency]);
   columns.push(data.metrics ? ["known graph", (e) => e.verdict || "absent from both"]
     : ["learned graph", (e) => (e.learned ? "in" : "outside")]);
-  const numeric = new Set(["weight", "probability", "bootstrap"]);
+  const numeric = new Set(["weight", "norm", "probability", "bootstrap"]);
   const body = at("edges").tBodies[0];
   for (const edge of graph.edges) {
     edge.row = make("tr", {}, ...columns.map(([name, read]) => {
@@ -39,7 +39,8 @@ function drawTable() {
     return head;
   });
   at("edges").tHead.append(make("tr", {}, ...heads));
-  at("edges-hint").textContent = "Those of the graph above. Click a heading to sort. Probability: share of the learned " +
+  at("edges-hint").textContent = "Those of the graph above. Click a heading to sort. Weight: slope, of a curve " +
+    "that of the best line. Norm: size of the effect; larger than the weight where it bends. Probability: share of the learned " +
     "distribution over orders in which the edge was chosen; it takes the model for granted." +
     (data.resamples ? ` Bootstrap: share of ${data.resamples} resamples with the edge.` : "");
 }

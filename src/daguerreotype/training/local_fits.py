@@ -180,7 +180,7 @@ class LocalFits:
         self.n_bytes += sum(map(_bytes_of, self._fits[first:]))
 
     def terms_of(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
-        """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by parents and weights."""
+        """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by their effects."""
         noise = self._pricing.noise
         by_residuals = np.array([noise[node].needs_residuals for node in nodes], dtype=np.bool_)
         terms = np.empty((len(fits), 2))
@@ -194,9 +194,11 @@ class LocalFits:
 
     def _terms_by_residuals(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
         """Local terms (m, 2) of fits whose residuals are looked at."""
-        # Parents alone do not tell: a lasso shrinks them by what else it could choose from.
+        # Parents alone do not tell: a lasso shrinks them by what else it could choose from. Nor do slopes: a curve
+        # may have that of a line.
         keys = [
-            (node, fit.parents.tobytes(), fit.weights.tobytes()) for node, fit in zip(nodes, fits, strict=True)
+            (node, fit.parents.tobytes(), fit.weights.tobytes() + fit.norms.tobytes())
+            for node, fit in zip(nodes, fits, strict=True)
         ]
         of_key = dict(zip(keys, zip(nodes, fits, strict=True), strict=True))
         missing = [key for key in of_key if key not in self._by_weights]

@@ -1,0 +1,118 @@
+"""Weights have a sign wherever effects have one, and norms beside them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+from daguerreotype import Daguerreotype
+from daguerreotype.edges import RegressorEdges
+
+QUICK = {"transform": "none", "k": 10, "n_restarts": 0, "max_iter": 20}
+
+
+def chain(n=400, seed=0):
+    """a -> b -> c with a falling line and a parabola; noise that tells directions."""
+    rng = np.random.default_rng(seed)
+    a = rng.exponential(size=n)
+    b = -2 * a + rng.exponential(size=n)
+    standard = (b - b.mean()) / b.std()
+    return pd.DataFrame({"c": standard**2 + 0.3 * rng.normal(size=n), "a": a, "b": b})
+
+
+def fit_in_order(edges, X, order, **settings):
+    return Daguerreotype("fixed", edges, init=order, **(QUICK | settings)).fit(X)
+
+
+@pytest.mark.parametrize("edges", ["gam", "bic", "lars", "lasso", "linear", "mlp", "regressor"])
+def test_a_falling_effect_has_a_negative_weight(edges):
+    if edges in ("linear", "mlp"):
+        pytest.importorskip("torch")
+    if edges == "regressor":
+        edges = RegressorEdges(LinearRegression(), random_state=0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    X = np.column_stack([x, -2 * x + 1.5 * rng.normal(size=200)])
+    model = fit_in_order(edges, X, [0, 1])
+    correlation = np.corrcoef(X.T)[0, 1]
+    assert correlation == pytest.approx(-0.8, abs=0.05)
+    assert model.weights_[0, 1] == pytest.approx(correlation, abs=0.05)
+    assert model.norms_[0, 1] == pytest.approx(-correlation, abs=0.05)
+    assert model.slopes_[0, 1] == pytest.approx(-2, abs=0.2)
+
+
+def test_a_regressor_without_coefficients_gives_norms_without_a_sign():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    edges = RegressorEdges(RandomForestRegressor(10, max_depth=3), random_state=0)
+    model = fit_in_order(edges, np.column_stack([x, -2 * x + 0.5 * rng.normal(size=200)]), [0, 1])
+    assert model.weights_[0, 1] > 0.7
+    np.testing.assert_array_equal(model.weights_, model.norms_)
+
+
+def test_an_effect_that_goes_up_and_down_has_a_norm_but_hardly_a_weight():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=500)
+    model = Daguerreotype(**QUICK).fit(np.column_stack([x, x**2 + 0.5 * rng.normal(size=500)]))
+    assert model.adjacency_matrix_[0, 1] == 1
+    assert abs(model.weights_[0, 1]) < 0.1
+    assert model.norms_[0, 1] > 0.5
+    assert model.causal_graph_.edges[0, 1]["norm"] == model.norms_[0, 1]
+
+
+@pytest.mark.parametrize("edges", ["gam", "bic", "lars"])
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**6), flipped=st.sets(st.sampled_from("abc"), min_size=1))
+def test_flipping_a_column_flips_the_weights_of_its_edges_and_nothing_else(edges, seed, flipped):
+    X = chain(seed=seed)
+    signs = pd.Series({name: -1.0 if name in flipped else 1.0 for name in X.columns})
+    before, after = (fit_in_order(edges, table, ["a", "b", "c"]) for table in (X, X * signs))
+    both = np.outer(signs, signs)
+    pd.testing.assert_frame_equal(after.adjacency_matrix_, before.adjacency_matrix_)
+    np.testing.assert_allclose(after.weights_, both * before.weights_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(after.slopes_, both * before.slopes_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(after.norms_, before.norms_, rtol=1e-7)
+    assert after.loss_ == pytest.approx(before.loss_, rel=1e-7, abs=1e-9)
+
+
+def test_flipping_columns_of_a_learned_order_flips_the_weights_alone():
+    X = chain()
+    signs = np.array([1.0, -1.0, -1.0])
+    before, after = (Daguerreotype(**QUICK).fit(table) for table in (X, X * signs))
+    assert before.weights_.loc["a", "b"] < -0.8
+    pd.testing.assert_frame_equal(after.adjacency_matrix_, before.adjacency_matrix_)
+    np.testing.assert_allclose(after.weights_, np.outer(signs, signs) * before.weights_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(after.norms_, before.norms_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("edges", ["gam", "bic"])
+def test_chunks_give_the_weights_and_norms_of_all_rows(edges):
+    X = chain()
+    learner = Daguerreotype("fixed", edges, init=["a", "b", "c"], loss="bic", **QUICK)
+    parts = [X.iloc[:150], X.iloc[150:]]
+    for name in ("weights_", "norms_", "slopes_"):
+        streamed, whole = getattr(learner.fit_chunks(parts), name), getattr(learner.fit(X), name)
+        pd.testing.assert_frame_equal(streamed, whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_norms_are_standard_deviations_of_what_causes_contribute(standardize):
+    X = chain()
+    model = fit_in_order("gam", X, ["a", "b", "c"], standardize=standardize)
+    for cause, effect in model.causal_graph_.edges:
+        curve = model.curve(cause, effect, X[cause].to_numpy())
+        assert model.norms_.loc[cause, effect] == pytest.approx(curve.std())
+        slope = np.polyfit(X[cause], curve, 1)[0]
+        unit = X[effect].std(ddof=0) if standardize else 1.0
+        assert model.slopes_.loc[cause, effect] == pytest.approx(slope * unit, abs=1e-9)
+
+
+def test_slopes_after_a_change_of_scale_are_those_of_the_changed_columns():
+    rng = np.random.default_rng(2)
+    cause = 3 * rng.normal(size=1000)
+    X = np.exp(np.column_stack([cause, -0.5 * cause + 0.5 * rng.normal(size=1000)]))
+    model = fit_in_order("bic", X, [0, 1], transform="log")
+    assert model.slopes_[0, 1] == pytest.approx(-0.5, abs=0.05)
