@@ -3,15 +3,15 @@
 import logging
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.labels import label
@@ -21,15 +21,15 @@ from daguerreotype._lib.progress import COMPILING, ProgressBar
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.data.interventions import read_interventions
+from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
-from daguerreotype.data.table import Table, table_of_chunks, table_of_moments, table_of_rows
-from daguerreotype.data.validation import check_finite, check_frame, column_names
+from daguerreotype.data.table import Table, rows_of, table_of_chunks, table_of_moments, table_of_rows
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
 from daguerreotype.persistence.settings import check_saved
 from daguerreotype.pipeline import fit_table
 from daguerreotype.result import FitResult
-from daguerreotype.training.plan import check_streamable, joint_loss, make_plan
+from daguerreotype.training.plan import check_streamable, joint_loss, make_plan, numbers_alone
 from daguerreotype.training.run import Run
 
 logger = logging.getLogger("daguerreotype")
@@ -82,6 +82,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     transform : {"auto", "none", "log", "yeo-johnson"}
         Change of scale before anything else. "auto" fits all three models and keeps the likeliest, corrected
         for the change of scale; ``transform_`` says which.
+    kinds : "auto" or dict
+        How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
+        types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
+        otherwise for some columns, by name or, of arrays, by number; its values may be kinds of another fit.
+        Edges other than "gam" and "bic" and losses other than "auto", "bic" and "entropy" take numbers alone.
     init : {"zeros", "variances"}, an order, or scores
         Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
         (names or whole numbers), or at given scores (floats).
@@ -146,6 +151,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         The change of scale that was used.
     criterion_ : str or callable
         The loss that was used.
+    kinds_ : dict
+        The :class:`~daguerreotype.data.Kind` of every column: its name, the reason, levels, and grid.
     interventions_ : dict
         In how many rows each column was intervened on; only columns that were.
     history_ : FitHistory
@@ -188,6 +195,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         penalty: float | None = None,
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
+        kinds: Any = "auto",
         init: Any = "zeros",
         knowledge: Any = None,
         refine: bool = True,
@@ -212,6 +220,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.penalty = penalty
         self.standardize = standardize
         self.transform = transform
+        self.kinds = kinds
         self.init = init
         self.knowledge = knowledge
         self.refine = refine
@@ -257,7 +266,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame or array of shape (n, d)
-            Numeric observations, one row each, without missing values.
+            Observations, one row each, without missing values: numbers, truth values, text and categories. Frames
+            of pandas, of polars, and tables of pyarrow.
         y : None
             Ignored; there for pipelines.
         interventions : sequence of n entries, or boolean table of shape (n, d), optional
@@ -284,9 +294,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         {0: 100}
         """
         check_saved(self._settings())
-        table = table_of_rows(self, X, interventions)
+        table, kinds = self._read(X, interventions)
         with ProgressBar(self.verbose, self.max_iter) as bar:
-            return self._fit(table, bar, None if resume is None else Path(resume))
+            return self._fit(table, kinds, bar, None if resume is None else Path(resume))
 
     def fit_chunks(self, source: Any) -> Self:
         """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
@@ -357,9 +367,41 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         with ProgressBar(self.verbose, self.max_iter) as bar:
             return self._fit_streamed(table, bar)
 
+    def with_kinds_of(self, X: Any, *, interventions: Any = None) -> Self:
+        """A copy that takes columns for what they are in ``X``, to be fitted to some of its rows.
+
+        Some rows may lack a level that others have, or look rounded by chance. :meth:`bootstrap` and tuning do
+        this by themselves; do it before a cross-validation.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            The whole table, as for :meth:`fit`.
+        interventions : optional
+            As for :meth:`fit`.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from daguerreotype import Daguerreotype
+        >>> X = pd.DataFrame({"dose": np.linspace(0, 1, 40), "city": ["Bonn", "Rome", "Oslo", "Bonn"] * 10})
+        >>> Daguerreotype().with_kinds_of(X).kinds["city"].levels
+        ('Bonn', 'Oslo', 'Rome')
+        """
+        copied: Self = clone(self)
+        table, kinds = copied._read(X, interventions)
+        columns = table.names if table.named else range(table.n_columns)
+        copied.set_params(kinds=dict(zip(columns, kinds, strict=True)))
+        return copied
+
     def _settings(self) -> dict[str, Any]:
         """The learner's own parameters, which a subclass may set without taking them as arguments."""
         return {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
+
+    def _read(self, X: Any, interventions: Any = None) -> tuple[Table, tuple[Kind, ...]]:
+        """The table to learn from, and its kinds."""
+        alone = numbers_alone(self._settings())
+        return table_of_rows(self, X, interventions, self.kinds, numbers_alone=alone)
 
     def _check_streamable(self, source: Source | None) -> bool:
         """Refuse settings that need all rows; whether quantiles of the columns are needed."""
@@ -377,9 +419,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return self._fit(table, bar)
+        read_given(self.kinds, table.names, numbered=not table.named)
+        kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
+        return self._fit(table, kinds, bar)
 
-    def _fit(self, table: Table, bar: ProgressBar, resume: Path | None = None) -> Self:
+    def _fit(self, table: Table, kinds: tuple[Kind, ...], bar: ProgressBar, resume: Path | None = None) -> Self:
         """Plan, learn, and keep what was found."""
         settings = self._settings()
         cache_bytes = 1e6 * check_positive(self.cache_size, "cache_size")
@@ -389,7 +433,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         compiled = bar.task(COMPILING, DEFAULT_FIT_KERNELS if self.edges == "gam" else None, shown=False)
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with one_thread, compiling(lambda _: compiled(1)):
-            self._keep(fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss))
+            result = fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss)
+        self._keep(replace(result, kinds=kinds))
         return self
 
     def _keep(self, result: FitResult) -> None:
@@ -405,6 +450,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.theta_ = result.theta
         self.order_distribution_ = result.distribution
         self.interventions_ = result.interventions
+        self.kinds_ = dict(zip(result.labels, result.kinds, strict=True))
         self.loss_ = result.best.training.loss
         self.transform_ = result.best.scaled.transform.name
         self.criterion_ = result.criterion
@@ -436,7 +482,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         cause, effect : str or int
             Columns, by name or by number; cause must be a parent of effect.
         values : array of shape (m,)
-            Values of the cause, in the units of the table that was fitted.
+            Values of the cause, in the units of the table that was fitted; levels where it has them.
 
         Returns
         -------
@@ -455,7 +501,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array([ 2.2, -1.1,  2.2])
         """
         check_is_fitted(self)
-        return self._result.curve(cause, effect, np.asarray(values, dtype=np.float64))
+        return self._result.curve(cause, effect, values)
 
     def score(self, X: Any, y: None = None, *, interventions: Any = None) -> float:
         r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
@@ -466,12 +512,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         there.
         """
         check_is_fitted(self)
-        check_frame(X)
-        values = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        names = column_names(X, values.shape[1])
-        check_finite(values, names)
-        numbered = not isinstance(X, pd.DataFrame)
-        intervened = read_interventions(interventions, len(values), names, numbered=numbered)
+        values, names, named = rows_of(self, X, self._result.kinds)
+        intervened = read_interventions(interventions, len(values), names, numbered=not named)
         return self._result.score(values, intervened)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -590,6 +632,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
+        Every resample takes the columns for what they are in the whole table: a level may be missing from it.
         Rows that cannot be fitted, because a rare value is not among them and a column is constant, are drawn
         again, up to 10 times in one resample; then it is left out and listed in ``failures``.
 
@@ -606,9 +649,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                [1., 0.]])
         """
         # The table itself must be fit for learning, whatever its resamples are.
-        table_of_rows(clone(self), X, (fit_params or {}).get("interventions"))
         return bootstrap(
-            self,
+            self.with_kinds_of(X, interventions=(fit_params or {}).get("interventions")),
             X,
             n_resamples,
             random_state=random_state,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.kinds import Kind, encode_values
 from daguerreotype.data.table import OnScale, mean_sum
 from daguerreotype.edges.base import HasCurves, HasPredictions, LocalFit, offered
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
@@ -117,6 +118,8 @@ class FitResult:
         Whether the names are the user's.
     criterion : str or callable
         What orders were compared by.
+    kinds : tuple of Kind
+        The kinds of the user's columns.
     """
 
     best: ScaleFit
@@ -124,6 +127,7 @@ class FitResult:
     names: tuple[str, ...]
     named: bool
     criterion: Any
+    kinds: tuple[Kind, ...] = ()
 
     @cached_property
     def place(self) -> IntArray:
@@ -211,13 +215,14 @@ class FitResult:
         # The dof of splines may hold a penalty per parent beside their columns.
         return float(sum(fit.columns.size if isinstance(fit, GamFit) else fit.dof for fit in training.fits))
 
-    def curve(self, cause: Any, effect: Any, values: FloatArray) -> FloatArray:
-        """What ``cause`` contributes to ``effect`` at values (m,) of it."""
+    def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
+        """What ``cause`` contributes to ``effect`` at values (m,) of it, or at levels."""
         for column in (cause, effect):
             if column not in self.labels:
                 raise ValueError(f"{column!r} is no column of the fitted table; its columns are {self.labels}.")
+        number = self.labels.index(cause)
         first, second = (int(self.place[self.labels.index(column)]) for column in (cause, effect))
-        return self.best.curve(first, second, values)
+        return self.best.curve(first, second, encode_values(values, self.names[number], self.kinds[number]))
 
     def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
         """Mean log-likelihood per row of values (m, d), but for those that were intervened on."""

@@ -111,7 +111,8 @@ def test_without_a_file_sachs_is_learned_and_compared():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a,b\n1,x\n2,y\n3,z\n", "column 'b' ('x' in row 1) of"),
+        ("a,b\n1,x\n2,y\n3,z\n", "column 'b' (names rows: a different text in each). Leave it out: --drop 'b'."),
+        ("a,b\n1,5\n2,6\n3,z\n", "column 'b' ('z' in row 3) of"),
         ("a,b\n1,2\n2,\n3,5\n", "'b' (1)"),
         ("a,b\n1,1\n2,1\n3,1\n", "column 'b' is constant"),
         ("a\n1\n2\n3\n", "at least 2 are needed"),
@@ -296,6 +297,7 @@ class Fitted:
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
         self.transform, self.transform_, self.knowledge = "auto", "log", None
         self.interrupted_ = False
+        self.kinds_ = {}
 
 
 def outcome(edges, order=("a", "b", "c"), known=None):

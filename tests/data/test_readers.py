@@ -76,9 +76,9 @@ def test_commas_at_the_ends_of_lines_shift_no_names(write):
         ("a,,\n1,2,3\n", "several columns without a name"),
         ("a,b\n1,\n2,\n", "column 'b' of .* is empty. Leave it out with drop=\\['b'\\]\\."),
         (
-            "a,b,c\n1,x,1\n2,2,u\n",
+            "a,b,c\n1,x,1\n2,2,u\n3,4,5\n",
             r"columns 'b' \('x' in row 1\), 'c' \('u' in row 2\) of .* hold values other than numbers\. "
-            "Encode them as numbers, or leave them out with drop_non_numeric=True",
+            r"Encode them as numbers, or leave them out with drop=\['b', 'c'\]",
         ),
         (
             "a,b,c\n1,2,3\n1,,3\n4,?,\n",

@@ -448,9 +448,9 @@ def rewrite(content, path, change):
 
 
 def test_a_file_of_a_newer_format_is_refused(content, tmp_path):
-    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=3))
+    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=4))
     with pytest.raises(
-        ValueError, match=r"format 3 by a newer version.*up to 2\. Update it: pip install --upgrade"
+        ValueError, match=r"format 4 by a newer version.*up to 3\. Update it: pip install --upgrade"
     ):
         Daguerreotype.load(path)
 
@@ -529,7 +529,7 @@ def with_fits(kind):
 )
 def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, tmp_path, change):
     path = rewrite(content, tmp_path / "m.npz", change)
-    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 2: .*Save again"):
+    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 3: .*Save again"):
         Daguerreotype.load(path)
 
 

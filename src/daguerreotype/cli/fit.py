@@ -54,6 +54,7 @@ def fit(
             "a semicolon between several. For the Sachs network: target.",
         ),
     ] = None,
+    kind: options.KindOption = [],  # noqa: B006
     seed: options.SeedOption = 0,
     bootstrap: Annotated[
         int,
@@ -88,7 +89,8 @@ def fit(
     """
     with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
-        task = options.read_table(status, data, interventions, **reading)
+        kinds = options.read_kinds(kind)
+        task = options.read_table(status, data, interventions, kinds, **reading)
         known = options.read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
@@ -99,6 +101,7 @@ def fit(
             edges.value,
             transform=transform.value,  # type: ignore[arg-type]
             penalty=penalty,
+            kinds=kinds or "auto",
             knowledge=options.read_knowledge(knowledge),
             random_state=seed,
         )

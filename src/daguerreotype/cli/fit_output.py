@@ -110,6 +110,15 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
         "edges": outcome.edges,
         "order": list(model.causal_order_),
         "transform": model.transform_,
+        "kinds": {
+            name: {
+                "kind": kind.name,
+                "reason": kind.reason,
+                "levels": list(map(_plain, kind.levels)),
+                "step": kind.step,
+            }
+            for name, kind in model.kinds_.items()
+        },
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
@@ -117,6 +126,11 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
         "files": list(files),
     }
     return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _plain(level: Any) -> Any:
+    """A level that JSON has."""
+    return level if isinstance(level, bool | int | float | str) else str(level)
 
 
 def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
@@ -131,6 +145,8 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
 
 def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
     """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
+    from daguerreotype.data.kinds import in_words
+
     console = make_screen(console)
     arrow = "->" if console.options.ascii_only else "→"
     n_rows, n_columns = outcome.task.table.shape
@@ -154,7 +170,10 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     scale = Text(SCALES.get(outcome.model.transform_, outcome.model.transform_))
     if outcome.model.transform == "auto":
         scale.append(", the likeliest of all", style="dim")
-    show_facts(console, {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]})
+    facts = {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]}
+    if any(kind.discrete for kind in outcome.model.kinds_.values()):
+        facts = {"kinds": [Text(in_words(outcome.model.kinds_))], **facts}
+    show_facts(console, facts)
     if outcome.metrics is not None:
         _show_metrics(outcome, console)
     if outcome.task.known is not None:

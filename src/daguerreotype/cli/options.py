@@ -53,8 +53,8 @@ DataArgument = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="Table with one numeric column per variable: CSV, Parquet, or - for CSV on standard input. "
-        "Without it: the Sachs protein network.",
+        help="Table with one column per variable, of numbers or of text: CSV, Parquet, or - for CSV on standard "
+        "input. Without it: the Sachs protein network.",
     ),
 ]
 EdgesOption = Annotated[
@@ -78,6 +78,16 @@ KnowledgeOption = Annotated[
         help="TOML or JSON file with what is known: forbidden, required, tiers, roots, leaves.",
     ),
 ]
+KindOption = Annotated[
+    list[str],
+    typer.Option(
+        "--kind",
+        metavar="COLUMN=KIND",
+        show_default=False,
+        help="How a column is measured, where types and values do not tell: continuous, count, binary, ordinal or "
+        "categorical; repeatable.",
+    ),
+]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same result.")]
 TruthOption = Annotated[
     Path | None,
@@ -96,6 +106,8 @@ def read_table(
     status: Status,
     data: Path | None,
     interventions: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    numbers_alone: bool = False,
     *,
     drop: Annotated[list[str], _reading("--drop", metavar="COLUMN", help="Leave a column out; repeatable.")] = [],  # noqa: B006
     drop_non_numeric: Annotated[
@@ -118,15 +130,36 @@ def read_table(
         ),
     ] = None,
 ) -> "Input":
-    """The table at ``data``, or that of Sachs, read as the options say; its notes are shown."""
+    """The table at ``data``, or that of Sachs, read as the options say; its notes are shown.
+
+    Columns of text are levels, unless ``kinds`` say otherwise or ``numbers_alone`` are asked for.
+    """
     from daguerreotype.cli.inputs import read_input
     from daguerreotype.data.readers import Reading
 
-    reading = Reading(drop, drop_non_numeric, drop_missing, delimiter, header, interventions)
+    how = (drop, drop_non_numeric, drop_missing, delimiter, header, interventions)
+    reading = Reading(*how, kinds or {}, numbers_alone)
     table = read_input(data, reading)
     for note in table.notes:
         status.note(f"note: {note}")
     return table
+
+
+def read_kinds(texts: Iterable[str]) -> dict[str, str]:
+    """Kinds by column, of texts such as age=count."""
+    from daguerreotype.data.kinds import check_names
+
+    kinds: dict[str, str] = {}
+    for text in texts:
+        column, equals, kind = text.rpartition("=")
+        if not (column and equals):
+            raise typer.BadParameter(f"{text!r} is not COLUMN=KIND, such as age=count.", param_hint="--kind")
+        try:
+            check_names({column: kind})
+        except ValueError as error:
+            raise typer.BadParameter(str(error).removeprefix("kinds says that "), param_hint="--kind") from None
+        kinds[column] = kind
+    return kinds
 
 
 def with_reading(verb: Callable[P, None]) -> Callable[P, None]:

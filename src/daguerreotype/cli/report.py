@@ -27,6 +27,7 @@ def report(
     truth: options.TruthOption = None,
     edges: options.EdgesOption = options.Edges("gam"),
     knowledge: options.KnowledgeOption = None,
+    kind: options.KindOption = [],  # noqa: B006
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
@@ -34,7 +35,7 @@ def report(
 ) -> None:
     """Write one HTML page about a learned graph, which works offline.
 
-    Of a saved model as it is; of a table after learning its graph (edges, knowledge and seed are for that).
+    Of a saved model as it is; of a table after learning its graph (edges, knowledge, kinds and seed are for that).
     """
     with show_status(quiet) as status:
         from daguerreotype.data.graph_files import read_graph
@@ -43,7 +44,8 @@ def report(
         if data is not None and not saved:
             raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
         table = data if saved else source
-        task = None if table is None else options.read_table(status, table, **reading)
+        kinds = options.read_kinds(kind)
+        task = None if table is None else options.read_table(status, table, None, kinds, **reading)
         from daguerreotype import Daguerreotype
 
         if saved:
@@ -51,7 +53,10 @@ def report(
         else:
             assert task is not None
             model = Daguerreotype(
-                edges=edges.value, knowledge=options.read_knowledge(knowledge), random_state=seed
+                edges=edges.value,
+                kinds=kinds or "auto",
+                knowledge=options.read_knowledge(knowledge),
+                random_state=seed,
             )
             learn(model, task.table, status)
         known = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))

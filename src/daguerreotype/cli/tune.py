@@ -110,6 +110,7 @@ def tune(
         int | None, typer.Option(metavar="N", show_default=False, help="Processes for the fits of a trial.")
     ] = None,
     knowledge: options.KnowledgeOption = None,
+    kind: options.KindOption = [],  # noqa: B006
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
@@ -124,8 +125,10 @@ def tune(
     if knowledge is not None and data is None:
         raise typer.BadParameter("is about the columns of DATA; give it.", param_hint="--knowledge")
     with show_status(quiet, steps=trials) as status:
-        task = None if data is None else options.read_table(status, data, **reading)
-        learner = _make_learner(edges, baseline, paper, knowledge, seed)
+        kinds = options.read_kinds(kind)
+        alone = baseline is not None
+        task = None if data is None else options.read_table(status, data, None, kinds, alone, **reading)
+        learner = _make_learner(edges, baseline, paper, knowledge, kinds, seed)
         from daguerreotype.tune import paper_problems, tune, tune_table
 
         settings: dict[str, Any] = {
@@ -154,7 +157,12 @@ def tune(
 
 
 def _make_learner(
-    edges: options.Edges, baseline: str | None, paper: bool, knowledge: Path | None, seed: int
+    edges: options.Edges,
+    baseline: str | None,
+    paper: bool,
+    knowledge: Path | None,
+    kinds: dict[str, str],
+    seed: int,
 ) -> Any:
     """The learner that the options describe."""
     if baseline is not None:
@@ -165,7 +173,7 @@ def _make_learner(
 
     known = options.read_knowledge(knowledge)
     make: Any = Daguerreotype.paper if paper else Daguerreotype
-    return make(edges=edges.value, knowledge=known, random_state=seed)
+    return make(edges=edges.value, kinds=kinds or "auto", knowledge=known, random_state=seed)
 
 
 def _tell_trial(trial: dict[str, Any], status: Status) -> None:

@@ -7,6 +7,8 @@ from daguerreotype._lib.lazy import lazy_names
 if TYPE_CHECKING:
     from daguerreotype.data.formats import FORMATS as FORMATS
     from daguerreotype.data.formats import FormatEntry as FormatEntry
+    from daguerreotype.data.kinds import KINDS as KINDS
+    from daguerreotype.data.kinds import Kind as Kind
     from daguerreotype.data.moments import Moments as Moments
     from daguerreotype.data.readers import read_table as read_table
     from daguerreotype.data.scales import SCALES as SCALES
@@ -19,6 +21,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "formats": "FORMATS FormatEntry",
+        "kinds": "KINDS Kind",
         "moments": "Moments",
         "readers": "read_table",
         "scales": "SCALES ScaleEntry",

@@ -2,10 +2,22 @@
 
 A kind says how a column is measured, and with that which noise models may describe it. A table holds numbers
 whatever its kinds: levels are held as their codes 0, 1, 2, ..., counts and continuous columns as they are.
+
+:func:`find_kinds` tells kinds from types and values, :func:`encode` makes the table's numbers of them.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daguerreotype._lib.labels import listed, plural, suggest
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data import code_lengths
+from daguerreotype.data.columns import Origin, as_number, look_like_dates, read_columns, sort_levels
+from daguerreotype.data.grids import NOISE, distinct, grid_step
 
 KINDS = {
     "continuous": "a number that could take any value in between",
@@ -15,6 +27,13 @@ KINDS = {
     "categorical": "one of a few levels without an order",
 }
 WITH_LEVELS = ("binary", "ordinal", "categorical")
+
+FEW = 7  # different values of a column that is ordinal whatever they are, if they are on a grid
+SCALE = 11  # places of the longest scale of whole numbers from 0 or 1 on: 0 to 10
+LARGE = 100.0  # mean of whole numbers from which on they are no counts
+LEAST_LEVELS = 3  # that a column may have, however few rows there are
+ROWS_PER_LEVEL = 10
+SAMPLE = 20_000  # rows that tell whether a column has ties
 
 
 @dataclass(frozen=True)
@@ -28,7 +47,8 @@ class Kind:
     reason : str
         What told: "given", "dtype bool", "whole numbers from 0 to 17".
     levels : tuple
-        What the codes 0, 1, 2, ... stand for, in the user's words; empty for continuous columns and counts.
+        What the codes 0, 1, 2, ... stand for, in the user's words. Empty for counts and for continuous columns,
+        but for two levels that an estimator which takes numbers alone is given as 0 and 1.
     step : float
         Distance of neighbouring values of a column on a grid, such as rounded or whole numbers; 0 without one.
     """
@@ -43,5 +63,420 @@ class Kind:
         """Whether its likelihood is a probability mass of codes or counts, and not a density."""
         return self.name != "continuous"
 
+    @property
+    def unordered(self) -> bool:
+        """Whether its codes are in no order."""
+        return self.name == "categorical" and len(self.levels) > 2
+
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+Given = Mapping[int, "str | Kind"]
+
+
+def read_given(kinds: Any, names: Sequence[str], *, numbered: bool) -> Given:
+    """The kinds that the user gives, by the position of the column.
+
+    Parameters
+    ----------
+    kinds : "auto" or dict
+        From columns to names of kinds, or to kinds of another fit.
+    names : sequence of str
+        All columns.
+    numbered : bool
+        Whether columns are known by their position too.
+    """
+    if isinstance(kinds, str) and kinds == "auto":
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise TypeError(
+            f"kinds is {kinds!r}: expected 'auto', or a dict from columns to kinds such as {{'age': 'count'}}."
+        )
+    given: dict[int, str | Kind] = {}
+    for column, kind in kinds.items():
+        if numbered and isinstance(column, int | np.integer):
+            place = int(column)
+            if not 0 <= place < len(names):
+                raise ValueError(f"kinds names column {place}, but the columns go from 0 to {len(names) - 1}.")
+        elif str(column) in names:
+            place = list(names).index(str(column))
+        else:
+            raise ValueError(f"kinds names {column!r}, which is no column; {suggest(str(column), names)}")
+        given[place] = kind
+    check_names({names[place]: kind for place, kind in given.items()})
+    return given
+
+
+def check_names(kinds: Mapping[Any, Any]) -> None:
+    """Refuse what is no kind."""
+    for column, kind in kinds.items():
+        if not isinstance(kind, Kind) and kind not in KINDS:
+            raise ValueError(
+                f"kinds says that {column!r} is {kind!r}, which is no kind; "
+                f"{suggest(str(kind), list(KINDS), 'kinds')}"
+            )
+
+
+def in_words(kinds: Mapping[Any, Kind]) -> str:
+    """How many columns are of which kind, and which are not continuous.
+
+    >>> in_words({"age": Kind(), "sex": Kind("binary"), "dose": Kind()})
+    '2 continuous, 1 binary (sex)'
+    """
+    parts = []
+    for name in KINDS:
+        columns = [str(column) for column, kind in kinds.items() if kind.name == name]
+        if columns:
+            which = "" if name == "continuous" else f" ({', '.join(columns)})"
+            parts.append(f"{len(columns)} {name}{which}")
+    return ", ".join(parts)
+
+
+def find_kinds(
+    values: FloatArray,
+    names: Sequence[str],
+    origins: Sequence[Origin] = (),
+    given: Given | None = None,
+    *,
+    numbers_alone: str = "",
+) -> tuple[Kind, ...]:
+    """The kind of every column, by what is given, by its type, or by its values.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+        Numbers, and codes of columns that held something else; none missing.
+    names : sequence of str
+        Columns, for messages.
+    origins : sequence of Origin
+        What the columns were; empty if all held numbers.
+    given : dict
+        Kinds by position, see :func:`read_given`.
+    numbers_alone : str
+        The setting that takes continuous columns alone, such as "edges='lars'"; empty if none does.
+
+    >>> values = np.array([[0.5, 1.0], [1.5, 0.0], [0.7, 1.0]])
+    >>> [str(kind) for kind in find_kinds(values, ["a", "b"])]
+    ['continuous (numbers)', 'binary (two different values)']
+    """
+    d = values.shape[1]
+    given = given or {}
+    origins = origins or (Origin(),) * d
+    if numbers_alone:
+        return tuple(_as_number(origins[j], names[j], given.get(j), numbers_alone) for j in range(d))
+    tied = _have_ties(values)
+    return tuple(
+        _given_kind(values[:, j], names[j], origins[j], given[j])
+        if j in given
+        else _kind_of(values[:, j], origins[j])
+        if tied[j] or origins[j].what != "numbers"
+        else Kind("continuous", "numbers")
+        for j in range(d)
+    )
+
+
+def encode(
+    values: FloatArray, names: Sequence[str], origins: Sequence[Origin], kinds: Sequence[Kind]
+) -> FloatArray:
+    """Rows (m, d) with the levels of ``kinds`` as their codes; nan stays. Other levels are refused."""
+    origins = origins or (Origin(),) * len(kinds)
+    encoded = values
+    for j, (kind, origin) in enumerate(zip(kinds, origins, strict=True)):
+        if kind.levels:
+            column = _encode_column(values[:, j], names[j], origin, kind)
+        elif origin.has_codes:
+            raise ValueError(
+                f"could not convert to numbers: column {names[j]!r} holds {origin.dtype} values, but was "
+                f"{kind.name} in the table that was learned from."
+            )
+        else:
+            continue
+        encoded = values.copy() if encoded is values else encoded
+        encoded[:, j] = column
+    return encoded
+
+
+def encode_values(values: Any, name: str, kind: Kind) -> FloatArray:
+    """Values (m,) of one column as numbers: levels as their codes.
+
+    >>> encode_values(["high", "low"], "dose", Kind("ordinal", "given", ("low", "middle", "high")))
+    array([2., 0.])
+    """
+    if not kind.levels:
+        return np.asarray(values, dtype=np.float64)
+    rows = read_columns(pd.DataFrame({name: pd.Series(values)}))
+    numbers = np.asarray(rows.table, dtype=np.float64)
+    return encode(numbers, [name], rows.origins, [kind])[:, 0]
+
+
+def _encode_column(values: FloatArray, name: str, origin: Origin, kind: Kind) -> FloatArray:
+    """Codes (m,) of a column by the levels of its kind."""
+    there = ~np.isnan(values)
+    if origin.has_codes:
+        places = np.array([*(_place(level, kind.levels) for level in origin.levels), -1])
+        codes = places[np.where(there, values, -1).astype(np.int64)]
+    else:
+        codes = _nearest(values, kind.levels, max(origin.noise, NOISE))
+    unknown = np.flatnonzero(there & (codes < 0))
+    if unknown.size:
+        first = int(unknown[0])
+        seen = origin.levels[int(values[first])] if origin.has_codes else _plain(values[first])
+        raise ValueError(
+            f"column {name!r} has the level {seen!r} in row {first}, which the table that was learned from had "
+            f"not: its levels are {listed([repr(each) for each in kind.levels], quote=False)}. Leave such rows "
+            "out."
+        )
+    return np.where(there, codes, np.nan)
+
+
+def _place(level: Any, levels: Sequence[Any]) -> int:
+    """Where a level is among others, -1 if it is not; text may stand for what is written so."""
+    for test in (lambda each: each == level, lambda each: isinstance(each, str) and each == str(level)):
+        found = next((number for number, each in enumerate(levels) if test(each)), -1)
+        if found >= 0:
+            return found
+    return -1
+
+
+def _nearest(values: FloatArray, levels: Sequence[Any], noise: float) -> IntArray:
+    """Places (m,) of numbers among levels, but for noise; -1 where there is none."""
+    numbers = [as_number(each) for each in levels]
+    known = np.array([each for each in numbers if each is not None])
+    codes = np.full(values.shape, -1, dtype=np.int64)
+    if not known.size:
+        return codes
+    order = np.argsort(known)
+    right = np.clip(np.searchsorted(known[order], values), 1, max(known.size - 1, 1))
+    left = np.minimum(right - 1, known.size - 1)
+    right = np.minimum(right, known.size - 1)
+    nearer = np.where(values - known[order[left]] <= known[order[right]] - values, left, right)
+    close = np.abs(known[order[nearer]] - values) <= noise * np.abs(known).max()
+    places = np.flatnonzero([each is not None for each in numbers])
+    codes[close] = places[order[nearer[close]]]
+    return codes
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def most_levels(n_rows: int) -> int:
+    """How many levels a column may have, so that there is something to learn about each."""
+    return max(LEAST_LEVELS, n_rows // ROWS_PER_LEVEL)
+
+
+def unusable(origin: Origin, n_rows: int, n_levels: int | None = None) -> str:
+    """Why nothing can be learned from a column, "dates", "names rows" or "levels"; empty if something can."""
+    if origin.what == "dates":
+        return "dates"
+    levels = len(origin.levels) if n_levels is None else n_levels
+    if levels <= most_levels(n_rows) and levels < max(n_rows, 2):
+        return ""
+    if look_like_dates(origin.levels):
+        return "dates"
+    return "names rows" if levels == n_rows and origin.what == "text" else "levels"
+
+
+def check_usable(
+    names: Sequence[str],
+    origins: Sequence[Origin],
+    n_rows: int,
+    drop: Callable[[list[str]], str] = "X.drop(columns={})".format,
+) -> None:
+    """Refuse columns that nothing can be learned from, all at once; ``drop`` says how to leave them out."""
+    why = {name: unusable(origin, n_rows) for name, origin in zip(names, origins, strict=True)}
+    bad = [name for name in names if why[name]]
+    if not bad:
+        return
+    levels = {name: len(origin.levels) for name, origin in zip(names, origins, strict=True)}
+    words = {
+        "dates": "holds dates",
+        "names rows": "names rows: a different text in each",
+        "levels": f"has {{}} levels in {n_rows} rows",
+    }
+    what = listed([f"{name!r} ({words[why[name]].format(levels[name])})" for name in bad], quote=False)
+    remedies = []
+    if "dates" in why.values():
+        remedies.append("Turn dates into numbers, such as days since the first.")
+    if "levels" in why.values():
+        remedies.append(f"Merge rare levels until there are at most {most_levels(n_rows)}.")
+    it = "it" if len(bad) == 1 else "them"
+    out = f"{'Or leave' if remedies else 'Leave'} {it} out: {drop(bad)}."
+    raise ValueError(f"nothing can be learned from column{plural(len(bad))} {what}. {' '.join([*remedies, out])}")
+
+
+# ------------------------------------------------------------------ given kinds
+
+
+def _given_kind(values: FloatArray, name: str, origin: Origin, given: "str | Kind") -> Kind:
+    """The kind that the user gives, if the column can be of it."""
+    kind = given.name if isinstance(given, Kind) else given
+    reason = given.reason if isinstance(given, Kind) and given.reason else "given"
+    if kind in ("continuous", "count"):
+        if origin.has_codes and not (isinstance(given, Kind) and given.levels):
+            raise ValueError(_not_a_number(name, kind, origin))
+        if kind == "count":
+            _check_count(values, name)
+            return Kind("count", reason)
+        if isinstance(given, Kind):
+            return Kind("continuous", reason, given.levels, given.step)
+        return Kind("continuous", reason, step=_step(values, origin))
+    levels = given.levels if isinstance(given, Kind) and given.levels else _levels_of(values, origin)
+    seen = listed([repr(each) for each in levels], quote=False)
+    if kind == "binary" and len(levels) > 2:
+        raise ValueError(
+            f"kinds says that {name!r} is binary, but it has {len(levels)} levels: {seen}. Let it be 'ordinal' or "
+            "'categorical', or merge levels."
+        )
+    ordered = origin.what != "text" and origin.what != "category"
+    if kind == "ordinal" and not isinstance(given, Kind):
+        if not ordered and any(as_number(each) is None for each in levels):
+            raise ValueError(
+                f"kinds says that {name!r} is ordinal, but its levels {seen} do not say in which order. Make it "
+                "an ordered category: pd.Categorical(column, categories=[...], ordered=True)."
+            )
+        levels = levels if ordered else sort_levels(levels)
+    if not isinstance(given, Kind) and unusable(origin, values.size, len(levels)):
+        raise ValueError(
+            f"kinds says that {name!r} is {kind}, but it has {len(levels)} levels in {values.size} rows. Merge "
+            f"rare levels until there are at most {most_levels(values.size)}, or let numbers be 'continuous' or "
+            "'count'."
+        )
+    return Kind(kind, reason, levels)
+
+
+def _check_count(values: FloatArray, name: str) -> None:
+    """Refuse what is no count."""
+    for wrong, what in ((values < 0, "negative"), (values != np.rint(values), "no whole number")):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"kinds says that {name!r} is a count, but it is {values[row]:g} in row {row}, which is {what}. "
+                "Let it be 'continuous'."
+            )
+
+
+def _as_number(origin: Origin, name: str, given: "str | Kind | None", numbers_alone: str) -> Kind:
+    """A column for an estimator that takes continuous ones alone: a number, two levels as 0 and 1, or refused."""
+    reason = f"{numbers_alone} takes numbers alone"
+    levels = origin.levels
+    if isinstance(given, Kind) and given.reason != "given":  # what another fit told by types and values
+        levels = given.levels if origin.has_codes else ()
+        given = None
+    kind = given.name if isinstance(given, Kind) else given
+    if kind is None and len(levels) > 2:
+        kind = "ordinal" if origin.what == "ordered category" else "categorical"
+    if kind not in (None, "continuous"):
+        raise ValueError(
+            f"{numbers_alone} takes continuous columns alone, but {name!r} is {kind}: use edges='gam' or 'bic' "
+            "with the loss 'auto', 'bic' or 'entropy', or leave the column out."
+        )
+    if kind and origin.has_codes:
+        raise ValueError(_not_a_number(name, kind, origin))
+    return Kind("continuous", "given" if kind else reason, levels)
+
+
+def _not_a_number(name: str, kind: str, origin: Origin) -> str:
+    """What is wrong with a kind of numbers for a column of something else."""
+    seen = listed([repr(each) for each in origin.levels], quote=False)
+    return (
+        f"kinds says that {name!r} is {kind}, but it holds {origin.dtype} values ({seen}). Encode it as numbers, "
+        "or let it be categorical."
+    )
+
+
+# ------------------------------------------------------------------ kinds by type and values
+
+
+def _have_ties(values: FloatArray) -> BoolArray:
+    """Which columns (d,) of (n, d) hold some value twice, by some of their rows if there are many."""
+    some = np.sort(values[:: 1 + len(values) // SAMPLE].T, axis=1)  # (d, m)
+    close = 4.0 * np.finfo(np.float64).eps * np.abs(some[:, [0, -1]]).max(axis=1)
+    ties: BoolArray = (np.diff(some, axis=1) <= close[:, None]).any(axis=1)
+    return ties
+
+
+def _kind_of(values: FloatArray, origin: Origin) -> Kind:
+    """The kind of a column that has ties, or is not a column of numbers."""
+    if origin.what == "bool":
+        return Kind("binary", f"dtype {origin.dtype}", (False, True))
+    if origin.has_codes:
+        count = len(origin.levels)
+        ordered = origin.what == "ordered category"
+        name = "binary" if count <= 2 else "ordinal" if ordered else "categorical"
+        reason = f"{count} level{plural(count)} of text" if origin.what == "text" else f"dtype {origin.what}"
+        return Kind(name, reason, origin.levels)
+    levels, counts = distinct(np.sort(values), origin.noise)
+    if levels.size == 1:
+        return Kind("continuous", "constant")
+    if levels.size == 2:
+        return Kind("binary", "two different values", _plain_levels(levels))
+    step = grid_step(levels, counts, origin.noise)
+    if np.array_equal(levels, np.rint(levels)):
+        name = _kind_of_whole(levels, counts, step)
+        reason = f"whole numbers from {levels[0]:.15g} to {levels[-1]:.15g}"
+    else:
+        name = "ordinal" if step > 0 and levels.size <= FEW and _repeat(counts) else "continuous"
+        reason = f"{levels.size} different values" if name == "ordinal" else f"numbers on a grid of {step:g}"
+    if name == "ordinal":
+        return Kind(name, reason, _plain_levels(levels))
+    return Kind(name, reason if step or name == "count" else "numbers", step=step if name == "continuous" else 0.0)
+
+
+def _repeat(counts: IntArray) -> bool:
+    """Whether few values come back often enough to be levels and not chance."""
+    return int(counts.sum()) >= 3 * counts.size
+
+
+def _kind_of_whole(values: FloatArray, counts: IntArray, step: float) -> str:
+    """Ordinal, count or continuous: what makes the column shortest to write down, among what it may be.
+
+    Short scales of whole numbers that begin at 0 or 1, and few values, are never continuous: what is written down
+    shortest as rounded numbers is ordinal there.
+    """
+    places = (values[-1] - values[0]) / step + 1 if step else np.inf
+    few = values.size <= FEW and (places <= SCALE or _repeat(counts))
+    if values[0] < 0:
+        return "ordinal" if few else "continuous"
+    on_grid = code_lengths.of_grid(values, counts, step or 1.0)
+    lengths = {"continuous": on_grid}
+    if few or places <= SCALE:
+        lengths["ordinal"] = code_lengths.of_levels(counts)
+        if few or values[0] <= 1:
+            lengths = {"ordinal": min(lengths["ordinal"], on_grid)}
+    if _may_count(values, counts):
+        lengths["count"] = code_lengths.of_counts(values, counts)
+    return min(lengths, key=lambda name: lengths[name])
+
+
+def _may_count(values: FloatArray, counts: IntArray) -> bool:
+    """Whether whole numbers from 0 on are small and reach down, or vary as those of a Poisson variable do."""
+    n = int(counts.sum())
+    mean = float(counts @ values) / n
+    if mean > LARGE:
+        return False
+    variance = float(counts @ (values - mean) ** 2) / n
+    return bool(values[0] <= mean / 3.0 or abs(variance / mean - 1.0) <= max(0.3, 2.0 * np.sqrt(2.0 / n)))
+
+
+def _step(values: FloatArray, origin: Origin) -> float:
+    """The grid of a column that is given as continuous."""
+    levels, counts = distinct(np.sort(values), origin.noise)
+    return grid_step(levels, counts, origin.noise)
+
+
+def _levels_of(values: FloatArray, origin: Origin) -> tuple[Any, ...]:
+    """The levels of a column that is given as one of them."""
+    if origin.what == "bool":
+        return (False, True)
+    return origin.levels if origin.has_codes else _plain_levels(distinct(np.sort(values), origin.noise)[0])
+
+
+def _plain_levels(values: FloatArray) -> tuple[Any, ...]:
+    return tuple(_plain(each) for each in values)
+
+
+def _plain(value: Any) -> int | float:
+    """A number as one writes it: whole ones without a point, others without the noise of arithmetic."""
+    number = float(f"{float(value):.12g}")
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

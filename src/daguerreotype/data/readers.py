@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import IO, Any
@@ -26,13 +27,16 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.labels import listed, plural
-from daguerreotype.data.dialect import ROWS, START, Dialect, detect
+from daguerreotype.data.columns import Origin, read_columns
+from daguerreotype.data.dialect import ROWS, START, Dialect, detect, is_number
 from daguerreotype.data.formats import format_by_start
+from daguerreotype.data.kinds import WITH_LEVELS, check_usable, unusable
 from daguerreotype.data.number_formats import DECIMAL, THOUSANDS, parse_numbers
 
 logger = logging.getLogger("daguerreotype")
 
 PIPE = Path("-")
+NEARLY_ALL, MOST = 0.9, 0.5  # cells of a column that are numbers
 ZIP = b"PK\x03\x04"
 # Beside what pandas takes for an empty cell.
 EMPTY = ("?", ".", "-", "--", "n.a.", "#DIV/0!", "#REF!", "#VALUE!", "#NUM!", "#NAME?")
@@ -58,6 +62,10 @@ class Reading:
         How the file is written; None to find out.
     interventions : str or None
         The column that says which others were intervened on, row by row.
+    kinds : mapping
+        Kinds of columns that the user gives, by name.
+    numbers_alone : bool
+        Refuse columns of text, which are levels otherwise.
     words : mapping
         What messages call ``drop``, ``drop_non_numeric`` and ``drop_missing``.
     """
@@ -68,6 +76,8 @@ class Reading:
     delimiter: str | None = None
     header: bool | None = None
     interventions: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    numbers_alone: bool = False
     words: Mapping[str, str] = field(default_factory=lambda: PYTHON)
 
 
@@ -105,12 +115,13 @@ def read_table(
     drop_non_numeric: bool = False,
     drop_missing: bool = False,
 ) -> pd.DataFrame:
-    r"""Read a table of numbers from a file, whatever program wrote it.
+    r"""Read a table of numbers and text from a file, whatever program wrote it.
 
     What ``daguerreotype fit`` reads from a file, this reads too, and refuses in the same words. Encoding,
     delimiter, header, decimal commas and separators of thousands are found out. A first column that only names or
-    numbers the rows, and empty rows and columns around the table, are left out. All such decisions are logged to
-    ``logging.getLogger("daguerreotype")`` at level INFO.
+    numbers the rows, and empty rows and columns around the table, are left out. Columns of text are levels; text
+    that names the rows and dates are refused, and so is a column of numbers with a few cells of text. All such
+    decisions are logged to ``logging.getLogger("daguerreotype")`` at level INFO.
 
     Parameters
     ----------
@@ -123,19 +134,19 @@ def read_table(
     drop : str or sequence of str
         Columns to leave out.
     drop_non_numeric : bool
-        Leave out columns that hold anything but numbers. They are refused otherwise.
+        Leave out columns that hold anything but numbers.
     drop_missing : bool
         Leave out rows with empty cells. They are refused otherwise.
 
     Returns
     -------
     DataFrame of shape (n, d)
-        Numbers under the names of the file, or under x0, x1, ... if it has none.
+        Numbers and text under the names of the file, or under x0, x1, ... if it has none.
 
     Raises
     ------
     ValueError
-        If there is no such file, or it holds no table of numbers. The message names the column and the remedy.
+        If there is no such file, or it holds no table. The message names the column and the remedy.
 
     Examples
     --------
@@ -435,22 +446,36 @@ class _Cleaner:
         return numbers, chosen
 
     def to_numbers(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table in numbers. Columns that hold none are refused, or left out if asked."""
+        """The table in numbers, and in text where columns hold levels; the rest refused, or left out if asked."""
         numbers, chosen = self.parse_text(table)
         if numbers:
             table = table.assign(**numbers)
             self.notes.append(f"read {chosen} in {listed(numbers)}.")
         bad = _not_numeric(table)
-        if not bad:
-            return table
-        if self.reading.drop_non_numeric:
+        if self.reading.drop_non_numeric and bad:
             self.notes.append(f"left out what holds no numbers: {listed(bad)}.")
             return table.drop(columns=bad)
-        examples = listed([f"{column!r} ({_example(table[column])})" for column in bad], quote=False)
-        it, s = ("it", "s") if len(bad) == 1 else ("them", "")
+        if self.reading.numbers_alone:
+            self._refuse(table, bad, self.reading.words["drop_non_numeric"])
+        given = self.reading.kinds
+        text = table[[name for name in bad if given.get(name) not in WITH_LEVELS]]
+        origins = dict(zip(text.columns, read_columns(text).origins, strict=True))
+        broken = [name for name, origin in origins.items() if _is_broken(text[name], origin)]
+        self._refuse(table, broken, leave_out(self.reading.words["drop"], broken))
+        check_usable(
+            list(origins), list(origins.values()), len(table), partial(leave_out, self.reading.words["drop"])
+        )
+        return table
+
+    def _refuse(self, table: pd.DataFrame, columns: list[str], out: str) -> None:
+        """Refuse columns that should hold numbers and do not throughout; ``out`` leaves them out."""
+        if not columns:
+            return
+        examples = listed([f"{column!r} ({_example(table[column])})" for column in columns], quote=False)
+        it, s = ("it", "s") if len(columns) == 1 else ("them", "")
         raise ValueError(
-            f"column{plural(len(bad))} {examples} of {self.name} hold{s} values other than numbers. "
-            f"Encode {it} as numbers, or leave {it} out with {self.reading.words['drop_non_numeric']}."
+            f"column{plural(len(columns))} {examples} of {self.name} hold{s} values other than numbers. "
+            f"Encode {it} as numbers, or leave {it} out with {out}."
         )
 
     def _check_points(self, table: pd.DataFrame, with_commas: list[str]) -> None:
@@ -495,6 +520,25 @@ class _Cleaner:
 def _not_numeric(table: pd.DataFrame) -> list[str]:
     """Names of the columns that pandas did not find to be numbers."""
     return [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]
+
+
+def leave_out(word: str, columns: Sequence[str]) -> str:
+    """How to leave out columns, in the words for one.
+
+    >>> leave_out("drop=[{!r}]", ["id", "day"]), leave_out("--drop {!r}", ["id", "day"])
+    ("drop=['id', 'day']", "--drop 'id' --drop 'day'")
+    """
+    if "[{!r}]" in word:
+        return word.replace("[{!r}]", repr(list(columns)))
+    return " ".join(word.format(column) for column in columns)
+
+
+def _is_broken(column: pd.Series, origin: Origin) -> bool:
+    """Whether a column of text should be numbers: nearly all are, or most and the rest are no levels."""
+    if origin.what != "text":
+        return False
+    share = column.dropna().astype("str").map(is_number).mean()
+    return bool(share >= NEARLY_ALL or (share >= MOST and unusable(origin, len(column))))
 
 
 def _tells_rows_apart(values: pd.Series) -> bool:

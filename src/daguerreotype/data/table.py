@@ -4,25 +4,34 @@ A table as it was read holds the user's columns. :meth:`Table.canonical` puts it
 their own, :meth:`Table.on_scale` centres and scales the columns: that is what edge estimators see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from sklearn.utils.validation import validate_data
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.accumulators import Both, Mapped
+from daguerreotype.data.columns import read_columns
 from daguerreotype.data.interventions import check_counted, read_interventions
-from daguerreotype.data.kinds import Kind
+from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
 from daguerreotype.data.scales import fit_scales
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
-from daguerreotype.data.validation import check_given, check_moments, validate_table
+from daguerreotype.data.validation import (
+    check_finite,
+    check_given,
+    check_moments,
+    check_renamed,
+    check_size,
+    check_unique,
+    column_names,
+)
 
 
 @dataclass(frozen=True)
@@ -377,16 +386,47 @@ class StreamedTable(Table):
         return values[:, self.columns] if self.scaling is None else self.scaling(values)
 
 
-def table_of_rows(estimator: Any, X: Any, interventions: Any = None) -> Table:
-    """The table to fit ``estimator`` on, after all checks of its rows, columns and interventions."""
-    values, names = validate_table(estimator, X)
-    named = isinstance(X, pd.DataFrame)
-    intervened = read_interventions(interventions, len(values), names, numbered=not named)
-    seen = Moments().update(values)
-    check_moments(seen, names)
+def table_of_rows(
+    estimator: Any, X: Any, interventions: Any = None, kinds: Any = "auto", *, numbers_alone: str = ""
+) -> tuple[Table, tuple[Kind, ...]]:
+    """The table to fit ``estimator`` on, after all checks of its rows, columns and interventions, and its kinds.
+
+    The table itself holds kinds only where some column is discrete or on a grid. ``numbers_alone`` names the
+    setting that takes continuous columns alone, if one does.
+    """
+    rows = read_columns(X)
+    if rows.named:
+        check_unique(rows.table)
+    values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    names = column_names(rows.table, values.shape[1])
+    check_size(values)
+    given = read_given(kinds, names, numbered=not rows.named)
+    if rows.origins:
+        check_usable(names, rows.origins, len(values))
+    check_finite(values, names)
+    found = find_kinds(values, names, rows.origins, given, numbers_alone=numbers_alone)
+    values = encode(values, names, rows.origins, found)
+    intervened = read_interventions(interventions, len(values), names, numbered=not rows.named)
+    unordered = np.array([kind.unordered for kind in found])
+    check_moments(Moments().update(values), names, unordered)
+    if unordered.sum() > 1:
+        some = np.flatnonzero(unordered)
+        check_renamed(values[:, some], [len(found[j].levels) for j in some], [names[j] for j in some])
     if intervened is not None:
         check_counted(values, intervened, names)
-    return Table(values, names, None, intervened, named=named)
+    told = found if any(kind.discrete or kind.step > 0 for kind in found) else ()
+    return Table(values, names, None, intervened, named=rows.named, kinds=told), found
+
+
+def rows_of(estimator: Any, X: Any, kinds: Sequence[Kind]) -> tuple[FloatArray, tuple[str, ...], bool]:
+    """Values (m, d) of rows to ask a fitted estimator about, by the kinds it learned; names; whether named."""
+    rows = read_columns(X)
+    if rows.named:
+        check_unique(rows.table)
+    values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, reset=False)
+    names = column_names(rows.table, values.shape[1])
+    check_finite(values, names)
+    return encode(values, names, rows.origins, kinds), names, rows.named
 
 
 def table_of_chunks(source: Source, *, quantiles: bool, on_rows: Callable[[int], None] | None) -> StreamedTable:

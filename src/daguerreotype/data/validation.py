@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.utils.validation import validate_data
 
 from daguerreotype._lib.labels import listed, plural
-from daguerreotype._lib.typing import FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from daguerreotype.data.moments import Moments
@@ -26,7 +26,7 @@ def column_names(X: Any, d: int) -> tuple[str, ...]:
 
 
 def validate_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
-    """Values (n, d) and column names of a table to fit ``estimator`` on: finite, and of a size to learn from."""
+    """Values (n, d) and column names of a table of numbers to fit ``estimator`` on: finite, and large enough."""
     check_frame(X)
     values = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
     names = column_names(X, values.shape[1])
@@ -39,18 +39,23 @@ def check_frame(X: Any) -> None:
     """Refuse what only a DataFrame can have: duplicate names and columns that hold no numbers."""
     if not isinstance(X, pd.DataFrame):
         return
-    repeated = X.columns[X.columns.duplicated()].unique()
-    if len(repeated):
-        raise ValueError(
-            f"column names must be unique, but {listed(repeated)} occur{'s' if len(repeated) == 1 else ''} more "
-            "than once. Rename them, for example with X.columns = [...]."
-        )
+    check_unique(X)
     text = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
     if text:
         it, s = ("it", "s") if len(text) == 1 else ("them", "")
         raise ValueError(
             f"could not convert to numbers: column{plural(len(text))} {listed(text)} hold{s} {X[text[0]].dtype} "
             f"values. Encode {it} as numbers or drop {it}, for example with X.select_dtypes('number')."
+        )
+
+
+def check_unique(X: pd.DataFrame) -> None:
+    """Refuse names that several columns have."""
+    repeated = X.columns[X.columns.duplicated()].unique()
+    if len(repeated):
+        raise ValueError(
+            f"column names must be unique, but {listed(repeated)} occur{'s' if len(repeated) == 1 else ''} more "
+            "than once. Rename them, for example with X.columns = [...]."
         )
 
 
@@ -99,8 +104,13 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
         )
 
 
-def check_covariance(covariance: FloatArray, n: int, names: Sequence[str]) -> None:
-    """Refuse columns that are copies of each other or, in n > d rows, determined exactly by others."""
+def check_covariance(
+    covariance: FloatArray, n: int, names: Sequence[str], unordered: BoolArray | None = None
+) -> None:
+    """Refuse columns that are copies of each other or, in n > d rows, determined exactly by others.
+
+    Codes of ``unordered`` columns (d,) are combined with nothing: their sums mean nothing.
+    """
     d = len(names)
     odd = np.flatnonzero(~(np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)))
     if odd.size:
@@ -119,7 +129,11 @@ def check_covariance(covariance: FloatArray, n: int, names: Sequence[str]) -> No
             "their places in a graph apart. Keep one of them."
         )
     if n > d:
-        _check_collinear(correlation + np.eye(d), names)
+        measured = np.arange(d) if unordered is None else np.flatnonzero(~unordered)
+        if measured.size:
+            _check_collinear(
+                (correlation + np.eye(d))[np.ix_(measured, measured)], [names[int(j)] for j in measured]
+            )
 
 
 def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
@@ -139,12 +153,29 @@ def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
         )
 
 
-def check_moments(seen: "Moments", names: Sequence[str]) -> "Moments":
+def check_moments(seen: "Moments", names: Sequence[str], unordered: BoolArray | None = None) -> "Moments":
     """Refuse tables that are too small, and columns that are constant, copies, or determined by others."""
     check_size(np.broadcast_to(0.0, (seen.n_rows, len(names))))
     check_spread(seen.low, seen.high, names)
-    check_covariance(seen.covariance, seen.n_rows, names)
+    check_covariance(seen.covariance, seen.n_rows, names, unordered)
     return seen
+
+
+def check_renamed(codes: FloatArray, n_levels: Sequence[int], names: Sequence[str]) -> None:
+    """Refuse columns of codes (n, c) without an order whose levels are those of another under other names."""
+    sizes = [
+        np.bincount(column.astype(np.int64), minlength=k) for column, k in zip(codes.T, n_levels, strict=True)
+    ]
+    seen: dict[tuple[int, ...], list[int]] = {}
+    for j, size in enumerate(sizes):
+        for i in seen.setdefault(tuple(sorted(size.tolist())), []):
+            pairs = np.unique(codes[:, i] * n_levels[j] + codes[:, j])
+            if pairs.size == np.count_nonzero(size):
+                raise ValueError(
+                    f"columns {listed([names[i], names[j]])} have the same levels under two names: no data can "
+                    "tell their places in a graph apart. Keep one of them."
+                )
+        seen[tuple(sorted(size.tolist()))].append(j)
 
 
 def check_given(

@@ -30,7 +30,7 @@ class Basis(Protocol):
 
     @property
     def slope(self) -> float:
-        """Slope of the first of them: per unit of the column, level or logarithm; 0 for levels without an order."""
+        """Slope of the first of them, per unit of the column or its logarithm; 0 for levels without an order."""
         ...
 
     def columns(self, values: FloatArray) -> FloatArray:

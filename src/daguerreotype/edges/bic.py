@@ -39,6 +39,7 @@ class BicEdges:
     """
 
     from_moments = True
+    takes_kinds = True
 
     def __init__(self, penalty: float = 1.0, gamma: float = 0.0) -> None:
         self.penalty = penalty

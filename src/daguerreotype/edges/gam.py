@@ -51,6 +51,7 @@ class GamEdges:
     """
 
     from_passes = True
+    takes_kinds = True
 
     def __init__(self, n_knots: int = 4, penalty: float = 1.0, gamma: float = 0.0) -> None:
         self.n_knots = n_knots

@@ -10,8 +10,9 @@ from scipy.interpolate import BSpline
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import OnScale, Table
-from daguerreotype.data.transforms import Identity, ShiftedLog, YeoJohnson
+from daguerreotype.data.transforms import Identity, OfSomeColumns, ShiftedLog, YeoJohnson
 from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
 from daguerreotype.edges.interventional import GroupedModels
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
@@ -23,12 +24,12 @@ from daguerreotype.operators.active_set import SupportPullback
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.peel import PeelPullback
 from daguerreotype.operators.sparsemax import SparsemaxPullback
-from daguerreotype.persistence.settings import decode_setting, encode_setting
+from daguerreotype.persistence.settings import decode_kind, decode_setting, encode_kind, encode_setting
 from daguerreotype.result import FitHistory, FitResult, ScaleFit
 from daguerreotype.training.train import TrainingResult
 
 FITS = (LocalFit, GamFit, MlpFit)
-SCALES = (Identity, ShiftedLog, YeoJohnson)
+SCALES = (Identity, ShiftedLog, YeoJohnson, OfSomeColumns)
 DENSITIES = (GaussianDensity, RelativeDensity)
 PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
 # The only classes that a file can bring to life; all of them are plain records.
@@ -105,8 +106,14 @@ class RecordWriter:
             return value
         if isinstance(value, np.generic):
             return value.item()
+        if isinstance(value, Kind):
+            return {"kind": encode_kind(value)}
         if isinstance(value, Table):
-            return {"names": list(value.names), "steps": self.put(f"{name}.steps", value.steps)}
+            return {
+                "names": list(value.names),
+                "kinds": [encode_kind(kind) for kind in value.kinds],
+                "steps": self.put(f"{name}.steps", value.steps),
+            }
         if isinstance(value, UnsavedPullback):
             return {"no derivative": value.n_nodes}
         if isinstance(value, UnsavedPart):
@@ -181,6 +188,8 @@ class RecordReader:
             return self._take_models(saved)
         if "fits" in saved:
             return self._take_fits(saved)
+        if "record" not in saved and "kind" in saved:
+            return decode_kind(saved["kind"])
         if "no derivative" in saved:
             return UnsavedPullback(saved["no derivative"])
         if "unsaved" in saved:
@@ -190,8 +199,9 @@ class RecordReader:
         if "list" in saved:
             return tuple(self.take(each) for each in saved["list"])
         if "names" in saved:
-            steps = self.take(saved.get("steps"))
-            return Table(np.zeros((0, len(saved["names"]))), tuple(saved["names"]), steps=steps)
+            kinds = tuple(decode_kind(kind) for kind in saved.get("kinds", ()))  # format 2 has none
+            steps, names = self.take(saved.get("steps")), tuple(saved["names"])
+            return Table(np.zeros((0, len(names))), names, kinds=kinds, steps=steps)
         parts = {part: self.take(value) for part, value in saved["fields"].items()}
         return RECORDS[saved["record"]](**parts)
 

@@ -1,4 +1,4 @@
-"""Files of learners in format 1, which version 0.1.0 wrote, in the terms of today's format."""
+"""Files of learners in format 1, which version 0.1.0 wrote, in the terms of format 2."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from daguerreotype.noise.gaussian import nll_of_variance
 
 
 def upgrade(arrays: Arrays, header: Header) -> tuple[Arrays, Header]:
-    """The arrays and the header as they would be written now.
+    """The arrays and the header as they are in format 2.
 
     Fits held variances in place of log-likelihoods, noise was always scored as Gaussian, and what is now a
     :class:`FitResult` was spread over the header.

@@ -1,9 +1,19 @@
-"""Files of learners in formats 1 and 2, whose fits had one number per parent, in the terms of today's format."""
+"""Files of learners in format 2, which knew no kinds of columns and one number per parent, in today's terms."""
 
 import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import IntArray
+from daguerreotype.data.kinds import Kind
+
+
+def upgrade(arrays: Arrays, header: Header) -> tuple[Arrays, Header]:
+    """The contents of a file as they would be written now: all columns were continuous."""
+    result = dict(header["result"]["fields"])
+    kind = Kind("continuous", "saved before there were other kinds")
+    saved = {"kind": {"name": kind.name, "reason": kind.reason, "levels": [], "step": kind.step}}
+    result["kinds"] = {"list": [saved] * len(result["names"]["list"])}
+    return add_norms(arrays, header), {**header, "result": {**header["result"], "fields": result}}
 
 
 def add_norms(arrays: Arrays, header: Header) -> Arrays:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from daguerreotype._lib.archive import UnreadableError, read_archive, write_archive
+from daguerreotype.persistence import format_1, format_2
 from daguerreotype.persistence.codec import RecordReader, RecordWriter
-from daguerreotype.persistence.format_1 import upgrade
-from daguerreotype.persistence.format_2 import add_norms
 from daguerreotype.persistence.settings import decode_setting, encode_setting, name_of
 from daguerreotype.result import FitResult
 
-FORMAT = 2
+FORMAT = 3
 KIND = "fitted learner of daguerreotype"
 
 
@@ -74,8 +73,9 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
         )
     try:
         if version == 1:
-            arrays, header = upgrade(arrays, header)
-        arrays = add_norms(arrays, header)
+            arrays, header = format_1.upgrade(arrays, header)
+        if version in (1, 2):
+            arrays, header = format_2.upgrade(arrays, header)
         settings = {name: decode_setting(value) for name, value in header["parameters"].items()}
         result = RecordReader(arrays).take(header["result"])
         if not isinstance(result, FitResult):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daguerreotype.data.kinds import KINDS, Kind
 from daguerreotype.edges.registry import EDGES, entry_of
 from daguerreotype.knowledge import Knowledge
 from daguerreotype.noise import NOISE
@@ -47,6 +48,10 @@ def encode_setting(value: Any) -> Any:
         return {"tuple": [encode_setting(each) for each in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: encode_setting(each) for key, each in value.items()}}
+    if isinstance(value, dict) and all(isinstance(key, str | int) for key in value):
+        return {"pairs": [[key, encode_setting(each)] for key, each in value.items()]}
+    if isinstance(value, Kind):
+        return {"kind": encode_kind(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, PurePath):
@@ -64,6 +69,10 @@ def decode_setting(saved: Any) -> Any:
         return tuple(decode_setting(each) for each in saved["tuple"])
     if "dict" in saved:
         return {key: decode_setting(each) for key, each in saved["dict"].items()}
+    if "pairs" in saved:
+        return {key: decode_setting(each) for key, each in saved["pairs"]}
+    if "kind" in saved:
+        return decode_kind(saved["kind"])
     if "array" in saved:
         return np.array(saved["array"], dtype=saved["dtype"])
     if "path" in saved:
@@ -76,6 +85,20 @@ def decode_setting(saved: Any) -> Any:
             return NOISE[saved["noise"]].make(**settings)
         return {each.class_name: each for each in EDGES.values()}[saved["edges"]].make(**settings)
     return Unsaved(saved["unsaved"])
+
+
+def encode_kind(kind: Kind) -> dict[str, Any]:
+    """JSON values for the kind of a column; levels that are no text, number or truth value are written as text."""
+    levels = [each.item() if isinstance(each, np.generic) else each for each in kind.levels]
+    plain = [each if isinstance(each, bool | int | float | str) else str(each) for each in levels]
+    return {"name": kind.name, "reason": kind.reason, "levels": plain, "step": kind.step}
+
+
+def decode_kind(saved: Mapping[str, Any]) -> Kind:
+    """The kind that `encode_kind` wrote."""
+    if saved["name"] not in KINDS:
+        raise ValueError(f"{saved['name']!r} in place of a kind")
+    return Kind(saved["name"], str(saved["reason"]), tuple(saved["levels"]), float(saved["step"]))
 
 
 def _encode_object(value: Any) -> Any:

@@ -236,6 +236,27 @@ def plot_curves(
 def _draw_curve(ax: Axes, model: Any, cause: Any, effect: Any, values: FloatArray) -> None:
     """One fitted component over the values of its cause, with marks where the rows are."""
     values = values[np.isfinite(values)]
+    levels = model.kinds_[cause].levels
+    if levels:
+        _draw_levels(ax, levels, model.curve(cause, effect, list(levels)), values)
+    else:
+        _draw_line(ax, model, cause, effect, values)
+    ax.set_title(f"→ {shorten(str(effect))}", fontsize=9, parse_math=False)
+    ax.set_xlabel(shorten(str(cause)), fontsize=9, parse_math=False)
+    ax.tick_params(labelsize=8)
+    _lighten(ax)
+
+
+def _draw_levels(ax: Axes, levels: Sequence[Any], heights: FloatArray, codes: FloatArray) -> None:
+    """A point for every level, its area by the rows that have it."""
+    counts = np.bincount(codes.astype(np.int64), minlength=len(levels))
+    ax.axhline(0.0, color=GREY, linewidth=0.7)
+    ax.scatter(np.arange(len(levels)), heights, s=20 + 60 * counts / max(counts.max(), 1), color=BLUE)
+    ax.set_xticks(np.arange(len(levels)), [shorten(str(level), 12) for level in levels], parse_math=False)
+
+
+def _draw_line(ax: Axes, model: Any, cause: Any, effect: Any, values: FloatArray) -> None:
+    """The component of a cause that is a number."""
     low, high = float(values.min()), float(values.max())
     grid = np.linspace(low, high, 200)
     if model.transform_ == "log" and low > 0.0:  # the scale on which the curve was fitted
@@ -245,12 +266,8 @@ def _draw_curve(ax: Axes, model: Any, cause: Any, effect: Any, values: FloatArra
     ax.plot(grid, model.curve(cause, effect, grid), color=BLUE, linewidth=1.8)
     marks = np.quantile(values, np.linspace(0.0, 1.0, min(values.size, 200)))
     ax.plot(marks, np.full(marks.size, 0.02), "|", color=GREY, alpha=0.5, transform=ax.get_xaxis_transform())
-    ax.set_title(f"→ {shorten(str(effect))}", fontsize=9, parse_math=False)
-    ax.set_xlabel(shorten(str(cause)), fontsize=9, parse_math=False)
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=TICK)
-    ax.tick_params(labelsize=8)
-    _lighten(ax)
 
 
 def _panels(axes: Any, n_panels: int) -> npt.NDArray[np.object_]:

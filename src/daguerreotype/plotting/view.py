@@ -10,6 +10,8 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.columns import read_columns
+from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, match_names, topological_order
 
@@ -115,7 +117,9 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
 
 
 def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
-    """Numbers (n, d) in the order of the columns of the fit; missing values are nan."""
+    """Numbers (n, d) in the order of the columns of the fit, codes of levels; missing values are nan."""
+    if not isinstance(X, pd.DataFrame) and (hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")):
+        X = pd.api.interchange.from_dataframe(X)
     columns = list(getattr(model, "feature_names_in_", []))
     if isinstance(X, pd.DataFrame) and columns:
         absent = [name for name in columns if name not in X.columns]
@@ -123,13 +127,15 @@ def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
             names = listed(absent, quote=False)
             raise ValueError(f"X lacks columns of the fit: {names}. Give it the same columns.")
         X = X[columns]
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    values: FloatArray = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    rows = read_columns(X if isinstance(X, pd.DataFrame) else np.asarray(X))
+    table = rows.table if isinstance(rows.table, pd.DataFrame) else pd.DataFrame(rows.table)
+    values: FloatArray = table.to_numpy(dtype=np.float64, na_value=np.nan)
     if values.shape[1] != model.n_features_in_ or len(values) == 0:
         raise ValueError(
             f"X has shape {values.shape}; expected rows of the {model.n_features_in_} columns of the fit."
         )
-    return values
+    kinds = getattr(model, "kinds_", {})
+    return encode(values, list(map(str, kinds)), rows.origins, list(kinds.values())) if kinds else values
 
 
 def shorten(name: str, longest: int = LONGEST) -> str:

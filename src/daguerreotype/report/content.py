@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.data.kinds import in_words
 from daguerreotype.graphs import Dag, GraphLike
 from daguerreotype.metrics import evaluate
 from daguerreotype.metrics.titles import title_of
@@ -88,6 +89,8 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
         ["loss", _word(model.criterion_)],
         ["loss per row", f"{model.loss_:.{DIGITS}g}"],
     ]
+    if any(kind.discrete for kind in model.kinds_.values()):
+        facts.append(["kinds", in_words(model.kinds_)])
     intervened = getattr(model, "interventions_", None)
     if intervened:
         counts = ", ".join(f"{name} in {count} rows" for name, count in intervened.items())

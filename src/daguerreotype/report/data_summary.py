@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.kinds import Kind
 from daguerreotype.metrics.sortability import TELLING, r2_sortability, sortability_warning, var_sortability
 from daguerreotype.plotting.view import GraphView, read_rows
 
@@ -19,18 +20,21 @@ def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, view: GraphView) -> d
     return {
         "n_rows": len(values),
         "n_complete": len(complete),
-        "columns": [_describe(column) for column in values.T],
+        "columns": [
+            {"kind": kind.name, "reason": kind.reason, **_describe(column, kind)}
+            for column, kind in zip(values.T, model.kinds_.values(), strict=True)
+        ],
         "score": score,
         "refused": refused,
         **_sortability(model, complete, view),
     }
 
 
-def _describe(column: FloatArray) -> dict[str, float | int | None]:
-    """Moments and extremes of the values that are there; None where they do not exist."""
+def _describe(column: FloatArray, kind: Kind) -> dict[str, float | int | None]:
+    """Moments and extremes of the values that are there; None where they do not exist, or say nothing."""
     there = column[np.isfinite(column)]
     missing = int(column.size - there.size)
-    if there.size == 0:
+    if there.size == 0 or kind.unordered:
         return {"mean": None, "sd": None, "min": None, "max": None, "skew": None, "missing": missing}
     sd = float(there.std())
     skew = float(np.mean(((there - there.mean()) / sd) ** 3)) if sd > 0 else None
@@ -53,6 +57,8 @@ def _sortability(model: Any, complete: FloatArray, view: GraphView) -> dict[str,
     graph = view.adjacency if view.truth is None else view.truth
     whose = "learned" if view.truth is None else "known"
     nothing: dict[str, Any] = {"var_sortability": None, "r2_sortability": None, "graph": whose, "warnings": []}
+    if any(kind.unordered for kind in model.kinds_.values()):  # codes without an order have no variance
+        return nothing
     if len(complete) < 2 or not graph.any() or not np.all(np.ptp(complete, axis=0) > 0):
         return nothing
     by_variance, by_r2 = var_sortability(complete, graph), r2_sortability(complete, graph)

@@ -66,9 +66,10 @@ function drawData() {
   box.append(make("p", { class: "hint" }, "Sortability: share of directed paths along which the variance (or R² given all " +
     "other columns) grows. At 0.5 it says nothing about the order; towards 0 or 1 sorting alone would find it."));
   const numbers = ["mean", "sd", "min", "max", "skew", "missing"];
-  const head = make("tr", {}, make("th", { scope: "col" }, "column"),
+  const head = make("tr", {}, ...["column", "kind", "why"].map((name) => make("th", { scope: "col" }, name)),
     ...numbers.map((name) => make("th", { scope: "col", class: "number" }, name)));
-  const rows = summary.columns.map((column, i) => make("tr", {}, make("td", {}, data.names[i]),
+  const rows = summary.columns.map((column, i) => make("tr", {},
+    ...[data.names[i], column.kind, column.reason].map((word) => make("td", {}, word)),
     ...numbers.map((name) => make("td", { class: "number" }, show(column[name], 4)))));
   box.append(make("div", { class: "scroll tall" }, make("table", { id: "columns" }, make("thead", {}, head), make("tbody", {}, ...rows))));
 }

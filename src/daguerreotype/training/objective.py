@@ -143,22 +143,41 @@ class PerNode:
 
 @dataclass(frozen=True)
 class LossEntry:
-    """A loss under its name: the objective for a penalty, the noise model it implies, and a line of help."""
+    """A loss under its name.
+
+    Attributes
+    ----------
+    make : callable
+        The objective for a penalty.
+    help : str
+        What it is for, in one line.
+    noise : str
+        The noise model it implies.
+    takes_kinds : bool
+        Whether it adds up likelihoods of columns of any kind, and not variances.
+    """
 
     make: Callable[[float], Objective]
     help: str
     noise: str = "gaussian"
+    takes_kinds: bool = False
 
 
 LOSSES: Registry[LossEntry] = Registry(
     "loss",
     {
-        "auto": LossEntry(PenalizedLikelihood, "BIC, for noise of any shape where residuals ask for it"),
+        "auto": LossEntry(
+            PenalizedLikelihood, "BIC, for noise of any shape where residuals ask for it", takes_kinds=True
+        ),
         "nll_ev": LossEntry(lambda _: EqualVariance(), "Gaussian likelihood, equal variances: the paper's"),
         "nll_nv": LossEntry(lambda _: PenalizedLikelihood(), "Gaussian likelihood, a variance for every column"),
         "mse": LossEntry(lambda _: SquaredError(), "squared error"),
-        "bic": LossEntry(PenalizedLikelihood, "Gaussian likelihood less a penalty per parameter"),
-        "entropy": LossEntry(PenalizedLikelihood, "the same for noise of any shape", "free-shape"),
+        "bic": LossEntry(
+            PenalizedLikelihood, "Gaussian likelihood less a penalty per parameter", takes_kinds=True
+        ),
+        "entropy": LossEntry(
+            PenalizedLikelihood, "the same for noise of any shape", "free-shape", takes_kinds=True
+        ),
     },
 )
 

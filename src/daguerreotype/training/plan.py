@@ -8,7 +8,7 @@ import numpy as np
 
 from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.data.kinds import Kind
+from daguerreotype.data.kinds import Kind, check_names, read_given
 from daguerreotype.data.scales import SCALES, check_scale
 from daguerreotype.data.streams import Source
 from daguerreotype.data.table import Table, canonical_columns
@@ -136,6 +136,34 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     )
 
 
+def numbers_alone(settings: Mapping[str, Any]) -> str:
+    """The setting that takes continuous columns alone, as one writes it; empty if all take any kind."""
+    edges, loss = settings["edges"], settings["loss"]
+    if settings["training"] == "joint":
+        return "training='joint'"
+    if not getattr(make_estimator(edges), "takes_kinds", False):
+        return f"edges={edges!r}" if isinstance(edges, str) else f"edges={type(edges).__name__}(...)"
+    if isinstance(loss, str) and loss in LOSSES:
+        return "" if LOSSES[loss].takes_kinds else f"loss={loss!r}"
+    return "" if isinstance(loss, str) else "a loss of your own"
+
+
+def check_streamed_kinds(kinds: Any) -> None:
+    """Refuse discrete kinds, before any row is read."""
+    if isinstance(kinds, str) and kinds == "auto":
+        return
+    if not isinstance(kinds, Mapping):
+        read_given(kinds, (), numbered=False)
+    check_names(kinds)
+    for column, kind in kinds.items():
+        name = kind.name if isinstance(kind, Kind) else kind
+        if name != "continuous":
+            raise ValueError(
+                f"kinds says that {column!r} is {name}, but without all rows in memory columns are continuous: "
+                "leave it out, or call fit."
+            )
+
+
 def joint_loss(settings: Mapping[str, Any]) -> str:
     """The name of the loss of joint training."""
     return "nll_ev" if settings["loss"] == "auto" else str(settings["loss"])
@@ -190,6 +218,7 @@ def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool
 
     Returns whether quantiles of the columns will be needed.
     """
+    check_streamed_kinds(settings["kinds"])
     estimator = make_estimator(settings["edges"], seed=settings["random_state"] or 0)
     make_objective(settings["loss"], 1.0)
     how = "from moments alone" if source is None else "chunk by chunk"

@@ -170,6 +170,9 @@ def tune_table(
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     rng = np.random.default_rng(check_count(random_state, "random_state"))
     effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
+    if getattr(learner, "kinds", None) == "auto":  # some rows may lack a level of the others
+        told = learner.with_kinds_of(table)
+        learner = told if any(kind.discrete for kind in told.kinds.values()) else learner
     return run_search(learner, read, without_truth(criterion, table, rng), effort)
 
 

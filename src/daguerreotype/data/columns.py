@@ -1,0 +1,204 @@
+"""Columns of tables of any library as numbers, with what they were before and the levels of their codes."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.grids import NOISE
+
+DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}([ T].*)?|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d\d)([ T].*)?")
+# Columns of objects whose values pandas finds to be ...
+NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
+DATES = ("datetime64", "datetime", "date", "timedelta64", "timedelta", "time", "period")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a column was before it became numbers.
+
+    Attributes
+    ----------
+    what : {"numbers", "bool", "text", "category", "ordered category", "dates"}
+        What it held.
+    levels : tuple
+        What codes 0, 1, 2, ... stand for in columns of text and categories: those that occur, ordered.
+    dtype : str
+        What pandas calls its type.
+    noise : float
+        What arithmetic may have moved numbers by, relative to the largest.
+    """
+
+    what: str = "numbers"
+    levels: tuple[Any, ...] = ()
+    dtype: str = "float64"
+    noise: float = NOISE
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether its numbers are codes of levels."""
+        return self.what not in ("numbers", "bool")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table as numbers.
+
+    Attributes
+    ----------
+    table : array or DataFrame of shape (n, d)
+        Numbers, and codes of columns that held something else; nan where a value is missing. A table of numbers is
+        what the user gave.
+    origins : tuple of Origin
+        What the columns were; empty if all held numbers.
+    named : bool
+        Whether the columns have names.
+    """
+
+    table: Any
+    origins: tuple[Origin, ...]
+    named: bool
+
+
+def read_columns(X: Any) -> Rows:
+    """The columns of a pandas or polars DataFrame, a pyarrow Table, an array or a list of rows as numbers."""
+    if isinstance(X, pd.DataFrame):
+        return _read_frame(X)
+    if not isinstance(X, pd.Series) and (hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")):
+        return _read_frame(pd.api.interchange.from_dataframe(X))
+    frame = _frame_of_objects(X)
+    if frame is None:
+        short = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.dtype.itemsize < 8
+        origin = Origin(dtype=str(X.dtype), noise=_noise(X.dtype)) if short else Origin()
+        return Rows(X, (origin,) * X.shape[1] if short else (), named=False)
+    read = _read_frame(frame)
+    return Rows(np.asarray(read.table, dtype=np.float64), read.origins, named=False)
+
+
+def _frame_of_objects(X: Any) -> pd.DataFrame | None:
+    """The columns of rows that are not all numbers; None where they are, or where they are nothing known."""
+    if isinstance(X, np.ndarray):
+        if X.dtype.kind not in "OUS" or X.ndim != 2:
+            return None
+    elif not isinstance(X, list | tuple):
+        return None
+    try:
+        np.asarray(X, dtype=np.float64)
+        return None
+    except (TypeError, ValueError):
+        pass
+    try:
+        frame = pd.DataFrame(X)
+    except (TypeError, ValueError):
+        return None
+    known = frame.map(
+        lambda cell: cell is None or cell is pd.NA or isinstance(cell, str | int | float | np.generic)
+    )
+    if frame.empty or not known.to_numpy().all():
+        return None
+    return frame.apply(_numbers_if_all_are)
+
+
+def _numbers_if_all_are(column: pd.Series) -> pd.Series:
+    """A column of objects as numbers if every cell can be one: in an array of text, numbers are text too."""
+    try:
+        return pd.to_numeric(column)
+    except (TypeError, ValueError):
+        return column.infer_objects()
+
+
+def _read_frame(frame: pd.DataFrame) -> Rows:
+    """A DataFrame as numbers; as it is if it has no column of anything else."""
+    plain = [each for each in frame.dtypes if isinstance(each, np.dtype) and each.kind in "fiu"]
+    if len(plain) == frame.shape[1] and all(each.itemsize >= 8 or each.kind != "f" for each in plain):
+        return Rows(frame, (), named=True)
+    if any(isinstance(each, np.dtype) and each.kind == "c" for each in frame.dtypes):
+        return Rows(frame, (), named=True)  # complex numbers, which are refused in words of their own
+    read = [_read_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
+    values = np.column_stack([numbers for numbers, _ in read]) if read else np.zeros((len(frame), 0))
+    table = pd.DataFrame(values, columns=frame.columns, index=frame.index)
+    return Rows(table, tuple(origin for _, origin in read), named=True)
+
+
+def _read_column(column: pd.Series) -> tuple[FloatArray, Origin]:
+    """Numbers or codes (n,) of a column, nan where a value is missing, and what it was."""
+    kinds, dtype = pd.api.types, column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        used = column.cat.remove_unused_categories()
+        what = "ordered category" if used.cat.ordered else "category"
+        return _codes(used.cat.codes.to_numpy()), Origin(what, tuple(used.cat.categories.tolist()), "category")
+    inferred = ""
+    if not kinds.is_numeric_dtype(dtype):
+        if kinds.is_datetime64_any_dtype(dtype) or dtype.kind == "m" or isinstance(dtype, pd.PeriodDtype):
+            inferred = "date"
+        else:
+            inferred = kinds.infer_dtype(column, skipna=True)
+    if kinds.is_bool_dtype(dtype) or inferred == "boolean":
+        word = "bool" if inferred else str(dtype)
+        return _floats(column), Origin("bool", dtype=word)
+    if not inferred or inferred in NUMBERS:
+        return _floats(column), Origin("numbers", dtype=str(dtype), noise=_noise(dtype))
+    if inferred in DATES:
+        return np.where(column.isna(), np.nan, 0.0), Origin("dates", dtype=str(dtype))
+    try:
+        codes, found = pd.factorize(column.astype(object))
+    except TypeError as error:
+        raise ValueError(
+            f"column {column.name!r} holds values that are neither numbers nor text ({error}). Encode it as "
+            "numbers, or leave it out."
+        ) from None
+    levels = sort_levels(found.tolist())
+    place = {each: number for number, each in enumerate(levels)}
+    ranks = np.array([*(place[each] for each in found.tolist()), -1])  # the last for what is missing
+    return _codes(ranks[codes]), Origin("text", levels, str(dtype))
+
+
+def _noise(dtype: Any) -> float:
+    """What arithmetic may have moved numbers of a type by: short floats tell fewer digits apart."""
+    short = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
+    return 8.0 * float(np.finfo(dtype).eps) if short else NOISE
+
+
+def _floats(column: pd.Series) -> FloatArray:
+    """Numbers (n,), nan where one is missing."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _codes(codes: Any) -> FloatArray:
+    """Codes (n,) as floats, nan in place of -1."""
+    return np.where(codes < 0, np.nan, codes).astype(np.float64)
+
+
+def sort_levels(levels: Sequence[Any]) -> tuple[Any, ...]:
+    """Levels in order: as numbers if all are, or read as such; else as text.
+
+    >>> sort_levels(["10", "9", "2"]), sort_levels(["mild", "strong", "grave"])
+    (('2', '9', '10'), ('grave', 'mild', 'strong'))
+    """
+    numbers = {each: number for each in levels if (number := as_number(each)) is not None}
+    if len(numbers) == len(levels):
+        return tuple(sorted(levels, key=lambda each: numbers[each]))
+    return tuple(sorted(levels, key=lambda each: (not isinstance(each, str), str(each))))
+
+
+def as_number(level: Any) -> float | None:
+    """The number that a level is or reads as; None if it is none."""
+    try:
+        number = float(level)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def look_like_dates(levels: Sequence[Any]) -> bool:
+    """Whether all levels are text that is written like dates.
+
+    >>> look_like_dates(["2024-01-31", "2024-02-01 12:00"]), look_like_dates(["31.1.24"]), look_like_dates(["1.5"])
+    (True, True, False)
+    """
+    return bool(levels) and all(isinstance(each, str) and DATE.fullmatch(each.strip()) for each in levels)
