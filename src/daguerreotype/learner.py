@@ -70,9 +70,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
         residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
         variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
-    noise : {"auto", "gaussian", "free-shape"} or NoiseModel
-        Distribution of what parents leave of a column. "auto" is what ``loss`` implies: Gaussian, but free-shape
-        for "entropy", and for "auto" where residuals are clearly not Gaussian.
+    noise : "auto", a name, a NoiseModel, or a dict of them by column
+        Distribution of a column given its parents. "auto": for continuous columns what ``loss`` implies,
+        "gaussian", but "free-shape" for "entropy", and for "auto" where residuals are clearly not Gaussian;
+        "bernoulli" for binary ones, "categorical" for levels, "ordinal" for levels with an order unless "categorical" is likelier,
+        "counts" for counts: "poisson", or "negative-binomial" where they spread more. A single name holds for all
+        columns of the kinds that it can describe; ``noise_`` says what each column got.
     penalty : float or None
         Multiplies the penalty per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
@@ -150,7 +153,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     transform_ : str
         The change of scale that was used.
     criterion_ : str or callable
-        The loss that was used.
+        The loss that was used; of "auto", "entropy" where noise may have any shape, "bic" where it is Gaussian.
+    noise_ : dict
+        The noise model of every column, by name.
     kinds_ : dict
         The :class:`~daguerreotype.data.Kind` of every column: its name, the reason, levels, and grid.
     interventions_ : dict
@@ -454,6 +459,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.loss_ = result.best.training.loss
         self.transform_ = result.best.scaled.transform.name
         self.criterion_ = result.criterion
+        self.noise_ = dict(zip(result.labels, result.noise, strict=True))
         self.interrupted_ = result.best.training.interrupted
         self.history_ = result.history
         self.n_iter_ = len(result.history)

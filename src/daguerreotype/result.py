@@ -11,6 +11,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind, encode_values
 from daguerreotype.data.table import OnScale, mean_sum
 from daguerreotype.edges.base import HasCurves, HasPredictions, LocalFit, offered
+from daguerreotype.edges.mixed import MixedFit
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.noise import Density, Mass
 from daguerreotype.operators import OrderDistribution
@@ -37,7 +38,7 @@ class ScaleFit:
     densities : sequence of Density or Mass
         The noise of every node; masses of discrete ones.
     noise : tuple of str
-        Its name.
+        Its name; empty in files that were saved before there were several.
     gaussian : bool
         Whether orders were compared under Gaussian noise.
     log_likelihood : float
@@ -100,6 +101,13 @@ class ScaleFit:
                 density[:, node] = noise.log_density(residuals) + slopes[:, node]
         masses: FloatArray = np.logaddexp.reduce(inside) - np.log(POINTS) + self.scaled.table.log_steps
         return masses
+
+
+def _n_coefficients(fit: LocalFit) -> float:
+    """Coefficients of a fit, of estimators that have any; degrees of freedom of others."""
+    if isinstance(fit, MixedFit):
+        return float(fit.coefficients[1:].size)
+    return float(fit.columns.size if isinstance(fit, GamFit) else fit.dof)
 
 
 @dataclass(frozen=True)
@@ -177,6 +185,12 @@ class FitResult:
         return self.best.training.edge_probabilities[np.ix_(self.place, self.place)]
 
     @property
+    def noise(self) -> tuple[str, ...]:
+        """Names of the noise models of the columns."""
+        known = self.best.noise or ("gaussian" if self.best.gaussian else "free-shape",) * len(self.names)
+        return tuple(known[node] for node in self.place)
+
+    @property
     def order(self) -> IntArray:
         """The most probable order (d,)."""
         return self.columns[self.best.training.order]
@@ -213,7 +227,7 @@ class FitResult:
         if isinstance(training.models, LinearPredictor):
             return float(self.adjacency.sum())
         # The dof of splines may hold a penalty per parent beside their columns.
-        return float(sum(fit.columns.size if isinstance(fit, GamFit) else fit.dof for fit in training.fits))
+        return float(sum(_n_coefficients(fit) for fit in training.fits))
 
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
         """What ``cause`` contributes to ``effect`` at values (m,) of it, or at levels."""

@@ -9,51 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.grids import grid_step
 
 LOOKED_AT = 2**16  # first rows of long tables, by which ties and grids are known
-ROUNDING = 2e-15  # relative error of a decimal number, its rounding to a grid included
-SPARSE = 4.0  # steps to the next value that occurs, from where on a grid is not what makes the ties
 MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies
 FEW = 0.01  # of the rows: no value that occurs as rarely makes a column one with ties
 HEAVY = 5.0  # cells that a single value on a grid should fill, from where on it is an atom of its own
-
-
-def grid_step(column: FloatArray) -> float:
-    """Distance of neighbouring values of a column (n,) on a regular grid, rounded to it; 0 without one or ties.
-
-    >>> grid_step(np.array([0.5, 0.75, 1.5, 0.5, 0.75, 1.0]))
-    0.25
-    >>> grid_step(np.array([0.1, 0.3, 0.7324]))
-    0.0
-    """
-    values, counts = np.unique(column, return_counts=True)
-    if values.size < 2 or values.size == column.size:
-        return 0.0
-    step = _common_divisor(values)
-    if step == 0.0:
-        return 0.0
-    gaps = np.diff(values)
-    nearest = np.minimum(np.append(gaps, np.inf), np.append(np.inf, gaps))  # of each value
-    # Numbers of so many digits, such as 9.1, 12 and 150, are all on the grid of the smallest.
-    tied = counts > 1
-    return step if np.median(np.repeat(nearest[tied], counts[tied])) <= SPARSE * step else 0.0
-
-
-def _common_divisor(values: FloatArray) -> float:
-    """The largest number that all differences of ascending values are multiples of; 0 if that is mere rounding."""
-    rounding = ROUNDING * float(np.abs(values).max())
-    left = np.diff(values)
-    step = float(left.min())
-    while step > 1e3 * rounding:
-        times = np.round(left / step)
-        rest = np.abs(left - times * step)
-        wrong = rest > (1.0 + times) * rounding
-        if not wrong.any():
-            # As exact as the whole range tells it.
-            return float((values[-1] - values[0]) / np.round((values[-1] - values[0]) / step))
-        left = np.append(rest[wrong], step)  # Euclid's algorithm, of all differences at once
-        step = float(left.min())
-    return 0.0
 
 
 def untie(
@@ -94,7 +55,7 @@ def untie(
             if distinct.mean() < MOST:
                 distinct[:] = True
         seen = column[distinct[counted]][:LOOKED_AT]
-        step = grid_step(seen) if steps is None else float(steps[j])
+        step = grid_step(*distinct(np.sort(seen))) if steps is None else float(steps[j])
         if step == 0.0 and np.unique(seen, return_counts=True)[1].max(initial=1) <= 1 + FEW * seen.size:
             continue
         found[j] = step

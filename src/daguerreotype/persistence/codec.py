@@ -14,11 +14,16 @@ from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.data.transforms import Identity, OfSomeColumns, ShiftedLog, YeoJohnson
 from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
+from daguerreotype.edges.basis import CountCurve, LevelEffects, SplineCurve
 from daguerreotype.edges.interventional import GroupedModels
+from daguerreotype.edges.mixed import MixedFit, MixedPredictor
 from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
 from daguerreotype.edges.splines import DEGREE
+from daguerreotype.noise.categorical import CategoricalMass
+from daguerreotype.noise.counts import CountMass
 from daguerreotype.noise.free_shape import RelativeDensity
 from daguerreotype.noise.gaussian import GaussianDensity
+from daguerreotype.noise.ordinal import OrdinalMass
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.active_set import SupportPullback
 from daguerreotype.operators.k_best import RankingTree
@@ -28,16 +33,17 @@ from daguerreotype.persistence.settings import decode_kind, decode_setting, enco
 from daguerreotype.result import FitHistory, FitResult, ScaleFit
 from daguerreotype.training.train import TrainingResult
 
-FITS = (LocalFit, GamFit, MlpFit)
+FITS = (LocalFit, GamFit, MlpFit, MixedFit)
 SCALES = (Identity, ShiftedLog, YeoJohnson, OfSomeColumns)
-DENSITIES = (GaussianDensity, RelativeDensity)
+DENSITIES = (GaussianDensity, RelativeDensity, CategoricalMass, OrdinalMass, CountMass)
+BASES = (SplineCurve, CountCurve, LevelEffects)
 PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
 # The only classes that a file can bring to life; all of them are plain records.
 RECORDS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *(FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree),
-        *(*SCALES, *DENSITIES, *PULLBACKS),
+        *(*SCALES, *DENSITIES, *PULLBACKS, *BASES),
     )
 }
 
@@ -114,6 +120,8 @@ class RecordWriter:
                 "kinds": [encode_kind(kind) for kind in value.kinds],
                 "steps": self.put(f"{name}.steps", value.steps),
             }
+        if isinstance(value, BSpline):
+            return {"spline": [self.put(f"{name}.knots", value.t), self.put(f"{name}.coefficients", value.c)]}
         if isinstance(value, UnsavedPullback):
             return {"no derivative": value.n_nodes}
         if isinstance(value, UnsavedPart):
@@ -160,6 +168,14 @@ class RecordWriter:
             self._put_ragged(f"{name}.knots", [knots for knots, _ in splines])
             self._put_ragged(f"{name}.coefficients", [coefficients for _, coefficients in splines])
             return {"predictor": "curves", "at": name, "names": list(predictor.names), "stride": predictor.stride}
+        if type(predictor) is MixedPredictor:
+            bases = [self.put(f"{name}.basis.{i}", basis) for i, basis in enumerate(predictor.bases)]
+            return {
+                "predictor": "mixed",
+                "names": list(predictor.names),
+                "stride": predictor.stride,
+                "bases": bases,
+            }
         if type(predictor) is NetworkPredictor:
             return {"predictor": "network", "activation": predictor.activation}
         if type(predictor) is LinearPredictor:
@@ -196,6 +212,9 @@ class RecordReader:
             return UnsavedPart(saved["unsaved"])
         if "setting" in saved:
             return decode_setting(saved["setting"])
+        if "spline" in saved:
+            knots, coefficients = (self.take(each) for each in saved["spline"])
+            return BSpline(knots, coefficients, DEGREE)
         if "list" in saved:
             return tuple(self.take(each) for each in saved["list"])
         if "names" in saved:
@@ -223,6 +242,9 @@ class RecordReader:
             knots, rest = (self._take_ragged(f"{saved['at']}.{part}") for part in ("knots", "coefficients"))
             splines = [BSpline(t, c, DEGREE) if t.size else None for t, c in zip(knots, rest, strict=True)]
             models = CurvePredictor(saved["names"], splines, saved["stride"])
+        elif kind == "mixed":
+            bases = [self.take(each) for each in saved["bases"]]
+            models = MixedPredictor(saved["names"], bases, saved["stride"])
         elif kind == "network":
             models = NetworkPredictor(saved["activation"])
         elif kind == "groups":
