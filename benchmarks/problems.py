@@ -7,6 +7,7 @@ differ in both: scale-free or Erdős-Rényi, with 2 d or d edges in expectation.
 
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,12 @@ def _both_rounded(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     return on_grid(x), on_grid(y)
 
 
-def _binary_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+def _straight_binary_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    return x, draw_binary(rng, 2.0 * x)
+
+
+def _bent_binary_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     x = rng.standard_normal(n)
     return x, draw_binary(rng, 2.0 * bend(x))
 
@@ -194,7 +200,8 @@ PAIRS: dict[str, Callable[[np.random.Generator, int], tuple[Any, Any]]] = {
     "number -> number": _smooth,
     "number -> rounded": _rounded_effect,
     "rounded -> rounded": _both_rounded,
-    "number -> binary": _binary_effect,
+    "number -> binary, straight": _straight_binary_effect,
+    "number -> binary, bent": _bent_binary_effect,
     "age -> binary": _age_to_binary,
     "number -> count, Poisson": _poisson_effect,
     "number -> count, overdispersed": _overdispersed_effect,
@@ -213,7 +220,7 @@ UNDECIDABLE = ("3 categories -> binary", "5 grades -> 5 grades")
 
 def mixed_pair(kind: str, seed: int, n: int = 1000) -> tuple[pd.DataFrame, IntArray]:
     """Draw two columns, a cause and its effect, of one of `PAIRS`; odd seeds put the effect first."""
-    cause, effect = PAIRS[kind](np.random.default_rng([seed, list(PAIRS).index(kind)]), n)
+    cause, effect = PAIRS[kind](np.random.default_rng([seed, crc32(kind.encode())]), n)
     frame = pd.DataFrame({"cause": cause, "effect": effect})
     adjacency = np.array([[0, 1], [0, 0]])
     if seed % 2:
