@@ -1,12 +1,19 @@
-"""Which synthetic problems are learners compared on? Thirteen kinds of data with a known graph.
+"""Which problems are learners compared on? Data of many kinds with a known graph.
 
-Graphs take turns by seed, so that any two in a row differ in both: scale-free or Erdős-Rényi, with 2 d or d edges
-in expectation.
+`problem` draws arrays of numbers, of thirteen families. Its graphs take turns by seed, so that any two in a row
+differ in both: scale-free or Erdős-Rényi, with 2 d or d edges in expectation. `mixed_pair`, `mixed_table` and
+`network` draw DataFrames as a user would have them: text, truth values, whole numbers and floats.
 """
 
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
 import numpy as np
+import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.baselines.libraries import quiet
 from daguerreotype.graphs import topological_order
 from daguerreotype.simulate import simulate_dag, simulate_data
 
@@ -24,6 +31,11 @@ ADDITIVE = {
     "mim": ("mim", "gaussian"),
 }
 FAMILIES = (*ADDITIVE, "hill", "lognormal", "offset")
+GRID = 0.25  # step of rounded columns in standard deviations, before it is made a short decimal
+RAREST = 0.05  # share of the rarest level of a drawn column
+LEVELS = np.array(["brown", "green", "red", "white"])
+TABLES = ("lines", "bends", "rounded", "integers")
+NETWORKS = ("asia", "child")
 
 
 def problem(family: str, seed: int, d: int = 20, n: int = 500) -> tuple[FloatArray, IntArray]:
@@ -92,3 +104,251 @@ def _additive(
         adjacency, n, mechanism=mechanism, noise=noise, standardize=standardize, random_state=seed
     )
     return np.asarray(simulated.X)
+
+
+def bend(x: FloatArray) -> FloatArray:
+    """A smooth curve that rises, with a valley on its left."""
+    return np.tanh(2.0 * x) + x**2 / 2
+
+
+def _smooth(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    return x, bend(x) + 0.5 * rng.standard_normal(n)
+
+
+def _rounded_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x, y = _smooth(rng, n)
+    return x, on_grid(y)
+
+
+def _both_rounded(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x, y = _smooth(rng, n)
+    return on_grid(x), on_grid(y)
+
+
+def _straight_binary_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    return x, draw_binary(rng, 2.0 * x)
+
+
+def _bent_binary_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    return x, draw_binary(rng, 2.0 * bend(x))
+
+
+def _poisson_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    return x, rng.poisson(np.exp(0.5 + 0.8 * x.clip(-2.5, 2.5)))
+
+
+def _overdispersed_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    return x, rng.poisson(np.exp(0.5 + 0.8 * x.clip(-2.5, 2.5)) * rng.gamma(2.0, 0.5, n))
+
+
+def _categorical_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    slopes = rng.permutation([-2.0, 0.0, 2.0]) + 0.3 * rng.standard_normal(3)
+    return x, LEVELS[draw_level(rng, x[:, None] * slopes)]
+
+
+def _ordinal_effect(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    codes = np.digitize(1.5 * x + rng.logistic(size=n), [-3.0, -1.5, 0.0, 1.5, 3.0])
+    return x, pd.Categorical.from_codes(
+        codes, ["none", "slight", "mild", "strong", "severe", "worst"], ordered=True
+    )
+
+
+def _binary_cause(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.random(n) < 0.4
+    return x, 2.0 * x + rng.standard_normal(n)
+
+
+def _categorical_cause(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    codes = rng.choice(4, n, p=rng.dirichlet(np.full(4, 20.0)))
+    return LEVELS[codes], rng.permutation([-2.0, -0.5, 0.5, 2.5])[codes] + rng.standard_normal(n)
+
+
+def _count_cause(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.poisson(3.0, n)
+    return x, bend(standardized(np.log1p(x))) + 0.5 * rng.standard_normal(n)
+
+
+def _binary_to_count(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.random(n) < 0.4
+    return x, rng.poisson(np.exp(0.5 + 1.2 * x))
+
+
+def _categorical_to_binary(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    codes = rng.choice(3, n, p=rng.dirichlet(np.full(3, 20.0)))
+    return LEVELS[codes], draw_binary(rng, rng.permutation([-1.5, 0.0, 1.5])[codes])
+
+
+def _age_to_binary(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    age = np.rint(45.0 + 15.0 * rng.standard_normal(n)).clip(18, 90).astype(np.int64)
+    return age, draw_binary(rng, 2.0 * bend((age - 45.0) / 15.0))
+
+
+def _likert(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    x = rng.standard_normal(n)
+    y = 0.8 * x + 0.6 * rng.standard_normal(n)
+    return tuple(1 + np.digitize(latent, [-1.2, -0.4, 0.4, 1.2]) for latent in (x, y))
+
+
+PAIRS: dict[str, Callable[[np.random.Generator, int], tuple[Any, Any]]] = {
+    "number -> number": _smooth,
+    "number -> rounded": _rounded_effect,
+    "rounded -> rounded": _both_rounded,
+    "number -> binary, straight": _straight_binary_effect,
+    "number -> binary, bent": _bent_binary_effect,
+    "age -> binary": _age_to_binary,
+    "number -> count, Poisson": _poisson_effect,
+    "number -> count, overdispersed": _overdispersed_effect,
+    "number -> 3 categories": _categorical_effect,
+    "number -> 6 ordered levels": _ordinal_effect,
+    "binary -> number": _binary_cause,
+    "4 categories -> number": _categorical_cause,
+    "count -> number": _count_cause,
+    "binary -> count": _binary_to_count,
+    "3 categories -> binary": _categorical_to_binary,
+    "5 grades -> 5 grades": _likert,
+}
+# Both directions have the same likelihood and as many parameters, or nearly so: nobody can tell them apart.
+UNDECIDABLE = ("3 categories -> binary", "5 grades -> 5 grades")
+
+
+def mixed_pair(kind: str, seed: int, n: int = 1000) -> tuple[pd.DataFrame, IntArray]:
+    """Draw two columns, a cause and its effect, of one of `PAIRS`; odd seeds put the effect first."""
+    cause, effect = PAIRS[kind](np.random.default_rng([seed, crc32(kind.encode())]), n)
+    frame = pd.DataFrame({"cause": cause, "effect": effect})
+    adjacency = np.array([[0, 1], [0, 0]])
+    if seed % 2:
+        frame, adjacency = frame[["effect", "cause"]], adjacency.T
+    return frame.set_axis(["a", "b"], axis=1), adjacency  # names that give nothing away
+
+
+def mixed_table(family: str, seed: int, d: int, n: int = 1000) -> tuple[pd.DataFrame, IntArray]:
+    r"""Draw a table of numbers, truth values, words and counts, and its graph: Erdős-Rényi, mean degree 2.5.
+
+    Half of the columns are numbers, a fifth is binary, each other one has three categories or counts. With
+    \eta_j the sum of what its parents add, a column is \eta_j plus standard normal noise, Bernoulli with logit
+    \eta_j, a softmax with an \eta_j for each category, or Poisson with log mean 0.7 + \eta_j / 2, where \eta_j / 2
+    is bounded by 1.8. Parents are standardized, counts after log1p; a parent adds a line, a smooth bend, or an
+    effect for each of its levels, of standard deviation 0.7 to 2.
+
+    Parameters
+    ----------
+    family : str
+        One of `TABLES`. "lines" has straight effects of numbers and counts, in "bends" each bends with probability
+        one half; "rounded" and "integers" are "bends" whose numbers are rounded to a quarter of their standard
+        deviation or so, and to whole numbers of a standard deviation of 10.
+    seed : int
+        Of graph and data.
+    d, n : int
+        Number of columns and of rows.
+    """
+    if family not in TABLES:
+        raise ValueError(f"unknown family {family!r}: choose one of {', '.join(map(repr, TABLES))}.")
+    adjacency = simulate_dag(d, 1.25 * d, "ER", random_state=seed)
+    rng = np.random.default_rng([seed, 2])
+    kinds = ["number"] * (d // 2) + ["binary"] * round(d / 5)
+    kinds = rng.permutation(kinds + rng.choice(["category", "count"], d - len(kinds)).tolist()).tolist()
+    bent = 0.0 if family == "lines" else 0.5
+    columns: dict[int, Any] = {}
+    for node in topological_order(adjacency).tolist():
+        parents = [(kinds[i], columns[i]) for i in np.flatnonzero(adjacency[:, node])]
+        column = draw_column(rng, kinds[node], parents, n, bent)
+        while kinds[node] in ("binary", "category") and smallest_share(column, kinds[node]) < RAREST:
+            column = draw_column(rng, kinds[node], parents, n, bent)
+        columns[node] = column
+    measured = {f"{kind}{node}": as_measured(columns[node], kind, family) for node, kind in enumerate(kinds)}
+    return pd.DataFrame(measured), adjacency
+
+
+def draw_column(
+    rng: np.random.Generator, kind: str, parents: list[tuple[str, Any]], n: int, bent: float
+) -> FloatArray | IntArray:
+    """Values of one column; categories as codes."""
+    scores = np.zeros((n, 3 if kind == "category" else 1))
+    if kind in ("category", "binary"):
+        scores += 0.3 * rng.standard_normal(scores.shape[1])
+    for parent_kind, parent in parents:
+        scores += parent_effect(rng, parent_kind, parent, scores.shape[1], bent)
+    if kind == "category":
+        return draw_level(rng, scores)
+    if kind == "binary":
+        return draw_binary(rng, scores[:, 0])
+    if kind == "count":
+        return rng.poisson(np.exp(0.7 + (scores[:, 0] / 2).clip(-1.8, 1.8)))
+    return scores[:, 0] + rng.standard_normal(n)
+
+
+def parent_effect(rng: np.random.Generator, kind: str, parent: Any, width: int, bent: float) -> FloatArray:
+    """What a parent adds to the scores (n, width) of a column, of a standard deviation of 0.7 to 2."""
+    size = rng.uniform(0.7, 2.0)
+    if kind in ("binary", "category"):
+        return size * coefficients(rng, 2 if kind == "binary" else 3, width)[parent.astype(np.int64)]
+    x = standardized(np.log1p(parent) if kind == "count" else parent)
+    if rng.random() < bent:
+        steep, place = rng.uniform(1.0, 2.0), rng.uniform(-0.5, 0.5)
+        x = standardized((np.tanh(2 * steep * (x - place)), (x - place) ** 2, np.sin(steep * x))[rng.integers(3)])
+    return size * x[:, None] * coefficients(rng, 1, width)
+
+
+def coefficients(rng: np.random.Generator, levels: int, width: int) -> FloatArray:
+    """Random numbers (levels, width) of mean square 1, centred along each axis of several entries."""
+    drawn = rng.standard_normal((levels, width))
+    for axis in (0, 1):
+        if drawn.shape[axis] > 1:
+            drawn -= drawn.mean(axis=axis, keepdims=True)
+    return np.asarray(drawn / np.sqrt(np.mean(drawn**2)))
+
+
+def as_measured(column: Any, kind: str, family: str) -> Any:
+    """The column as a user would have it."""
+    if kind == "category":
+        return LEVELS[column]
+    if kind == "number" and family == "rounded":
+        return on_grid(column)
+    if kind == "number" and family == "integers":
+        return np.rint(50.0 + 10.0 * standardized(column)).astype(np.int64)
+    return column
+
+
+def smallest_share(column: Any, kind: str) -> float:
+    """Share of rows that have the rarest level."""
+    return float(np.bincount(column.astype(np.int64), minlength=2 if kind == "binary" else 3).min() / len(column))
+
+
+def network(name: str, seed: int, n: int = 2000) -> tuple[pd.DataFrame, IntArray]:
+    """Draw words from one of `NETWORKS`, which pgmpy ships, its columns in a random order."""
+    from pgmpy.utils import get_example_model
+
+    with quiet():
+        model = get_example_model(name)
+        drawn = model.simulate(n, seed=seed, show_progress=False)
+    names = np.random.default_rng(seed).permutation(sorted(model.nodes())).tolist()
+    adjacency = np.array([[int(model.has_edge(cause, effect)) for effect in names] for cause in names])
+    return drawn[names].astype(str), adjacency
+
+
+def draw_binary(rng: np.random.Generator, logits: FloatArray) -> Any:
+    """Truth values with these logits, after they were centred."""
+    return rng.random(len(logits)) < 1.0 / (1.0 + np.exp(logits.mean() - logits))
+
+
+def draw_level(rng: np.random.Generator, scores: FloatArray) -> IntArray:
+    """A level for each row (n, levels), with probabilities that are the softmax of its scores."""
+    return np.asarray((scores + rng.gumbel(size=scores.shape)).argmax(axis=1))
+
+
+def on_grid(x: FloatArray) -> FloatArray:
+    """The column rounded to a step of one decimal digit, about a quarter of its standard deviation."""
+    step = float(f"{GRID * x.std():.0e}")
+    return np.asarray((step * np.rint(x / step)).round(10) + 0.0)  # no -0.0
+
+
+def standardized(x: Any) -> FloatArray:
+    """Columns of mean 0 and standard deviation 1."""
+    return np.asarray((x - np.mean(x, axis=0)) / np.std(x, axis=0))

@@ -12,7 +12,7 @@ from fits import PEERS, PHASES, Row
 GRAPHS = ("SF", "ER", "hubs")
 METHODS = ("bic", "gam", "true order", *PEERS)
 MEASURES = ("seconds", "ratio", "SHD", "SID", "F1", "edges", "MB")
-PLACES = {"SHD": 1, "SID": 0, "F1": 2, "edges": 0}  # after the point; of others three digits are shown
+PLACES = {"SHD": 1, "CPDAG": 1, "SID": 0, "F1": 2, "edges": 0}  # after the point; of others three digits are shown
 Figures = dict[str, float]
 
 
