@@ -73,9 +73,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     noise : "auto", a name, a NoiseModel, or a dict of them by column
         Distribution of a column given its parents. "auto": for continuous columns what ``loss`` implies,
         "gaussian", but "free-shape" for "entropy", and for "auto" where residuals are clearly not Gaussian;
-        "bernoulli" for binary ones, "categorical" for levels, "ordinal" for levels with an order unless "categorical" is likelier,
-        "counts" for counts: "poisson", or "negative-binomial" where they spread more. A single name holds for all
-        columns of the kinds that it can describe; ``noise_`` says what each column got.
+        "bernoulli" for binary ones, "categorical" for levels, "ordinal" for levels with an order unless
+        "categorical" is likelier, "counts" for counts: "poisson", or "negative-binomial" where they spread more.
+        A single name holds for all columns of the kinds that it can describe; ``noise_`` says what each got.
     penalty : float or None
         Multiplies the penalty per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the

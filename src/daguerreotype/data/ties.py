@@ -41,7 +41,7 @@ def untie(
     left_out : array of shape (n, d), optional
         Values that are neither looked at nor spread.
     """
-    distinct: BoolArray | None = None
+    first_of_like: BoolArray | None = None
     untied: FloatArray | None = None
     found = np.zeros(values.shape[1])
     for j in columns.tolist():
@@ -50,11 +50,11 @@ def untie(
         ordered = np.sort(column[:LOOKED_AT])
         if not np.any(ordered[1:] == ordered[:-1]):
             continue
-        if distinct is None:
-            distinct = _distinct_rows(values)
-            if distinct.mean() < MOST:
-                distinct[:] = True
-        seen = column[distinct[counted]][:LOOKED_AT]
+        if first_of_like is None:
+            first_of_like = _distinct_rows(values)
+            if first_of_like.mean() < MOST:
+                first_of_like[:] = True
+        seen = column[first_of_like[counted]][:LOOKED_AT]
         step = grid_step(*distinct(np.sort(seen))) if steps is None else float(steps[j])
         if step == 0.0 and np.unique(seen, return_counts=True)[1].max(initial=1) <= 1 + FEW * seen.size:
             continue
