@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.grids import grid_step
+from daguerreotype.data.grids import distinct, grid_step
 
 LOOKED_AT = 2**16  # first rows of long tables, by which ties and grids are known
 MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies
