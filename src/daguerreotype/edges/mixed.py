@@ -170,7 +170,8 @@ class MixedModels(TreeModels, MixedPredictor):
         self._some = self._columns(table.values[:MAX_ROWS])
         moments = self._moments()
         rows = min(table.n_rows, LIKELIHOOD_ROWS)
-        outcomes = np.zeros((table.n_columns, rows), dtype=np.int64)
+        outcomes, codes = np.zeros((2, table.n_columns, rows), dtype=np.int64)
+        n_codes = np.zeros(table.n_columns, dtype=np.int64)
         families = table.families or tuple(DEFAULTS.get(kind.name, "") for kind in table.kinds)
         self._families = np.array([FAMILIES[name] for name in families])
         levels = np.full(table.n_columns, 2)
@@ -178,21 +179,24 @@ class MixedModels(TreeModels, MixedPredictor):
         offsets = np.array([np.log(basis.spread) if isinstance(basis, SplineCurve) else 0.0 for basis in bases])
         self._targets: list[_Target | None] = [None] * table.n_columns
         for node in np.flatnonzero(self._families != GAUSSIAN).tolist():
-            codes = table.values[:, node].astype(np.int64)
+            code = table.values[:, node].astype(np.int64)
+            codes[node], n_codes[node] = code[:rows], code.max() + 1
             if self._families[node] in (SOFTMAX, ORDERED):
                 ordered = bool(self._families[node] == ORDERED)
                 target = _Target.of(table.values[:, node], table.kinds[node], ordered)
                 self._targets[node] = target
                 levels[node] = target.groups.max() + 1
-                codes = target.groups[codes]
+                code = target.groups[code]
                 offsets[node] = target.constant
-            outcomes[node] = codes[:rows]
+            outcomes[node] = code[:rows]
         discrete = DiscreteTargets(
             lines=np.array([basis.line for basis in bases]),
             families=self._families,
             levels=levels,
             features=self._some[:rows],
             outcomes=outcomes,
+            codes=codes,
+            n_codes=n_codes,
             offsets=offsets,
         )
         rounding = table.rounding / np.exp(2.0 * np.where(self._families == GAUSSIAN, offsets, 0.0))

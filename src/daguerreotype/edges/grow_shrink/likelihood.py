@@ -64,6 +64,27 @@ class RowsFit(NamedTuple):
     nll: FloatArray
 
 
+class Rows(NamedTuple):
+    """What a fit is made from; rows that agree in everything stand here once.
+
+    Attributes
+    ----------
+    outcomes : array of shape (u,)
+        Code or count of the target.
+    times : array of shape (u,)
+        How many rows are like this one.
+    design : array of shape (u, p)
+        A constant and the columns of the parents.
+    place : array of shape (n,)
+        Which of these each row of the table is.
+    """
+
+    outcomes: IntArray
+    times: FloatArray
+    design: FloatArray
+    place: IntArray
+
+
 def new_rows_fit(problem: Problem) -> RowsFit:
     """Room for the fits of one problem; next to none where all targets are continuous."""
     columns, n_rows = problem.moments.shape[0], problem.outcomes.shape[1]
@@ -110,7 +131,9 @@ def solve_in_place(matrix: FloatArray, vector: FloatArray, size: int) -> float:
 
 
 @subkernel
-def softmax_rows(outcomes: IntArray, eta: FloatArray, q: int, probs: FloatArray, residuals: FloatArray) -> float:
+def softmax_rows(
+    outcomes: IntArray, times: FloatArray, eta: FloatArray, q: int, probs: FloatArray, residuals: FloatArray
+) -> float:
     """Sum over rows of the negative log-likelihood; writes probabilities and residuals (n, q)."""
     nll = 0.0
     for t in range(outcomes.size):
@@ -123,9 +146,10 @@ def softmax_rows(outcomes: IntArray, eta: FloatArray, q: int, probs: FloatArray,
             probs[t, a] = np.exp(eta[t, a] - top)
             total += probs[t, a]
         level = outcomes[t] - 1
-        nll += top + np.log(total)
+        lost = top + np.log(total)
         if level >= 0:
-            nll -= eta[t, level]
+            lost -= eta[t, level]
+        nll += times[t] * lost
         for a in range(q):
             probs[t, a] /= total
             residuals[t, a] = -probs[t, a]
@@ -158,9 +182,9 @@ def weighted_gram(
 
 
 @subkernel
-def fit_softmax(problem: Problem, target: int, design: FloatArray, q: int, fit: RowsFit) -> None:
+def fit_softmax(rows: Rows, q: int, fit: RowsFit) -> None:
     """Newton's method for all predictors at once."""
-    outcomes = problem.outcomes[target]
+    outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
     size = p * q
     turned = transposed(design)
@@ -169,14 +193,14 @@ def fit_softmax(problem: Problem, target: int, design: FloatArray, q: int, fit: 
         for a in range(q):
             beta[c, a] = fit.coefficients[c, a]
     old, step = beta.copy(), np.zeros(size)
-    probs, residuals = np.empty((n, q)), np.empty((n, q))
+    probs, residuals, counted = np.empty((n, q)), np.empty((n, q)), np.empty((n, q))
     weights, weighted = np.empty(n), np.empty((n, p))
     hessian, block = np.empty((size, size)), np.empty((p, p))
     before, share, done = np.inf, 1.0, False
     nll = np.inf
     for _ in range(MOST_STEPS):
         eta = np.dot(design, beta)
-        likelihood = softmax_rows(outcomes, eta, q, probs, residuals)
+        likelihood = softmax_rows(outcomes, times, eta, q, probs, residuals)
         ridge = 0.0
         for c in range(1, p):
             for a in range(q):
@@ -193,14 +217,17 @@ def fit_softmax(problem: Problem, target: int, design: FloatArray, q: int, fit: 
         if done:
             break
         before, share = now, 1.0
-        slopes = np.dot(turned, residuals)
+        for t in range(n):
+            for a in range(q):
+                counted[t, a] = times[t] * residuals[t, a]
+        slopes = np.dot(turned, counted)
         for a in range(q):
             for c in range(p):
                 step[a * p + c] = slopes[c, a] - (RIDGE * beta[c, a] if c > 0 else 0.0)
                 old[c, a] = beta[c, a]
             for b in range(a + 1):
                 for t in range(n):
-                    weights[t] = probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
+                    weights[t] = times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
                 weighted_gram(design, turned, weights, weighted, block)
                 for c in range(p):
                     for e in range(p):
@@ -224,11 +251,11 @@ def fit_softmax(problem: Problem, target: int, design: FloatArray, q: int, fit: 
         for b in range(q):
             total = 0.0
             for t in range(n):
-                total += probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
-            fit.information[a, b] = total / n
-        for t in range(n):
-            fit.residuals[t, a] = residuals[t, a]
-    fit.nll[0] = nll / n
+                total += times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
+            fit.information[a, b] = total / rows.place.size
+        for t in range(rows.place.size):
+            fit.residuals[t, a] = residuals[rows.place[t], a]
+    fit.nll[0] = nll / rows.place.size
     fit.nll[1] = 0.0
 
 
@@ -239,7 +266,7 @@ def logistic(x: float) -> float:
 
 
 @subkernel
-def fit_ordered(problem: Problem, target: int, design: FloatArray, fit: RowsFit) -> None:
+def fit_ordered(rows: Rows, k: int, fit: RowsFit) -> None:
     r"""Newton's method for coefficients and cutpoints at once.
 
     With u, l the logistic function at the cutpoints around a row's level, less its predictor, P = u - l:
@@ -249,7 +276,7 @@ def fit_ordered(problem: Problem, target: int, design: FloatArray, fit: RowsFit)
     u' = u (1 - u). Derivatives by the cutpoints are u' / P and -l' / P. The constant of the design takes no
     part: the cutpoints hold it.
     """
-    outcomes, k = problem.outcomes[target], problem.levels[target] - 1
+    outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
     slopes = p - 1
     size = slopes + k
@@ -282,10 +309,11 @@ def fit_ordered(problem: Problem, target: int, design: FloatArray, fit: RowsFit)
                 mass = upper - lower
                 if mass < 1e-300:
                     mass = 1e-300
-                now -= np.log(mass)
+                often = times[t]
+                now -= often * np.log(mass)
                 at_upper, at_lower = upper * (1.0 - upper), lower * (1.0 - lower)
-                residual, weight = upper + lower - 1.0, at_upper + at_lower
-                residuals[t] = residual
+                residuals[t] = upper + lower - 1.0
+                residual, weight = often * residuals[t], often * (at_upper + at_lower)
                 information += weight
                 for c in range(slopes):
                     gradient[c] += design[t, c + 1] * residual
@@ -295,18 +323,18 @@ def fit_ordered(problem: Problem, target: int, design: FloatArray, fit: RowsFit)
                 by_upper, by_lower = at_upper / mass, at_lower / mass
                 if level < k:
                     row = slopes + level
-                    gradient[row] += by_upper
-                    hessian[row, row] += by_upper * by_upper - at_upper * (1.0 - 2.0 * upper) / mass
+                    gradient[row] += often * by_upper
+                    hessian[row, row] += often * (by_upper * by_upper - at_upper * (1.0 - 2.0 * upper) / mass)
                     for c in range(slopes):
-                        hessian[row, c] -= at_upper * design[t, c + 1]
+                        hessian[row, c] -= often * at_upper * design[t, c + 1]
                 if level > 0:
                     row = slopes + level - 1
-                    gradient[row] -= by_lower
-                    hessian[row, row] += by_lower * by_lower + at_lower * (1.0 - 2.0 * lower) / mass
+                    gradient[row] -= often * by_lower
+                    hessian[row, row] += often * (by_lower * by_lower + at_lower * (1.0 - 2.0 * lower) / mass)
                     for c in range(slopes):
-                        hessian[row, c] -= at_lower * design[t, c + 1]
+                        hessian[row, c] -= often * at_lower * design[t, c + 1]
                     if level < k:
-                        hessian[slopes + level, row] -= by_upper * by_lower
+                        hessian[slopes + level, row] -= often * by_upper * by_lower
         else:
             now = np.inf
         likelihood = now
@@ -340,17 +368,15 @@ def fit_ordered(problem: Problem, target: int, design: FloatArray, fit: RowsFit)
         fit.coefficients[c + 1, 0] = theta[c]
     for c in range(k):
         fit.nuisance[c] = theta[slopes + c]
-    for t in range(n):
-        fit.residuals[t, 0] = residuals[t]
-    fit.information[0, 0] = information / n
-    fit.nll[0] = nll / n
+    for t in range(rows.place.size):
+        fit.residuals[t, 0] = residuals[rows.place[t]]
+    fit.information[0, 0] = information / rows.place.size
+    fit.nll[0] = nll / rows.place.size
     fit.nll[1] = 0.0
 
 
 @subkernel
-def count_nll(
-    outcomes: IntArray, eta: FloatArray, dispersion: float, log_factorials: float, rising: FloatArray
-) -> float:
+def count_nll(rows: Rows, eta: FloatArray, dispersion: float, log_factorials: float, rising: FloatArray) -> float:
     r"""Sum over rows of the negative log-likelihood of counts, Poisson for no dispersion.
 
     With dispersion a the mass of y is  prod_{k < y} (1 + a k) mu^y (1 + a mu)^{-(y + 1/a)} / y!;  ``rising`` (most
@@ -361,36 +387,40 @@ def count_nll(
         rising[0] = 0.0
         for k in range(rising.size - 1):
             rising[k + 1] = rising[k] + np.log1p(dispersion * k)
+    outcomes, times = rows.outcomes, rows.times
     for t in range(outcomes.size):
         mean = np.exp(eta[t])
-        nll -= outcomes[t] * eta[t]
+        lost = -outcomes[t] * eta[t]
         if dispersion > 0.0:
-            nll += (outcomes[t] + 1.0 / dispersion) * np.log1p(dispersion * mean) - rising[outcomes[t]]
+            lost += (outcomes[t] + 1.0 / dispersion) * np.log1p(dispersion * mean) - rising[outcomes[t]]
         else:
-            nll += mean
+            lost += mean
+        nll += times[t] * lost
     return nll
 
 
 @subkernel
-def dispersion_slope(outcomes: IntArray, eta: FloatArray, dispersion: float, rising: FloatArray) -> float:
+def dispersion_slope(rows: Rows, eta: FloatArray, dispersion: float, rising: FloatArray) -> float:
     """Derivative of the log-likelihood of counts by the logarithm of the dispersion; overwrites ``rising``."""
     rising[0] = 0.0
     for k in range(rising.size - 1):
         rising[k + 1] = rising[k] + k / (1.0 + dispersion * k)
+    outcomes, times = rows.outcomes, rows.times
     slope = 0.0
     for t in range(outcomes.size):
         mean = np.exp(eta[t])
-        slope += rising[outcomes[t]] + np.log1p(dispersion * mean) / (dispersion * dispersion)
-        slope -= (outcomes[t] + 1.0 / dispersion) * mean / (1.0 + dispersion * mean)
+        rise = rising[outcomes[t]] + np.log1p(dispersion * mean) / (dispersion * dispersion)
+        rise -= (outcomes[t] + 1.0 / dispersion) * mean / (1.0 + dispersion * mean)
+        slope += times[t] * rise
     return slope * dispersion
 
 
 @subkernel
-def best_dispersion(outcomes: IntArray, eta: FloatArray, near: float, rising: FloatArray) -> float:
+def best_dispersion(rows: Rows, eta: FloatArray, near: float, rising: FloatArray) -> float:
     """The likeliest dispersion given the means: where its slope is zero, by secants within a bracket."""
     low, high = np.log(LEAST_DISPERSION), np.log(MOST_DISPERSION)
     here = min(max(np.log(near), low), high)
-    slope = dispersion_slope(outcomes, eta, np.exp(here), rising)
+    slope = dispersion_slope(rows, eta, np.exp(here), rising)
     guess = here + (0.1 if slope > 0.0 else -0.1)
     for _ in range(60):
         if slope > 0.0:
@@ -401,7 +431,7 @@ def best_dispersion(outcomes: IntArray, eta: FloatArray, near: float, rising: Fl
             break
         if not low < guess < high:
             guess = 0.5 * (low + high)
-        new = dispersion_slope(outcomes, eta, np.exp(guess), rising)
+        new = dispersion_slope(rows, eta, np.exp(guess), rising)
         last, old = here, slope
         here, slope = guess, new
         if abs(here - last) < 1e-8 or slope == old:
@@ -412,8 +442,7 @@ def best_dispersion(outcomes: IntArray, eta: FloatArray, near: float, rising: Fl
 
 @subkernel
 def fit_log_mean(
-    outcomes: IntArray,
-    design: FloatArray,
+    rows: Rows,
     turned: FloatArray,
     beta: FloatArray,
     dispersion: float,
@@ -421,6 +450,7 @@ def fit_log_mean(
     weights: FloatArray,
 ) -> None:
     """Newton's method, by expected information, for the log mean given the dispersion; writes eta and weights."""
+    outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
     hessian, step, old = np.empty((p, p)), np.zeros(p), beta.copy()
     residuals, weighted = np.empty(n), np.empty((n, p))
@@ -433,13 +463,14 @@ def fit_log_mean(
             eta[t] = value
             mean = np.exp(value)
             spread = 1.0 + dispersion * mean
-            now -= outcomes[t] * value
+            lost = -outcomes[t] * value
             if dispersion > 0.0:
-                now += (outcomes[t] + 1.0 / dispersion) * np.log(spread)
+                lost += (outcomes[t] + 1.0 / dispersion) * np.log(spread)
             else:
-                now += mean
-            weights[t] = mean / spread
-            residuals[t] = (outcomes[t] - mean) / spread
+                lost += mean
+            now += times[t] * lost
+            weights[t] = times[t] * mean / spread
+            residuals[t] = times[t] * (outcomes[t] - mean) / spread
         for c in range(1, p):
             now += 0.5 * RIDGE * beta[c] * beta[c]
         if now > before + ROUNDING * n and not done:
@@ -468,9 +499,9 @@ def fit_log_mean(
 
 
 @subkernel
-def fit_counts(problem: Problem, target: int, design: FloatArray, fit: RowsFit) -> None:
+def fit_counts(rows: Rows, family: int, fit: RowsFit) -> None:
     """Poisson, then negative binomial in turns of means and dispersion where counts spread more than Poisson's."""
-    outcomes = problem.outcomes[target]
+    outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
     beta = np.empty(p)
     for c in range(p):
@@ -484,43 +515,43 @@ def fit_counts(problem: Problem, target: int, design: FloatArray, fit: RowsFit) 
     for k in range(1, most + 1):
         rising[k] = rising[k - 1] + np.log(k)
     for t in range(n):
-        log_factorials += rising[outcomes[t]]
-    fit_log_mean(outcomes, design, turned, beta, 0.0, eta, weights)
-    best = count_nll(outcomes, eta, 0.0, log_factorials, rising)
+        log_factorials += times[t] * rising[outcomes[t]]
+    fit_log_mean(rows, turned, beta, 0.0, eta, weights)
+    best = count_nll(rows, eta, 0.0, log_factorials, rising)
     dispersion = 0.0
     excess, scale = 0.0, 0.0
     for t in range(n):
         mean = np.exp(eta[t])
-        excess += (outcomes[t] - mean) ** 2 - outcomes[t]
-        scale += mean * mean
+        excess += times[t] * ((outcomes[t] - mean) ** 2 - outcomes[t])
+        scale += times[t] * mean * mean
     # Poisson counts exceed this by chance once in fifty times.
-    family = problem.families[target]
     if family == NEGATIVE_BINOMIAL or (family != POISSON and excess > 2.0 * np.sqrt(2.0 * scale)):
         other = beta.copy()
         spread = min(max(excess / scale, LEAST_DISPERSION), MOST_DISPERSION)
         nll = np.inf
         for _ in range(30):
-            fit_log_mean(outcomes, design, turned, other, spread, eta, weights)
-            spread = best_dispersion(outcomes, eta, spread, rising)
-            now = count_nll(outcomes, eta, spread, log_factorials, rising)
+            fit_log_mean(rows, turned, other, spread, eta, weights)
+            spread = best_dispersion(rows, eta, spread, rising)
+            now = count_nll(rows, eta, spread, log_factorials, rising)
             if now > nll - SETTLED:
                 break
             nll = now
-        if family == NEGATIVE_BINOMIAL or nll + 0.5 * np.log(n) < best:
+        if family == NEGATIVE_BINOMIAL or nll + 0.5 * np.log(rows.place.size) < best:
             best, dispersion = nll, spread
             for c in range(p):
                 beta[c] = other[c]
-    fit_log_mean(outcomes, design, turned, beta, dispersion, eta, weights)
+    fit_log_mean(rows, turned, beta, dispersion, eta, weights)
     information = 0.0
     for t in range(n):
-        mean = np.exp(eta[t])
-        fit.residuals[t, 0] = (outcomes[t] - mean) / (1.0 + dispersion * mean)
         information += weights[t]
+    for t in range(rows.place.size):
+        mean = np.exp(eta[rows.place[t]])
+        fit.residuals[t, 0] = (outcomes[rows.place[t]] - mean) / (1.0 + dispersion * mean)
     for c in range(p):
         fit.coefficients[c, 0] = beta[c]
     fit.nuisance[0] = dispersion
-    fit.information[0, 0] = information / n
-    fit.nll[0] = best / n
+    fit.information[0, 0] = information / rows.place.size
+    fit.nll[0] = best / rows.place.size
     fit.nll[1] = 1.0 if dispersion > 0.0 else 0.0
 
 
@@ -550,21 +581,68 @@ def start_from_levels(problem: Problem, target: int, fit: RowsFit) -> None:
             fit.coefficients[0, k - 1] = np.log(counts[k] / counts[0])
 
 
+@subkernel
+def gather_rows(problem: Problem, fit: RowsFit, target: int, m: int) -> Rows:
+    """The design of the first m of ``fit.columns``, with rows that agree in all that it is made of once.
+
+    Cells are all combinations of the codes of the target and of the owners of the columns, in mixed radix.
+    """
+    outcomes, stride = problem.outcomes[target], problem.blocks.shape[1]
+    n = outcomes.size
+    most = 0
+    for t in range(n):
+        most = max(most, outcomes[t])
+    cells = most + 1
+    owner = -1
+    for c in range(m):
+        if fit.columns[c] // stride != owner and cells <= n:
+            owner = fit.columns[c] // stride
+            cells = cells * problem.n_codes[owner] if problem.n_codes[owner] > 0 else n + 1
+    place = np.empty(n, dtype=np.int64)
+    first = np.empty(n, dtype=np.int64)  # row that stands for each different one
+    times = np.empty(n)
+    count = 0
+    if cells <= n:
+        for t in range(n):
+            place[t] = outcomes[t]
+        owner = -1
+        for c in range(m):
+            if fit.columns[c] // stride != owner:
+                owner = fit.columns[c] // stride
+                for t in range(n):
+                    place[t] = place[t] * problem.n_codes[owner] + problem.codes[owner, t]
+        number = np.full(cells, -1)
+        for t in range(n):
+            if number[place[t]] < 0:
+                number[place[t]] = count
+                first[count] = t
+                times[count] = 0.0
+                count += 1
+            place[t] = number[place[t]]
+            times[place[t]] += 1.0
+    else:
+        count = n
+        for t in range(n):
+            place[t], first[t], times[t] = t, t, 1.0
+    design = np.empty((count, m + 1))
+    values = np.empty(count, dtype=np.int64)
+    for i in range(count):
+        design[i, 0] = 1.0
+        values[i] = outcomes[first[i]]
+        for c in range(m):
+            design[i, c + 1] = problem.features[first[i], fit.columns[c]]
+    return Rows(values, times[:count].copy(), design, place)
+
+
 @kernel
 def maximise(problem: Problem, fit: RowsFit, target: int, m: int) -> int:
     """Fit ``target`` on the first m of ``fit.columns``, from the coefficients that are in ``fit``."""
-    outcomes = problem.outcomes[target]
-    design = np.empty((outcomes.size, m + 1))
-    for t in range(outcomes.size):
-        design[t, 0] = 1.0
-        for c in range(m):
-            design[t, c + 1] = problem.features[t, fit.columns[c]]
+    rows = gather_rows(problem, fit, target, m)
     family = problem.families[target]
     if family >= COUNT:
-        fit_counts(problem, target, design, fit)
+        fit_counts(rows, family, fit)
     elif family == ORDERED:
-        fit_ordered(problem, target, design, fit)
+        fit_ordered(rows, problem.levels[target] - 1, fit)
     else:
-        q = problem.levels[target] - 1
-        fit_softmax(problem, target, design, int(q), fit)
+        fit_softmax(rows, problem.levels[target] - 1, fit)
     return m

@@ -56,6 +56,10 @@ class Problem(NamedTuple):
         All columns in the rows that discrete targets are fitted on.
     outcomes : array of shape (d, m), or empty
         Codes and counts of the discrete targets in these rows.
+    codes : array of shape (d, m), or empty
+        Codes of owners that have few different values: rows of the same codes have the same features.
+    n_codes : array of shape (d,)
+        How many codes an owner has; 0 for those that are not coded.
     offsets : array of shape (d,)
         Nats per row that a target loses whatever its parents.
     rounding : array of shape (d,)
@@ -78,6 +82,8 @@ class Problem(NamedTuple):
     levels: IntArray
     features: FloatArray
     outcomes: IntArray
+    codes: IntArray
+    n_codes: IntArray
     offsets: FloatArray
     rounding: FloatArray
 
@@ -91,6 +97,8 @@ class DiscreteTargets:
     levels: IntArray
     features: FloatArray
     outcomes: IntArray
+    codes: IntArray
+    n_codes: IntArray
     offsets: FloatArray
 
 
@@ -109,7 +117,8 @@ def new_problem(
     if discrete is None:
         ones = np.ones(d, dtype=np.int64)
         empty = np.zeros((0, 0))
-        discrete = DiscreteTargets(ones, 0 * ones, 2 * ones, empty, empty.astype(np.int64), np.zeros(d))
+        none = empty.astype(np.int64)
+        discrete = DiscreteTargets(ones, 0 * ones, 2 * ones, empty, none, none, 0 * ones, np.zeros(d))
     stride = moments.shape[0] // d
     each = np.arange(d)
     diagonal = moments.reshape(d, stride, d, stride)[each, :, each, :]  # (d, stride, stride)
@@ -131,6 +140,8 @@ def new_problem(
         levels=np.ascontiguousarray(discrete.levels, dtype=np.int64),
         features=np.ascontiguousarray(discrete.features, dtype=np.float64),
         outcomes=np.ascontiguousarray(discrete.outcomes, dtype=np.int64),
+        codes=np.ascontiguousarray(discrete.codes, dtype=np.int64),
+        n_codes=np.ascontiguousarray(discrete.n_codes, dtype=np.int64),
         offsets=np.ascontiguousarray(discrete.offsets, dtype=np.float64),
         rounding=np.zeros(d) if rounding is None else np.ascontiguousarray(rounding, dtype=np.float64),
     )
