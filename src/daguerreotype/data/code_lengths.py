@@ -49,7 +49,7 @@ def _zero_inflated(n: int, zeros: int, total: float, constant: float) -> float:
 def of_levels(counts: IntArray) -> float:
     """A probability for every level, all but one of them free.
 
-    >>> of_levels(np.array([2, 2])).round(4)
+    >>> round(of_levels(np.array([2, 2])), 4)
     3.4657
     """
     n = int(counts.sum())

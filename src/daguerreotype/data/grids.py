@@ -35,15 +35,14 @@ def grid_step(values: FloatArray, counts: IntArray, noise: float = NOISE) -> flo
     noise : float
         What arithmetic may have moved values by, relative to the largest.
 
-    >>> grid_step(np.array([0.0, 0.25, 1.0, 1.75]), np.array([2, 1, 4, 2]))
+    >>> grid_step(np.array([0.0, 0.25, 1.0, 1.75]), np.array([9, 5, 16, 8]))
     0.25
     """
-    n = int(counts.sum())
-    if values.size < 2 or values.size == n:
+    if values.size < 2 or values.size == counts.sum():
         return 0.0
     gaps = np.diff(values)
     largest = max(abs(float(values[0])), abs(float(values[-1])))
-    least = _spread(values, counts) / (TIES_OF_NORMAL * n**2)
+    least = _least_step(values, counts)
     if largest < 2**53 and np.array_equal(values, np.rint(values)):
         step = float(np.gcd.reduce(gaps.astype(np.int64)))
         return step if step >= least else 0.0
@@ -60,10 +59,11 @@ def grid_step(values: FloatArray, counts: IntArray, noise: float = NOISE) -> flo
     return 0.0
 
 
-def _spread(values: FloatArray, counts: IntArray) -> float:
-    """Interquartile range without the most frequent value, which may be an atom."""
+def _least_step(values: FloatArray, counts: IntArray) -> float:
+    """The step at which one tie is to be expected, leaving out the most frequent value, which may be an atom."""
     others = counts.copy()
     others[np.argmax(counts)] = 0
-    reached = np.cumsum(others) / max(int(others.sum()), 1)
+    n = max(int(others.sum()), 1)
+    reached = np.cumsum(others) / n
     low, high = (min(int(np.searchsorted(reached, share)), values.size - 1) for share in (0.25, 0.75))
-    return float(values[high] - values[low])
+    return float(values[high] - values[low]) / (TIES_OF_NORMAL * n**2)

@@ -282,8 +282,9 @@ def check_usable(
     origins: Sequence[Origin],
     n_rows: int,
     drop: Callable[[list[str]], str] = "X.drop(columns={})".format,
+    of: str = "",
 ) -> None:
-    """Refuse columns that nothing can be learned from, all at once; ``drop`` says how to leave them out."""
+    """Refuse columns ``of`` a file that nothing can be learned from; ``drop`` says how to leave them out."""
     why = {name: unusable(origin, n_rows) for name, origin in zip(names, origins, strict=True)}
     bad = [name for name in names if why[name]]
     if not bad:
@@ -302,7 +303,9 @@ def check_usable(
         remedies.append(f"Merge rare levels until there are at most {most_levels(n_rows)}.")
     it = "it" if len(bad) == 1 else "them"
     out = f"{'Or leave' if remedies else 'Leave'} {it} out: {drop(bad)}."
-    raise ValueError(f"nothing can be learned from column{plural(len(bad))} {what}. {' '.join([*remedies, out])}")
+    raise ValueError(
+        f"nothing can be learned from column{plural(len(bad))} {what}{of}. {' '.join([*remedies, out])}"
+    )
 
 
 # ------------------------------------------------------------------ given kinds
