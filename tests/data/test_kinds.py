@@ -141,7 +141,7 @@ ORDINAL = {
     "1 to 5": lambda rng, n: rng.integers(1, 6, n),
     "1 to 7": lambda rng, n: rng.integers(1, 8, n),
     "0 to 10": lambda rng, n: rng.integers(0, 11, n),
-    "0 to 10, mostly 7": lambda rng, n: np.append(np.clip(np.rint(rng.normal(7, 2, n - 1)), 0, 10), 0),
+    "0 to 10, mostly 7": lambda rng, n: np.clip(np.rint(rng.normal(7, 2, n)), 0, 10),
     "1 to 5, mostly 2": lambda rng, n: 1 + rng.binomial(4, 0.3, n),
     "0 to 2": lambda rng, n: rng.integers(0, 3, n),
     "-2 to 2": lambda rng, n: rng.integers(-2, 3, n),
