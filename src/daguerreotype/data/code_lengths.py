@@ -59,8 +59,8 @@ def of_levels(counts: IntArray) -> float:
 def of_grid(values: FloatArray, counts: IntArray, step: float, ends: float = 2.0) -> float:
     """A Gaussian or a uniform variable that was rounded to a grid, whichever is shorter.
 
-    Each of the ``ends`` of a uniform variable is known to one part in n, and so costs the logarithm of n, twice what
-    other parameters do. Ends that nothing but the column speaks for had better cost more than two would.
+    Each of the ``ends`` of a uniform variable is known to one part in n, and so costs the logarithm of n, twice
+    what other parameters do. Ends that nothing but the column speaks for had better cost more than two would.
     """
     n = int(counts.sum())
     mean = float(counts @ values) / n

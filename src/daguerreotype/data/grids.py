@@ -6,6 +6,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 
 NOISE = 1e-10  # of arithmetic with doubles, relative to the largest value
 RESOLVED = 100.0  # a step is this many times what noise can move a value by
+REPEATED = 3  # rows per different value that tell a grid from duplicated rows
 TIES_OF_NORMAL = 0.19  # pairs of n normal values in one cell of width w: this times n^2 w / interquartile range
 
 
@@ -49,13 +50,14 @@ def grid_step(values: FloatArray, counts: IntArray, noise: float = NOISE) -> flo
     tolerance = noise * largest
     least = max(least, RESOLVED * tolerance)
     step = float(gaps.min())
-    while step >= least:
+    while least <= step < np.inf:
         multiples = np.rint(gaps / step)
+        # One gap is known to the noise of two values, all together to the same divided by the sum of multiples.
+        closer = (values[-1] - values[0]) / multiples.sum()
+        if np.abs(gaps - multiples * closer).max() <= tolerance:
+            return float(f"{closer:.12g}")
         rest = np.abs(gaps - multiples * step)
-        if rest.max() <= tolerance:
-            # One gap is known to the noise of two values; all of them together to the same, divided by their sum.
-            return float(f"{(values[-1] - values[0]) / multiples.sum():.12g}")
-        step = float(rest[rest > tolerance].min())
+        step = float(rest[rest > tolerance].min(initial=np.inf))
     return 0.0
 
 
@@ -64,6 +66,8 @@ def _least_step(values: FloatArray, counts: IntArray) -> float:
     others = counts.copy()
     others[np.argmax(counts)] = 0
     n = max(int(others.sum()), 1)
+    if n >= REPEATED * (values.size - 1):  # no resample of smooth values repeats them so often
+        return 0.0
     reached = np.cumsum(others) / n
     low, high = (min(int(np.searchsorted(reached, share)), values.size - 1) for share in (0.25, 0.75))
     return float(values[high] - values[low]) / (TIES_OF_NORMAL * n**2)

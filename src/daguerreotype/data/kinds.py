@@ -435,8 +435,8 @@ def _repeat(counts: IntArray) -> bool:
 def _kind_of_whole(values: FloatArray, counts: IntArray, step: float) -> str:
     """Ordinal, count or continuous: what makes the column shortest to write down, among what it may be.
 
-    Short scales of whole numbers that begin at 0 or 1 or stay within 0 to 10, and few values, are never continuous:
-    what is written down shortest as rounded numbers is ordinal there.
+    Short scales of whole numbers that begin at 0 or 1 or stay within 0 to 10, and few values, are never
+    continuous: what is written down shortest as rounded numbers is ordinal there.
     """
     places = (values[-1] - values[0]) / step + 1 if step else np.inf
     few = values.size <= FEW and (places <= SCALE or _repeat(counts))
