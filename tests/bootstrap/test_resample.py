@@ -229,9 +229,9 @@ def test_a_resample_that_fails_whatever_is_drawn_is_left_out_and_listed(table, c
 
 def test_a_first_resample_that_fails_ends_the_run_with_the_reason():
     with pytest.raises(
-        ValueError, match=r"the first resample could not be fitted in 10 draws of 30 rows.*edges must be"
+        ValueError, match=r"the first resample could not be fitted in 10 draws of 30 rows.*loss must be"
     ):
-        Daguerreotype(edges="nothing").bootstrap(linear_data(0, 30, 3), 5)
+        Daguerreotype(loss="nothing").bootstrap(linear_data(0, 30, 3), 5)
 
 
 def test_an_error_that_is_not_about_values_comes_through():

@@ -172,6 +172,53 @@ def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
         read_file(tmp_path / "data.parquet")
 
 
+# ------------------------------------------------------------------ text
+
+
+def test_columns_of_text_are_kept_as_they_are_written(write):
+    text = "city,ok,size\n" + "Bonn,yes,1.5\nOslo,no,2\nRome,yes,3\n" * 10
+    table = read_table(write(text))
+    assert table["city"].tolist() == ["Bonn", "Oslo", "Rome"] * 10
+    assert table["ok"].tolist() == ["yes", "no", "yes"] * 10
+    assert table["size"].dtype.kind == "f"
+
+
+def test_truth_values_are_read_as_such(write):
+    assert read_table(write("a,b\n" + "true,1\nfalse,2\n" * 4))["a"].dtype.kind == "b"
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_numbers_with_a_few_cells_of_text_are_refused_with_the_first_of_them(write, share):
+    rows = [f"{i},{i * 0.7:.1f}" for i in range(30)]
+    rows[4] = "4,lost"
+    rows[10 : 10 + share - 1] = ["4,?!"] * (share - 1)
+    with pytest.raises(
+        ValueError, match=r"column 'b' \('lost' in row 5\) of .* Encode it as numbers, or leave it out"
+    ):
+        read_table(write("a,b\n" + "\n".join(rows)))
+
+
+def test_numbers_with_much_text_are_refused_as_numbers_where_they_are_no_levels(write):
+    rows = [f"{i},{i * 0.7:.1f}" if i % 3 else f"{i},unknown" for i in range(60)]
+    with pytest.raises(ValueError, match=r"column 'b' \('unknown' in row 1\) of .* values other than numbers"):
+        read_table(write("a,b\n" + "\n".join(rows)))
+
+
+def test_codes_among_which_some_are_text_are_levels(write):
+    rows = ["1,1", "2,2", "3,A", "4,2", "5,A", "6,1"] * 5
+    assert set(read_table(write("a,b\n" + "\n".join(rows)))["b"]) == {"1", "2", "A"}
+
+
+def test_names_of_rows_and_dates_are_refused_together_and_how_to_leave_them_out(write):
+    rows = [f"p{i},2024-01-{i + 1:02},{i * 0.7}" for i in range(30)]
+    path = write("id,day,size\n" + "\n".join(rows))
+    with pytest.raises(
+        ValueError, match=r"'id' \(names rows: .*\), 'day' \(holds dates\) of .*drop=\['id', 'day'\]"
+    ):
+        read_table(path)
+    assert list(read_table(path, drop=["id", "day"]).columns) == ["size"]
+
+
 # ------------------------------------------------------------------ from Python
 
 

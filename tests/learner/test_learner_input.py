@@ -77,18 +77,17 @@ def test_of_many_columns_with_missing_values_the_first_five_are_named():
 def test_a_column_of_levels_is_refused_by_edges_that_take_numbers_alone(column, kind):
     refused(
         frame(diet=column),
-        rf"edges=Untouched\(\.\.\.\) takes continuous columns alone, but 'diet' is {kind}: use edges='gam' or 'bic'",
+        rf"edges=Untouched\(\.\.\.\) takes continuous columns alone, but 'diet' is {kind}: use edges='gam'",
     )
 
 
 def test_columns_that_nothing_can_be_learned_from_are_all_named_with_what_to_do():
+    dates, names = pd.date_range("2020-01-01", periods=30), [f"p{i}" for i in range(30)]
     refused(
-        frame(
-            age=pd.date_range("2020-01-01", periods=30), diet=[f"p{i}" for i in range(30)], dose=list("abcdef") * 5
-        ),
-        r"columns 'age' \(holds dates\), 'dose' \(has 6 levels in 30 rows\), 'diet' \(names rows: a different text in "
-        r"each\)\. Turn dates into numbers, such as days since the first\. Merge rare levels until there are at most "
-        r"3\. Or leave them out: X\.drop\(columns=\['age', 'dose', 'diet'\]\)",
+        frame(age=dates, diet=names, dose=list("abcdef") * 5),
+        r"columns 'age' \(holds dates\), 'dose' \(has 6 levels in 30 rows\), 'diet' \(names rows: a different "
+        r"text in each\)\. Turn dates into numbers, such as days since the first\. Merge rare levels until there "
+        r"are at most 3\. Or leave them out: X\.drop\(columns=\['age', 'dose', 'diet'\]\)",
     )
 
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from daguerreotype import Daguerreotype
+from daguerreotype.data import Kind
 from daguerreotype.edges import BicEdges, GamEdges, LassoEdges
 from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.knowledge import Knowledge
@@ -400,6 +401,77 @@ def test_a_learner_of_format_1_fits_again_to_the_same_graph():
     pd.testing.assert_frame_equal(again.weights_, learner.weights_, rtol=1e-9)
     pd.testing.assert_frame_equal(again.norms_, learner.norms_, rtol=1e-9)
     assert again.score(X) == pytest.approx(learner.score(X), rel=1e-9)
+
+
+# ---------------------------------------------------------------------- files without kinds
+
+FORMAT_2 = Path(__file__).parent / "learner-format-2.npz"
+
+
+def test_a_file_of_format_2_tells_what_the_version_that_wrote_it_told(tmp_path):
+    learner, X = Daguerreotype.load(FORMAT_2), table_of_format_1()
+    for found in (learner, reload(learner, tmp_path)):
+        assert found.causal_order_ == ["x", "y", "z"]
+        assert found.weights_.loc["y", "z"] == pytest.approx(0.8313503534587496, rel=1e-12)
+        assert found.score(X) == pytest.approx(-1.812227680090065, rel=1e-12)
+        assert found.curve("x", "y", [0.0])[0] == pytest.approx(-0.7322568326937099, rel=1e-12)
+        assert set(found.kinds_.values()) == {Kind("continuous", "saved before there were other kinds")}
+        assert list(found.kinds_) == ["z", "x", "y"]
+        assert found.kinds == "auto"
+
+
+# ---------------------------------------------------------------------- kinds of columns
+
+
+def draw_mixed(seed=0, n=150):
+    rng = np.random.default_rng(seed)
+    X = draw_table(seed, n)
+    X["city"] = rng.choice(["Bonn", "Oslo", "Rome"], n)
+    X["visits"] = rng.poisson(2, n)
+    X["flag"] = rng.random(n) < 0.5
+    X["band"] = pd.cut(rng.random(n), [0, 0.3, 0.6, 1])
+    X["late"] = X["late"].round(1)
+    return X
+
+
+@pytest.mark.parametrize("transform", ["none", "log", "yeo-johnson"])
+def test_kinds_and_scales_of_some_columns_come_back(transform, tmp_path):
+    learner = Daguerreotype(edges="bic", **(QUICK | {"transform": transform})).fit(draw_mixed())
+    found = reload(learner, tmp_path)
+    unseen = draw_mixed(1)
+    assert found.score(unseen) == learner.score(unseen)
+    written = {name: kind for name, kind in learner.kinds_.items() if name != "band"}
+    assert {name: kind for name, kind in found.kinds_.items() if name != "band"} == written
+    assert found.kinds_["band"].levels == ("(0.0, 0.3]", "(0.3, 0.6]", "(0.6, 1.0]")
+    with pytest.raises(ValueError, match="column 'city' has the level 'Nice' in row 0"):
+        found.score(unseen.assign(city="Nice"))
+
+
+@pytest.mark.parametrize(
+    "kinds", [{"visits": "ordinal"}, {"city": Kind("categorical", "given", ("Oslo", "Bonn", "Rome"))}]
+)
+def test_kinds_that_were_given_come_back_as_a_setting(kinds, tmp_path):
+    learner = Daguerreotype(edges="bic", kinds=kinds, **QUICK).fit(draw_mixed())
+    assert reload(learner, tmp_path).kinds == kinds
+
+
+def test_kinds_of_numbered_columns_come_back_as_a_setting(tmp_path):
+    X = np.column_stack([draw_table()["late"], draw_table()["alone"].round()])
+    learner = Daguerreotype(edges="bic", kinds={1: "ordinal"}, **QUICK).fit(X)
+    found = reload(learner, tmp_path)
+    assert found.kinds == {1: "ordinal"}
+    assert found.kinds_[1].levels == learner.kinds_[1].levels
+
+
+def test_a_kind_that_does_not_exist_is_damage(tmp_path):
+    Daguerreotype(edges="bic", **QUICK).fit(draw_mixed()).save(tmp_path / "m.npz")
+
+    def change(arrays, header):
+        header["result"]["fields"]["kinds"]["list"][0]["kind"]["name"] = "colour"
+
+    path = rewrite((tmp_path / "m.npz").read_bytes(), tmp_path / "m.npz", change)
+    with pytest.raises(ValueError, match=r"m\.npz is damaged.*'colour' in place of a kind"):
+        Daguerreotype.load(path)
 
 
 # ---------------------------------------------------------------------- files

@@ -49,15 +49,19 @@ def _zero_inflated(n: int, zeros: int, total: float, constant: float) -> float:
 def of_levels(counts: IntArray) -> float:
     """A probability for every level, all but one of them free.
 
-    >>> of_levels(np.array([2, 2])).round(4)
+    >>> round(of_levels(np.array([2, 2])), 4)
     3.4657
     """
     n = int(counts.sum())
     return float(-(counts @ np.log(counts / n)) + 0.5 * (counts.size - 1) * np.log(n))
 
 
-def of_grid(values: FloatArray, counts: IntArray, step: float) -> float:
-    """A Gaussian or a uniform variable that was rounded to a grid, whichever is shorter."""
+def of_grid(values: FloatArray, counts: IntArray, step: float, ends: float = 2.0) -> float:
+    """A Gaussian or a uniform variable that was rounded to a grid, whichever is shorter.
+
+    Each of the ``ends`` of a uniform variable is known to one part in n, and so costs the logarithm of n, twice
+    what other parameters do. Ends that nothing but the column speaks for had better cost more than two would.
+    """
     n = int(counts.sum())
     mean = float(counts @ values) / n
     # Rounding has added the variance of a uniform variable (Sheppard's correction).
@@ -66,6 +70,5 @@ def of_grid(values: FloatArray, counts: IntArray, step: float) -> float:
     distance = np.abs(values - mean)  # in the lower tail the difference is taken among small numbers
     mass = np.maximum(ndtr((0.5 * step - distance) / sd) - ndtr((-0.5 * step - distance) / sd), LEAST_MASS)
     gaussian = -float(counts @ np.log(mass)) + np.log(n)
-    # Both ends are known to one part in n, and so cost twice what other parameters do.
-    uniform = n * np.log((values[-1] - values[0]) / step + 1.0) + 2.0 * np.log(n)
+    uniform = n * np.log((values[-1] - values[0]) / step + 1.0) + ends * np.log(n)
     return float(min(gaussian, uniform))

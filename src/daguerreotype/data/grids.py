@@ -6,6 +6,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 
 NOISE = 1e-10  # of arithmetic with doubles, relative to the largest value
 RESOLVED = 100.0  # a step is this many times what noise can move a value by
+REPEATED = 3  # rows per different value that tell a grid from duplicated rows
 TIES_OF_NORMAL = 0.19  # pairs of n normal values in one cell of width w: this times n^2 w / interquartile range
 
 
@@ -35,35 +36,38 @@ def grid_step(values: FloatArray, counts: IntArray, noise: float = NOISE) -> flo
     noise : float
         What arithmetic may have moved values by, relative to the largest.
 
-    >>> grid_step(np.array([0.0, 0.25, 1.0, 1.75]), np.array([2, 1, 4, 2]))
+    >>> grid_step(np.array([0.0, 0.25, 1.0, 1.75]), np.array([9, 5, 16, 8]))
     0.25
     """
-    n = int(counts.sum())
-    if values.size < 2 or values.size == n:
+    if values.size < 2 or values.size == counts.sum():
         return 0.0
     gaps = np.diff(values)
     largest = max(abs(float(values[0])), abs(float(values[-1])))
-    least = _spread(values, counts) / (TIES_OF_NORMAL * n**2)
+    least = _least_step(values, counts)
     if largest < 2**53 and np.array_equal(values, np.rint(values)):
         step = float(np.gcd.reduce(gaps.astype(np.int64)))
         return step if step >= least else 0.0
     tolerance = noise * largest
     least = max(least, RESOLVED * tolerance)
     step = float(gaps.min())
-    while step >= least:
+    while least <= step < np.inf:
         multiples = np.rint(gaps / step)
+        # One gap is known to the noise of two values, all together to the same divided by the sum of multiples.
+        closer = (values[-1] - values[0]) / multiples.sum()
+        if np.abs(gaps - multiples * closer).max() <= tolerance:
+            return float(f"{closer:.12g}")
         rest = np.abs(gaps - multiples * step)
-        if rest.max() <= tolerance:
-            # One gap is known to the noise of two values; all of them together to the same, divided by their sum.
-            return float(f"{(values[-1] - values[0]) / multiples.sum():.12g}")
-        step = float(rest[rest > tolerance].min())
+        step = float(rest[rest > tolerance].min(initial=np.inf))
     return 0.0
 
 
-def _spread(values: FloatArray, counts: IntArray) -> float:
-    """Interquartile range without the most frequent value, which may be an atom."""
+def _least_step(values: FloatArray, counts: IntArray) -> float:
+    """The step at which one tie is to be expected, leaving out the most frequent value, which may be an atom."""
     others = counts.copy()
     others[np.argmax(counts)] = 0
-    reached = np.cumsum(others) / max(int(others.sum()), 1)
+    n = max(int(others.sum()), 1)
+    if n >= REPEATED * (values.size - 1):  # no resample of smooth values repeats them so often
+        return 0.0
+    reached = np.cumsum(others) / n
     low, high = (min(int(np.searchsorted(reached, share)), values.size - 1) for share in (0.25, 0.75))
-    return float(values[high] - values[low])
+    return float(values[high] - values[low]) / (TIES_OF_NORMAL * n**2)

@@ -30,6 +30,7 @@ WITH_LEVELS = ("binary", "ordinal", "categorical")
 
 FEW = 7  # different values of a column that is ordinal whatever they are, if they are on a grid
 SCALE = 11  # places of the longest scale of whole numbers from 0 or 1 on: 0 to 10
+LOOSE_ENDS = 4.0  # price of the ends of a uniform variable on no scale: counts of two rates look a little like one
 LARGE = 100.0  # mean of whole numbers from which on they are no counts
 LEAST_LEVELS = 3  # that a column may have, however few rows there are
 ROWS_PER_LEVEL = 10
@@ -282,8 +283,9 @@ def check_usable(
     origins: Sequence[Origin],
     n_rows: int,
     drop: Callable[[list[str]], str] = "X.drop(columns={})".format,
+    of: str = "",
 ) -> None:
-    """Refuse columns that nothing can be learned from, all at once; ``drop`` says how to leave them out."""
+    """Refuse columns ``of`` a file that nothing can be learned from; ``drop`` says how to leave them out."""
     why = {name: unusable(origin, n_rows) for name, origin in zip(names, origins, strict=True)}
     bad = [name for name in names if why[name]]
     if not bad:
@@ -302,7 +304,9 @@ def check_usable(
         remedies.append(f"Merge rare levels until there are at most {most_levels(n_rows)}.")
     it = "it" if len(bad) == 1 else "them"
     out = f"{'Or leave' if remedies else 'Leave'} {it} out: {drop(bad)}."
-    raise ValueError(f"nothing can be learned from column{plural(len(bad))} {what}. {' '.join([*remedies, out])}")
+    raise ValueError(
+        f"nothing can be learned from column{plural(len(bad))} {what}{of}. {' '.join([*remedies, out])}"
+    )
 
 
 # ------------------------------------------------------------------ given kinds
@@ -431,18 +435,19 @@ def _repeat(counts: IntArray) -> bool:
 def _kind_of_whole(values: FloatArray, counts: IntArray, step: float) -> str:
     """Ordinal, count or continuous: what makes the column shortest to write down, among what it may be.
 
-    Short scales of whole numbers that begin at 0 or 1, and few values, are never continuous: what is written down
-    shortest as rounded numbers is ordinal there.
+    Short scales of whole numbers that begin at 0 or 1 or stay within 0 to 10, and few values, are never
+    continuous: what is written down shortest as rounded numbers is ordinal there.
     """
     places = (values[-1] - values[0]) / step + 1 if step else np.inf
     few = values.size <= FEW and (places <= SCALE or _repeat(counts))
     if values[0] < 0:
         return "ordinal" if few else "continuous"
-    on_grid = code_lengths.of_grid(values, counts, step or 1.0)
+    scale = places <= SCALE and (values[0] <= 1 or values[-1] < SCALE)
+    on_grid = code_lengths.of_grid(values, counts, step or 1.0, 2.0 if scale else LOOSE_ENDS)
     lengths = {"continuous": on_grid}
     if few or places <= SCALE:
         lengths["ordinal"] = code_lengths.of_levels(counts)
-        if few or values[0] <= 1:
+        if few or scale:
             lengths = {"ordinal": min(lengths["ordinal"], on_grid)}
     if _may_count(values, counts):
         lengths["count"] = code_lengths.of_counts(values, counts)

@@ -462,9 +462,8 @@ class _Cleaner:
         origins = dict(zip(text.columns, read_columns(text).origins, strict=True))
         broken = [name for name, origin in origins.items() if _is_broken(text[name], origin)]
         self._refuse(table, broken, leave_out(self.reading.words["drop"], broken))
-        check_usable(
-            list(origins), list(origins.values()), len(table), partial(leave_out, self.reading.words["drop"])
-        )
+        drop = partial(leave_out, self.reading.words["drop"])
+        check_usable(list(origins), list(origins.values()), len(table), drop, f" of {self.name}")
         return table
 
     def _refuse(self, table: pd.DataFrame, columns: list[str], out: str) -> None:
