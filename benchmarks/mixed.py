@@ -4,7 +4,7 @@ Run ``python benchmarks/mixed.py --out docs/results/mixed`` for all of it, with 
 ``--networks`` or ``--timing`` for some parts, with ``--smoke`` for a quick pass. ``--methods`` asks only some
 learners again; rows of the others are kept as the folder has them. Every learner meets the same problems
 (`problems`), in a process of its own, on one thread. Seconds are those of the processor. A fit that takes longer
-than ``--limit`` seconds of the clock is ended, and that learner gets no further problem of the family.
+than ``--limit`` such seconds is ended, and that learner gets no further problem of as many columns.
 
 Ours get the DataFrame as it is. Peers get what they can read: "codes" are all columns as standardized numbers,
 levels numbered in the order of their names; "bins" are levels, numbers of many values cut at quartiles.
@@ -12,7 +12,10 @@ levels numbered in the order of their names; "bins" are levels, numbers of many 
 
 import argparse
 import csv
+import math
 import os
+import resource
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import Daguerreotype, baselines
-from daguerreotype._lib.child_process import ChildProcess, DeadlineError
+from daguerreotype._lib.child_process import ChildProcess, CrashError
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.baselines.base import Learned
 from daguerreotype.baselines.causal_learn import read_class
@@ -202,10 +205,13 @@ ASKED = {
 }
 
 
-def measure(method: str, frame: pd.DataFrame, truth: IntArray) -> Row:
-    """Seconds of a fit, and how right its graph is."""
+def measure(method: str, frame: pd.DataFrame, truth: IntArray, limit: float | None = None) -> Row:
+    """Seconds of a fit, and how right its graph is; a fit of more than ``limit`` seconds ends this process."""
     with threadpool_limits(1):
         start = time.process_time()
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a process that its limit ends leaves no file
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(start + limit), resource.RLIM_INFINITY))
         learned = METHODS[method](frame, truth)
         seconds = time.process_time() - start
     found = learned.adjacency
@@ -241,14 +247,14 @@ class Worker:
         self._child.close()
 
     def ask(self, problems: Iterable[Problem]) -> Iterator[Row]:
-        """Rows of its fits, without the families of which one took too long."""
-        late: set[str] = set()
+        """Rows of its fits, without problems of as many columns as one that took too long, or more."""
+        too_many = np.inf
         for problem in problems:
-            if problem.family not in late:
-                row: Row = {"family": problem.family, "d": len(problem.truth), "method": self.method}
-                row |= {"seed": problem.seed} | self._fit(problem)
+            if (d := len(problem.truth)) < too_many:
+                row: Row = {"family": problem.family, "d": d, "method": self.method, "seed": problem.seed}
+                row |= self._fit(problem)
                 if row["end"] == "limit":
-                    late.add(problem.family)
+                    too_many = d
                 say(row)
                 yield row
 
@@ -258,13 +264,14 @@ class Worker:
         self._warm = True
         try:
             found: Row = self._child.call(
-                measure, self.method, problem.frame, problem.truth, load=load_all, limit=self.limit
+                measure, self.method, problem.frame, problem.truth, self.limit, load=load_all
             )
             return {"end": FINISHED} | found
-        except DeadlineError:
-            self._warm = False
-            return {"end": "limit", "seconds": self.limit}
         except Exception as error:
+            if isinstance(error, CrashError):  # the next call starts another process
+                self._warm = False
+                if error.code == -signal.SIGXCPU:
+                    return {"end": "limit", "seconds": self.limit}
             if self.method in OURS:
                 raise
             return {"end": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
@@ -411,7 +418,9 @@ def main() -> None:
     for part in PARTS:
         parser.add_argument(f"--{part}", action="store_true", help=f"only {part}, or the parts that are given")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="whom to ask")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds that a fit may take (default: 120)")
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="CPU seconds that a fit may take (default: 120)"
+    )
     parser.add_argument("--smoke", action="store_true", help="small problems and quick learners, a few seconds")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -123,12 +123,13 @@ def test_a_pair_is_right_reversed_undirected_or_without_edge(found, said):
     assert direction(EDGE, found) == said
 
 
-def test_after_a_fit_that_took_too_long_its_family_is_left_alone():
-    frame, truth = mixed_table("lines", 0, 9, 1000)
-    problems = [Problem("lines", 0, frame, truth), Problem("lines", 1, frame, truth)]
-    with Worker("GES, kernels, codes", limit=0.5) as worker:
-        (found,) = worker.ask(problems)
-    assert (found["end"], found["seconds"], found["seed"]) == ("limit", 0.5, 0)
+def test_after_a_fit_that_took_too_long_only_smaller_problems_are_asked_about():
+    slow, small = mixed_table("lines", 0, 9, 1000), mixed_pair("binary -> number", 0, 20)
+    problems = [Problem("lines", 0, *slow), Problem("bends", 0, *slow), Problem("pair", 0, *small)]
+    with Worker("GES, kernels, codes", limit=2.0) as worker:
+        first, second = worker.ask(problems)
+    assert (first["family"], first["end"], first["seconds"]) == ("lines", "limit", 2.0)
+    assert (second["family"], second["end"]) == ("pair", "finished")
 
 
 def test_an_error_of_a_peer_is_its_result_and_one_of_ours_is_raised():
