@@ -276,6 +276,29 @@ class HasQuickScores(Protocol):
         ...
 
 
+class Basis(Protocol):
+    """Functions of one column, centred and uncorrelated with variance one over the training rows."""
+
+    @property
+    def width(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def line(self) -> int:
+        """How many of them, the first ones, the column has at least as a parent."""
+        ...
+
+    @property
+    def slope(self) -> float:
+        """Slope of the first of them, per unit of the column or its logarithm; 0 for levels without an order."""
+        ...
+
+    def columns(self, values: FloatArray) -> FloatArray:
+        """The functions (m, width) at values (m,) of the column."""
+        ...
+
+
 @runtime_checkable
 class Composite(Protocol):
     """Local models that consist of others, and offer what all of these do."""

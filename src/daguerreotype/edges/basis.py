@@ -1,41 +1,18 @@
 """Bases of single columns as parents: lines and splines of numbers, levels by dummies, counts by two curves."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.interpolate import BSpline
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
+from daguerreotype.edges.base import Basis
 from daguerreotype.edges.splines import fit_nonlinear_basis, nonlinear_columns
 
 RARE = 10  # rows of a level below which it is pooled with the other rare ones
 MOST_LEVELS = 12  # that have an effect of their own; the rarer ones beyond are pooled
 NEGLIGIBLE = 1e-9  # variance of a direction that the others span
-
-
-class Basis(Protocol):
-    """Functions of one column, centred and uncorrelated with variance one over the training rows."""
-
-    @property
-    def width(self) -> int:
-        """How many there are."""
-        ...
-
-    @property
-    def line(self) -> int:
-        """How many of them, the first ones, the column has at least as a parent."""
-        ...
-
-    @property
-    def slope(self) -> float:
-        """Slope of the first of them, per unit of the column or its logarithm; 0 for levels without an order."""
-        ...
-
-    def columns(self, values: FloatArray) -> FloatArray:
-        """The functions (m, width) at values (m,) of the column."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import EdgeRules, LocalFit
-from daguerreotype.edges.basis import Basis, SplineCurve, fit_basis, pool_rare
+from daguerreotype.edges.base import Basis, EdgeRules, LocalFit
+from daguerreotype.edges.basis import SplineCurve, fit_basis, pool_rare
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.problem import (
     COUNT,
