@@ -158,7 +158,6 @@ def bad_tables():
         "constant": X.assign(diet=1.0),
         "copies": X.assign(diet=2 * X["dose"] + 1),
         "combination": X.assign(diet=X["dose"] - X["age"]),
-        "text": X.assign(diet="much"),
         "repeated": X.set_axis(["age", "dose", "dose", "outcome"], axis=1),
         "rows": X.head(2),
         "columns": X[["age"]],
@@ -174,6 +173,12 @@ def test_a_bad_table_is_refused_in_the_words_of_the_learner(name, kind):
     with pytest.raises(ValueError) as seen:
         make(name).fit(X)
     assert str(seen.value).replace(type(make(name)).__name__, "Daguerreotype") == str(expected.value)
+
+
+def test_text_is_refused_by_name_since_baselines_take_numbers_alone(name, table):
+    X = table.assign(diet=np.resize(["much", "little"], len(table)))
+    with pytest.raises(ValueError, match=r"could not convert to numbers: column 'diet' holds .* values"):
+        make(name).fit(X)
 
 
 @pytest.mark.parametrize("limit", [0, -1.0, np.nan, "long"])
