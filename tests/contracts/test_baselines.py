@@ -175,9 +175,11 @@ def test_a_bad_table_is_refused_in_the_words_of_the_learner(name, kind):
     assert str(seen.value).replace(type(make(name)).__name__, "Daguerreotype") == str(expected.value)
 
 
-def test_text_is_refused_by_name_since_baselines_take_numbers_alone(name, table):
-    X = table.assign(diet=np.resize(["much", "little"], len(table)))
-    with pytest.raises(ValueError, match=r"could not convert to numbers: column 'diet' holds .* values"):
+def test_text_which_the_learner_takes_for_levels_is_refused_by_name(name):
+    X = pd.DataFrame(linear_data(0, 30, 4), columns=NAMES).assign(diet=["much", "some", "none"] * 10)
+    with pytest.raises(
+        ValueError, match=r"could not convert to numbers: column 'diet' holds .* Encode it as numbers"
+    ):
         make(name).fit(X)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.columns import read_columns
+from daguerreotype.data.columns import read_columns, to_pandas
 from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, match_names, topological_order
@@ -118,8 +118,7 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
 
 def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
     """Numbers (n, d) in the order of the columns of the fit, codes of levels; missing values are nan."""
-    if not isinstance(X, pd.DataFrame) and (hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")):
-        X = pd.api.interchange.from_dataframe(X)
+    X = to_pandas(X)
     columns = list(getattr(model, "feature_names_in_", []))
     if isinstance(X, pd.DataFrame) and columns:
         absent = [name for name in columns if name not in X.columns]
