@@ -1,6 +1,7 @@
 """Training on one table: learn the ordering, refine it, train on around the new mode; or keep a given order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class TrainingResult:
             for node, fit in enumerate(self.fits)
         ]
 
+    @cached_property
     def negentropy(self) -> float:
         """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
         residuals = self.residuals()
@@ -80,13 +82,16 @@ class TrainingResult:
         return -float(np.sum(rows / self.n_rows * (nll + penalty)))
 
 
-def train(table: Table, plan: Plan, run: Run) -> TrainingResult:
-    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly."""
+def train(table: Table, plan: Plan, run: Run, models: LocalModels | None = None) -> TrainingResult:
+    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly.
+
+    ``models`` that were prepared for the table before serve again.
+    """
     if plan.joint and plan.operator is not None:
         from daguerreotype.training.joint.fine_tune import train_and_fine_tune  # needs torch
 
         return train_and_fine_tune(table, plan, run)
-    return _train_order(_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
+    return _train_order(_scores(table, plan, run, plan.noise, models), table, plan, run, plan.start)
 
 
 def train_on(found: TrainingResult, noise: NoiseModel, table: Table, plan: Plan, run: Run) -> TrainingResult:
@@ -94,6 +99,14 @@ def train_on(found: TrainingResult, noise: NoiseModel, table: Table, plan: Plan,
     scores = _scores(table, plan, run, noise, found.models)
     start = order_to_theta(found.order, plan.schedule.tau(0))
     return _train_order(scores, table, plan, run, start, first=False)
+
+
+def keep_order(
+    order: IntArray, table: Table, plan: Plan, run: Run, models: LocalModels | None = None
+) -> TrainingResult:
+    """The edges of one order of the columns of ``table``, without any search."""
+    plan, theta = replace(plan, operator=None), order_to_theta(order, 1.0)
+    return _train_order(_scores(table, plan, run, plan.noise, models), table, plan, run, theta, first=False)
 
 
 def _scores(
