@@ -83,8 +83,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     standardize : bool
         Scale columns to variance one. Leave it on unless all columns share one natural scale.
     transform : {"auto", "none", "log", "yeo-johnson"}
-        Change of scale before anything else. "auto" fits all three models and keeps the likeliest, corrected
-        for the change of scale; ``transform_`` says which.
+        Change of scale before anything else. "auto" leaves columns as they came unless residuals ask for another
+        scale; then it keeps the likeliest model, corrected for the change of scale; ``transform_`` says which.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
@@ -113,10 +113,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     cache_size : float
         Megabytes that the cache of local fits may hold.
     n_jobs : int or None
-        Threads, -1 for one per core: for the candidates of ``transform="auto"``; what is left over for restarts of
-        refining with "gam" and "bic" edges, each thread with search trees of its own, or for the local fits of
-        other edges. An own estimator's ``fit`` must allow that; regressors go to processes once they take long.
-        Within a worker of joblib there is one. The result does not depend on it.
+        Threads, -1 for one per core: for restarts of refining with "gam" and "bic" edges, each thread with search
+        trees of its own, or for the local fits of other edges. An own estimator's ``fit`` must allow that;
+        regressors go to processes once they take long. Within a worker of joblib there is one. The result does
+        not depend on it.
     random_state : int or None
         Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
     verbose : int
