@@ -161,7 +161,7 @@ class MixedModels(TreeModels, MixedPredictor):
     def __init__(
         self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None
     ) -> None:
-        self._table = table
+        self._table, self._by_end = table, {}
         bases = [
             fit_basis(column, kind, int(n_knots)) for column, kind in zip(table.values.T, table.kinds, strict=True)
         ]
