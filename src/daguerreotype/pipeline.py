@@ -18,6 +18,7 @@ from daguerreotype.data.transforms import Scale
 from daguerreotype.edges.base import HasMasses, LocalModels, offered
 from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.counts import CountMass
+from daguerreotype.noise.free_shape import MAX_ROWS, negentropy
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
 from daguerreotype.result import FitResult, ScaleFit
 from daguerreotype.training.misfit import asks_for_another_scale
@@ -155,8 +156,16 @@ class Candidate:
         return train(self.scaled.table, self.plan, self.run, self._models)
 
     def is_doubtful(self, training: TrainingResult) -> bool:
-        """Whether the residuals may not be Gaussian."""
-        return self.plan.other_noise is not None and training.negentropy >= DOUBTFUL
+        """Whether the residuals may not be Gaussian.
+
+        A discrete effect that is taken for the cause of a number may hide the number's shape, so that in such
+        tables the columns themselves are looked at too.
+        """
+        if self.plan.other_noise is None:
+            return False
+        table = self.scaled.table
+        hidden = table.discrete.any() and shape_of_columns(table) >= NON_GAUSSIAN
+        return bool(training.negentropy >= DOUBTFUL or hidden)
 
     def finish(self, training: TrainingResult) -> ScaleFit:
         """Go on under another noise model where residuals ask for it, and put together what was learned."""
@@ -193,6 +202,12 @@ class Candidate:
         jacobian = self.table.mean_log_slopes(self.scaled, n) + self.table.mean_log_steps
         penalty = 0.5 * np.log(n) / n * self.scale.n_parameters
         return float(training.log_likelihood() + jacobian - penalty)
+
+
+def shape_of_columns(table: Table) -> float:
+    """How far the median continuous column is from Gaussian, its ties spread, in nats per row."""
+    untied = table.values if table.dither is None else table.values + table.dither
+    return float(np.median([negentropy(untied[:MAX_ROWS, j]) for j in np.flatnonzero(~table.discrete)] or [0.0]))
 
 
 def with_families(table: Table, noise: Sequence[NoiseModel]) -> Table:
