@@ -132,15 +132,31 @@ class _Target:
     constant: float
 
     @classmethod
-    def of(cls, codes: FloatArray, kind: Kind, ordered: bool) -> "_Target":
-        counts = np.bincount(codes.astype(np.int64), minlength=max(len(kind.levels), 2)).astype(np.float64)
-        # Ordered levels without a row go with the one below.
-        below = np.maximum(np.cumsum(counts > 0) - 1, 0)
-        groups = below if ordered else pool_rare(counts, RARE, MOST_LEVELS)
+    def of(cls, codes: IntArray, n_fitted: int, kind: Kind, ordered: bool) -> "_Target":
+        """Groups by the first ``n_fitted`` rows, which fits are made from; shares within them by all rows (n,)."""
+        n_levels = max(len(kind.levels), int(codes.max()) + 1, 2)
+        fitted = np.bincount(codes[:n_fitted], minlength=n_levels).astype(np.float64)
+        # A level without a row has no likeliest chance. Among ordered ones it goes with the one below.
+        groups = (
+            np.maximum(np.cumsum(fitted > 0) - 1, 0)
+            if ordered
+            else _join_empty(pool_rare(fitted, RARE, MOST_LEVELS), fitted)
+        )
+        counts = np.bincount(codes, minlength=n_levels).astype(np.float64)
         smooth = counts + 0.5
         totals = np.bincount(groups, weights=smooth)
         log_shares = np.log(smooth / totals[groups])
         return cls(groups, log_shares, float(-(counts @ log_shares) / counts.sum()))
+
+
+def _join_empty(groups: IntArray, counts: FloatArray) -> IntArray:
+    """The groups (levels,), those without a row joined to the smallest that has some."""
+    totals = np.bincount(groups, weights=counts)
+    if (totals > 0).sum() < 2 or (totals > 0).all():
+        return groups
+    smallest = int(np.argmin(np.where(totals > 0, totals, np.inf)))
+    joined = np.where(totals[groups] > 0, groups, smallest)
+    return np.unique(joined, return_inverse=True)[1].astype(np.int64)
 
 
 class MixedModels(TreeModels, MixedPredictor):
@@ -183,9 +199,9 @@ class MixedModels(TreeModels, MixedPredictor):
             codes[node], n_codes[node] = code[:rows], code.max() + 1
             if self._families[node] in (SOFTMAX, ORDERED):
                 ordered = bool(self._families[node] == ORDERED)
-                target = _Target.of(table.values[:, node], table.kinds[node], ordered)
+                target = _Target.of(code, rows, table.kinds[node], ordered)
                 self._targets[node] = target
-                levels[node] = target.groups.max() + 1
+                levels[node] = max(target.groups.max() + 1, 2)
                 code = target.groups[code]
                 offsets[node] = target.constant
             outcomes[node] = code[:rows]
@@ -261,5 +277,5 @@ class MixedModels(TreeModels, MixedPredictor):
         if target is None:
             return CountMass(float(mixed.shape[0]))
         if self._families[node] == ORDERED:
-            return OrdinalMass(mixed.shape, target.groups)
+            return OrdinalMass(mixed.shape, target.groups, target.log_shares)
         return CategoricalMass(target.groups, target.log_shares)

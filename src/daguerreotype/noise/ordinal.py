@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_expit
 
 from daguerreotype._lib.typing import FloatArray, IntArray
-
-LEAST_MASS = 1e-300
 
 
 @dataclass(frozen=True)
@@ -19,15 +18,20 @@ class OrdinalMass:
         The c_k, ascending.
     groups : array of shape (levels,)
         The group of each level: levels that no training row has share one with the level below.
+    log_shares : array of shape (levels,)
+        Logarithm of the share that a level has of its group.
     """
 
     cutpoints: FloatArray
     groups: IntArray
+    log_shares: FloatArray
 
     def log_mass(self, outcomes: FloatArray, predictors: FloatArray) -> FloatArray:
         """Logarithm of the probability (m,) of codes (m,) by linear predictors (m, 1)."""
-        group = self.groups[outcomes.astype(np.int64)]
+        codes = outcomes.astype(np.int64)
+        group = self.groups[codes]
         ends = np.concatenate([[-np.inf], self.cutpoints, [np.inf]])
-        below, above = (0.5 + 0.5 * np.tanh(0.5 * (ends[group + k] - predictors[:, 0])) for k in (0, 1))
-        mass: FloatArray = np.log(np.maximum(above - below, LEAST_MASS))
-        return mass
+        low, high = ends[group], ends[group + 1]
+        # u - l = u (1 - l) (1 - e^(low - high)) to all digits, where both are near one too.
+        mass: FloatArray = log_expit(high - predictors[:, 0]) + log_expit(predictors[:, 0] - low)
+        return mass + np.log(-np.expm1(low - high)) + self.log_shares[codes]

@@ -91,8 +91,8 @@ def noise_by_column(
             raise ValueError(f"noise names {listed(unknown)}, which is no column; columns are {listed(labels)}.")
         for j, label in enumerate(labels):
             if label in noise and noise[label] != "auto":
-                if not _describes(noise[label], kinds[j].name):
-                    others = [f"kinds={{{label!r}: {each!r}}}" for each in NOISE[noise[label]].kinds]
+                if kinds[j].name not in _kinds_of(noise[label]):
+                    others = [f"kinds={{{label!r}: {each!r}}}" for each in _kinds_of(noise[label])]
                     raise ValueError(
                         f"noise {noise[label]!r} cannot describe {label!r}, which is {kinds[j]}: choose "
                         f"{listed(_names_for(kinds[j].name))}, or say {' or '.join(others)}."
@@ -100,7 +100,7 @@ def noise_by_column(
                 chosen[j] = make_noise(noise[label])
         return tuple(chosen)
     model = make_noise(noise)
-    fitting = [_describes(noise, kind.name) for kind in kinds]
+    fitting = [kind.name in _kinds_of(noise) for kind in kinds]
     if not any(fitting):
         raise ValueError(
             f"noise={noise!r} can describe none of the columns: they are {listed(kinds, quote=False)}."
@@ -108,10 +108,10 @@ def noise_by_column(
     return tuple(model if fits else default for fits, default in zip(fitting, chosen, strict=True))
 
 
-def _describes(noise: Any, kind: str) -> bool:
-    """Whether a noise model, by name or as an object, can describe columns of a kind."""
+def _kinds_of(noise: Any) -> tuple[str, ...]:
+    """Kinds of columns that a noise model, by name or as an object, can describe."""
     make_noise(noise)
-    return kind in NOISE[noise].kinds if isinstance(noise, str) else kind == "continuous"
+    return NOISE[noise].kinds if isinstance(noise, str) else ("continuous",)
 
 
 def _names_for(kind: str) -> list[str]:

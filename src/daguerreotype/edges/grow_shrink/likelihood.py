@@ -22,6 +22,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.problem import COUNT, NEGATIVE_BINOMIAL, ORDERED, POISSON, Problem
 
 RIDGE = 1e-2  # of the sum over rows: columns have variance one
+DAMPING = 1e-6  # of steps of constants and cutpoints, which no ridge holds: more would slow those of rare levels
 MOST_STEPS = 50
 SETTLED = 1e-9  # nats of all rows that a Newton step promises, below which it is the last
 LONGEST = 4.0  # change of a coefficient in one step
@@ -233,7 +234,7 @@ def fit_softmax(rows: Rows, q: int, fit: RowsFit) -> None:
                     for e in range(p):
                         hessian[a * p + c, b * p + e] = block[c, e]
         for i in range(size):
-            hessian[i, i] += RIDGE
+            hessian[i, i] += RIDGE if i % p > 0 else DAMPING
         promised = 0.5 * solve_in_place(hessian, step, size)
         longest = 0.0
         for i in range(size):
@@ -304,15 +305,21 @@ def fit_ordered(rows: Rows, k: int, fit: RowsFit) -> None:
                 for c in range(slopes):
                     eta += design[t, c + 1] * theta[c]
                 level = outcomes[t]
-                upper = 1.0 if level == k else logistic(theta[slopes + level] - eta)
-                lower = 0.0 if level == 0 else logistic(theta[slopes + level - 1] - eta)
-                mass = upper - lower
+                upper, above, lower, beyond, gap = 1.0, 0.0, 0.0, 1.0, 1.0
+                if level < k:
+                    upper, above = logistic(theta[slopes + level] - eta), logistic(eta - theta[slopes + level])
+                if level > 0:
+                    lower = logistic(theta[slopes + level - 1] - eta)
+                    beyond = logistic(eta - theta[slopes + level - 1])
+                    if level < k:
+                        gap = -np.expm1(theta[slopes + level - 1] - theta[slopes + level])
+                mass = upper * beyond * gap  # u - l to all digits, where both are near one too
                 if mass < 1e-300:
                     mass = 1e-300
                 often = times[t]
                 now -= often * np.log(mass)
-                at_upper, at_lower = upper * (1.0 - upper), lower * (1.0 - lower)
-                residuals[t] = upper + lower - 1.0
+                at_upper, at_lower = upper * above, lower * beyond
+                residuals[t] = upper - beyond
                 residual, weight = often * residuals[t], often * (at_upper + at_lower)
                 information += weight
                 for c in range(slopes):
@@ -324,13 +331,13 @@ def fit_ordered(rows: Rows, k: int, fit: RowsFit) -> None:
                 if level < k:
                     row = slopes + level
                     gradient[row] += often * by_upper
-                    hessian[row, row] += often * (by_upper * by_upper - at_upper * (1.0 - 2.0 * upper) / mass)
+                    hessian[row, row] += often * (by_upper * by_upper - by_upper * (above - upper))
                     for c in range(slopes):
                         hessian[row, c] -= often * at_upper * design[t, c + 1]
                 if level > 0:
                     row = slopes + level - 1
                     gradient[row] -= often * by_lower
-                    hessian[row, row] += often * (by_lower * by_lower + at_lower * (1.0 - 2.0 * lower) / mass)
+                    hessian[row, row] += often * (by_lower * by_lower + by_lower * (beyond - lower))
                     for c in range(slopes):
                         hessian[row, c] -= often * at_lower * design[t, c + 1]
                     if level < k:
@@ -353,7 +360,7 @@ def fit_ordered(rows: Rows, k: int, fit: RowsFit) -> None:
         for i in range(size):
             old[i] = theta[i]
             step[i] = gradient[i] - (RIDGE * theta[i] if i < slopes else 0.0)
-            hessian[i, i] += RIDGE
+            hessian[i, i] += RIDGE if i < slopes else DAMPING
         promised = 0.5 * solve_in_place(hessian, step, size)
         longest = 0.0
         for i in range(size):
@@ -487,7 +494,7 @@ def fit_log_mean(
         for c in range(p):
             old[c] = beta[c]
             step[c] = gradient[c] - (RIDGE * beta[c] if c > 0 else 0.0)
-            hessian[c, c] += RIDGE
+            hessian[c, c] += RIDGE if c > 0 else DAMPING
         done = 0.5 * solve_in_place(hessian, step, p) < SETTLED
         longest = 0.0
         for c in range(p):

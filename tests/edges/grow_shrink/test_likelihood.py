@@ -1,0 +1,297 @@
+"""Maximum likelihood of discrete targets: the same maxima as those of a general optimiser, from any start."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daguerreotype.data import Kind
+from daguerreotype.data.table import Table
+from daguerreotype.edges import mixed
+from daguerreotype.edges.grow_shrink.discrete import fit_parents
+from daguerreotype.edges.grow_shrink.likelihood import RIDGE
+from daguerreotype.edges.grow_shrink.queries import walk_addresses
+from daguerreotype.edges.grow_shrink.tree import new_buffers
+from daguerreotype.edges.mixed import MixedModels
+from support.likelihoods import best_nll
+
+N = 300
+KINDS = {
+    "bernoulli": Kind("binary", levels=(0, 1)),
+    "categorical": Kind("categorical", levels=tuple("abc")),
+    "ordinal": Kind("ordinal", levels=(1, 2, 3, 4)),
+    "poisson": Kind("count"),
+    "negative-binomial": Kind("count"),
+    "counts": Kind("count"),
+}
+ORACLES = {"bernoulli": "softmax", "categorical": "softmax", "ordinal": "ordered"}
+families = pytest.mark.parametrize("family", KINDS)
+# Columns before the target: a number, three levels, few ordered levels, a count.
+PARENTS = (Kind(), Kind("categorical", levels=tuple("xyz")), Kind("ordinal", levels=(0, 1, 2)), Kind("count"))
+
+
+def draw(family, signal, rng):
+    """Outcomes (n,) whose linear predictor is the signal."""
+    if family == "bernoulli":
+        return signal + rng.logistic(size=signal.size) > 0.5
+    if family == "categorical":
+        return np.argmax(np.outer(signal, [0.0, 1.0, -1.0]) + rng.gumbel(size=(signal.size, 3)), axis=1)
+    if family == "ordinal":
+        return np.digitize(signal + rng.logistic(size=signal.size), [-1.0, 0.5, 1.5])
+    mean = np.exp(0.5 + 0.5 * signal)
+    return rng.poisson(mean if family == "poisson" else mean * rng.gamma(1.5, 1 / 1.5, signal.size))
+
+
+def table_of(family, seed=0, n=N):
+    """Parents of all kinds, and a target that depends on all of them."""
+    rng = np.random.default_rng(seed)
+    number, level, place = rng.normal(size=n), rng.integers(3, size=n), rng.integers(3, size=n)
+    count = rng.poisson(2.0, size=n)
+    signal = np.sin(2 * number) + 0.5 * number + 0.7 * (level == 1) - 0.4 * place + 0.3 * np.log1p(count)
+    values = np.column_stack([number, level, place, count, draw(family, signal, rng)]).astype(np.float64)
+    return Table(
+        values,
+        tuple("abcde"),
+        kinds=(*PARENTS, KINDS[family]),
+        families=("", "categorical", "ordinal", "counts", family),
+    )
+
+
+class Engine:
+    """Fits of the last column of a table on any of the others, and nothing searched for."""
+
+    def __init__(self, table, *, compressed=True):
+        self.models = MixedModels(table, 4, 1.0)
+        problem = self.models._trees.problem
+        self.problem = problem if compressed else problem._replace(n_codes=0 * problem.n_codes)
+        self.target = table.n_columns - 1
+        self.buffers = new_buffers(self.problem)
+
+    def fit(self, parents, used=None, *, cold=True):
+        """Columns, coefficients and nuisances; ``nll`` is then that of the fit."""
+        if cold:
+            self.buffers.fit.state[0] = -1
+        parents = np.array(parents, dtype=np.int64)
+        used = self.problem.widths[parents] if used is None else np.array(used)
+        m = fit_parents(walk_addresses(True), self.problem, self.buffers, self.target, parents, used)
+        fit = self.buffers.fit
+        return fit.columns[:m].copy(), fit.coefficients[: m + 1].copy(), fit.nuisance.copy()
+
+    @property
+    def nll(self):
+        return float(self.buffers.fit.nll[0])
+
+    @property
+    def outcomes(self):
+        return self.problem.outcomes[self.target]
+
+
+def nll_of_outcomes(family, outcomes, parent=None, n_levels=None, parent_kind=None):
+    """The engine's maximum for outcomes given one parent, a number unless it has a kind; and the engine."""
+    parent = np.linspace(-1, 1, len(outcomes)) if parent is None else parent
+    kind = KINDS[family] if n_levels is None else Kind(KINDS[family].name, levels=tuple(range(n_levels)))
+    parent_kind = parent_kind or Kind()
+    values = np.column_stack([parent, outcomes]).astype(np.float64)
+    own = {"categorical": "categorical", "binary": "bernoulli", "count": "counts"}.get(parent_kind.name, "")
+    engine = Engine(Table(values, ("x", "y"), kinds=(parent_kind, kind), families=(own, family)))
+    engine.fit([0], [1] if own != "categorical" else None)
+    return engine.nll, engine
+
+
+# ------------------------------------------------------------------ the same maxima as an optimiser's
+
+
+@families
+@pytest.mark.parametrize(
+    ("parents", "used"),
+    [([], []), ([0], [1]), ([0], None), ([1], None), ([2], [1]), ([2], None), ([3], None), ([0, 1, 3], [1, 2, 1])],
+    ids=["none", "line", "spline", "dummies", "ordered-line", "ordered", "count", "several"],
+)
+def test_the_maximum_is_that_of_a_general_optimiser(family, parents, used):
+    engine = Engine(table_of(family))
+    columns, *_ = engine.fit(parents, used)
+    expected = best_nll(ORACLES.get(family, family), engine.outcomes, engine.problem.features[:, columns])
+    assert engine.nll == pytest.approx(expected, abs=1e-6)
+
+
+@families
+def test_rows_that_agree_are_put_together_without_loss(family):
+    together, apart = (Engine(table_of(family), compressed=compressed) for compressed in (True, False))
+    for parents in ([], [1], [1, 2]):
+        together.fit(parents)
+        apart.fit(parents)
+        assert together.nll == pytest.approx(apart.nll, abs=1e-10)
+        np.testing.assert_allclose(together.buffers.fit.residuals, apart.buffers.fit.residuals, atol=1e-5)
+        np.testing.assert_allclose(together.buffers.fit.information, apart.buffers.fit.information, atol=1e-6)
+
+
+@families
+def test_a_fit_is_the_same_from_any_start(family):
+    engine = Engine(table_of(family))
+    for before, parents in [([0, 1, 2, 3], [1]), ([], [0, 3]), ([0], [2, 3]), ([3], [])]:
+        engine.fit(parents)
+        cold = engine.nll
+        engine.fit(before)
+        engine.fit(parents, cold=False)
+        assert engine.nll == pytest.approx(cold, abs=1e-9)
+
+
+@families
+def test_residuals_are_the_derivatives_of_the_likelihood(family):
+    engine = Engine(table_of(family))
+    columns, *_ = engine.fit([0, 1])
+    # At the maximum no column that takes part has a score, but for what the small ridge leaves.
+    q = engine.problem.levels[engine.target] - 1 if ORACLES.get(family) == "softmax" else 1
+    residuals = engine.buffers.fit.residuals[:, :q]
+    scores = engine.problem.features[:, columns].T @ residuals
+    np.testing.assert_allclose(scores, 0.0, atol=0.1)
+    np.testing.assert_allclose(residuals.sum(axis=0), 0.0, atol=1e-3)
+    assert (
+        np.abs(engine.problem.features[:, 2 * engine.models.stride] @ residuals).max() > 1.0
+    )  # of one that does not
+
+
+@given(
+    st.sampled_from(["bernoulli", "categorical", "ordinal", "poisson", "negative-binomial"]),
+    st.integers(20, 60),
+    st.integers(0, 2**31),
+)
+def test_small_tables_have_the_maximum_of_a_general_optimiser(family, n, seed):
+    rng = np.random.default_rng(seed)
+    levels = {"bernoulli": 2, "categorical": 3, "ordinal": 3}.get(family)
+    outcomes = rng.integers(levels, size=n) if levels else rng.negative_binomial(1.0, 0.4, size=n)
+    if levels:
+        outcomes[:levels] = np.arange(levels)
+    parent = rng.normal(size=n)
+    found, engine = nll_of_outcomes(family, outcomes, parent, levels)
+    design = engine.problem.features[:, :1]
+    expected = best_nll(ORACLES.get(family, family), engine.outcomes, design, RIDGE)  # few rows feel it
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+# ------------------------------------------------------------------ where the maximum lies far out
+
+
+@families
+def test_what_a_parent_determines_is_next_to_certain_and_finite(family):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=N)
+    outcomes = codes if family == "bernoulli" else 2 * codes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, engine = nll_of_outcomes(family, outcomes, codes, None, Kind("binary", levels=(0, 1)))
+    fit = engine.buffers.fit
+    assert np.isfinite(fit.coefficients).all()
+    assert np.isfinite(fit.residuals).all()
+    if family in ORACLES:
+        assert 0 <= found < 0.005
+    else:  # a Poisson count of mean two is no certainty
+        assert found == pytest.approx(best_nll("poisson", outcomes, codes[:, None]), abs=1e-3)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "categorical", "ordinal"])
+def test_a_number_that_separates_levels_leaves_nothing_to_chance(family):
+    parent = np.random.default_rng(0).normal(size=N)
+    outcomes = np.digitize(parent, {"bernoulli": [0.0], "categorical": [-0.5, 0.5]}.get(family, [-1.0, 0.0, 1.0]))
+    found, engine = nll_of_outcomes(family, outcomes, parent)
+    assert 0 <= found < 0.1
+    assert np.abs(engine.buffers.fit.coefficients).max() < 1e3
+
+
+@families
+def test_after_a_parent_that_determines_all_another_fit_is_the_same_as_ever(family):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(2, size=N)
+    other = rng.normal(size=N) + codes
+    outcomes = codes if family == "bernoulli" else 2 * codes
+    values = np.column_stack([codes, other, outcomes]).astype(np.float64)
+    kinds = (Kind("binary", levels=(0, 1)), Kind(), KINDS[family])
+    engine = Engine(Table(values, ("x", "z", "y"), kinds=kinds, families=("bernoulli", "", family)))
+    engine.fit([1])
+    cold = engine.nll
+    engine.fit([0])
+    engine.fit([1], cold=False)
+    assert engine.nll == pytest.approx(cold, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", ["categorical", "ordinal"])
+def test_a_level_that_one_row_has_is_fitted(family):
+    rng = np.random.default_rng(0)
+    outcomes = rng.integers(2, size=N)
+    outcomes[17] = 2
+    found, engine = nll_of_outcomes(family, outcomes, rng.normal(size=N), 3)
+    expected = best_nll(ORACLES[family], engine.outcomes, engine.problem.features[:, :1], RIDGE)
+    assert engine.outcomes.max() == 2
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "categorical", "ordinal"])
+def test_a_target_that_is_constant_in_the_rows_looked_at_is_certain_there(family, monkeypatch):
+    monkeypatch.setattr(mixed, "LIKELIHOOD_ROWS", 200)
+    outcomes = np.where(np.arange(N) < 250, 1, 0)
+    found, engine = nll_of_outcomes(family, outcomes, np.random.default_rng(0).normal(size=N))
+    assert 0 <= found < 1e-6
+    assert np.isfinite(engine.buffers.fit.coefficients).all()
+
+
+def test_an_ordered_level_that_no_row_has_goes_with_the_one_below():
+    rng = np.random.default_rng(0)
+    outcomes = rng.choice([1, 2, 4], size=N)
+    found, engine = nll_of_outcomes("ordinal", outcomes, rng.normal(size=N), 6)
+    assert sorted(np.unique(engine.outcomes)) == [0, 1, 2]
+    compact = np.searchsorted([1, 2, 4], outcomes)
+    assert found == pytest.approx(best_nll("ordered", compact, engine.problem.features[:, :1]), abs=1e-6)
+
+
+@pytest.mark.parametrize("family", ["categorical", "ordinal"])
+def test_a_level_that_only_rows_beyond_those_looked_at_have_does_no_harm(family, monkeypatch):
+    monkeypatch.setattr(mixed, "LIKELIHOOD_ROWS", 200)
+    rng = np.random.default_rng(0)
+    parent = rng.normal(size=N)
+    outcomes = np.digitize(parent + rng.logistic(size=N), [0.0, 1.0])
+    codes = np.where(outcomes == 2, 3, outcomes)
+    codes[280:] = 2  # which no row before has
+    found, engine = nll_of_outcomes(family, codes, parent, 4)
+    seen = outcomes[:200]
+    assert engine.outcomes.size == 200
+    expected = best_nll(ORACLES[family], seen, engine.problem.features[:, :1])
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+# ------------------------------------------------------------------ counts of all sizes
+
+
+def test_large_counts_have_their_maximum():
+    rng = np.random.default_rng(0)
+    parent = rng.normal(size=N)
+    outcomes = rng.negative_binomial(2, 2 / (2 + np.exp(4 + parent)))
+    outcomes[3] = 5000
+    for family in ("poisson", "negative-binomial", "counts"):
+        found, engine = nll_of_outcomes(family, outcomes, parent)
+        expected = best_nll(family, outcomes, engine.problem.features[:, :1])
+        assert found == pytest.approx(expected, abs=1e-5 * max(1.0, abs(expected)))
+    assert engine.buffers.fit.nuisance[0] > 0.1
+
+
+@pytest.mark.parametrize("family", ["poisson", "negative-binomial", "counts"])
+def test_counts_that_are_nearly_all_zero_have_their_maximum(family):
+    outcomes = np.zeros(N, dtype=np.int64)
+    outcomes[[5, 50, 150]] = [1, 2, 1]
+    parent = np.random.default_rng(0).normal(size=N)
+    found, engine = nll_of_outcomes(family, outcomes, parent)
+    expected = best_nll(family, outcomes, engine.problem.features[:, :1])
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_poisson_counts_are_given_no_dispersion_and_others_are():
+    rng = np.random.default_rng(0)
+    parent = rng.normal(size=1000)
+    mean = np.exp(1 + 0.5 * parent)
+    _, poisson = nll_of_outcomes("counts", rng.poisson(mean), parent)
+    _, spread = nll_of_outcomes("counts", rng.poisson(mean * rng.gamma(2, 0.5, 1000)), parent)
+    assert poisson.buffers.fit.nuisance[0] == 0.0
+    assert poisson.buffers.fit.nll[1] == 0.0
+    assert spread.buffers.fit.nuisance[0] == pytest.approx(0.5, abs=0.15)
+    assert spread.buffers.fit.nll[1] == 1.0
