@@ -481,7 +481,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         return graph
 
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
-        """What ``cause`` contributes to ``effect`` at the given values of it, for ``edges="gam"``.
+        """What ``cause`` contributes to ``effect`` at the given values of it.
+
+        For ``edges="gam"``, and for "bic" on tables with discrete columns.
 
         Parameters
         ----------
@@ -492,9 +494,16 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (m,)
-            The fitted component, with mean zero over the training rows, on the scale that was learned on: that of
-            ``transform_``, in standard deviations of the effect if columns were standardized.
+        array of shape (m,) or (m, q)
+            The fitted component, with mean zero over the training rows, by the noise of the effect:
+
+            - a continuous effect: on the scale that was learned on, that of ``transform_``, in standard deviations
+              of the effect if columns were standardized;
+            - "bernoulli": log-odds of the second level;
+            - "ordinal": log-odds of a higher level, whichever levels are compared;
+            - "poisson" and "negative-binomial": the logarithm of the mean;
+            - "categorical" with more than two levels: (m, q), log-odds of each level beyond the first against the
+              first. Rare levels of the effect share a column, the last one.
 
         Examples
         --------
@@ -505,6 +514,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> m = Daguerreotype(transform="none").fit(np.column_stack([cause, effect]))
         >>> m.curve(0, 1, [-1.0, 0.0, 1.0]).round(1)
         array([ 2.2, -1.1,  2.2])
+
+        A cause with levels has a contribution for each:
+
+        >>> import pandas as pd
+        >>> X = pd.DataFrame({"city": np.repeat(["Bonn", "Oslo", "Rome"], 50)})
+        >>> X["height"] = X["city"].map({"Bonn": 1.0, "Oslo": 3.0, "Rome": 2.5}) + np.tile(np.linspace(-0.1, 0.1, 50), 3)
+        >>> m = Daguerreotype("fixed", init=["city", "height"], standardize=False, transform="none").fit(X)
+        >>> m.curve("city", "height", ["Bonn", "Oslo", "Rome"]).round(1)
+        array([-1.2,  0.8,  0.3])
         """
         check_is_fitted(self)
         return self._result.curve(cause, effect, values)
@@ -682,9 +700,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         kind : {"graph", "training", "scores", "order", "curves"}
-            "graph": causes on the left, width by norm, colour by sign, opacity by probability. "training": the
-            loss, step by step. "scores": theta. "order": how probably each column precedes each other. "curves":
-            the effect of every cause, for ``edges="gam"``.
+            "graph": causes on the left, width by norm, colour by sign, opacity by probability; effects of and on
+            levels in no order have no sign. "training": the loss, step by step. "scores": theta. "order": how
+            probably each column precedes each other. "curves": the effect of every cause, for ``edges="gam"`` and
+            for tables with levels or counts: lines over numbers, points over counts, bars over levels.
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional
