@@ -156,7 +156,8 @@ def _join_empty(groups: IntArray, counts: FloatArray) -> IntArray:
         return groups
     smallest = int(np.argmin(np.where(totals > 0, totals, np.inf)))
     joined = np.where(totals[groups] > 0, groups, smallest)
-    return np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    numbered: IntArray = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return numbered
 
 
 class MixedModels(TreeModels, MixedPredictor):

@@ -34,4 +34,5 @@ class OrdinalMass:
         low, high = ends[group], ends[group + 1]
         # u - l = u (1 - l) (1 - e^(low - high)) to all digits, where both are near one too.
         mass: FloatArray = log_expit(high - predictors[:, 0]) + log_expit(predictors[:, 0] - low)
-        return mass + np.log(-np.expm1(low - high)) + self.log_shares[codes]
+        mass += np.log(-np.expm1(low - high)) + self.log_shares[codes]
+        return mass
