@@ -74,8 +74,10 @@ def test_what_the_learner_meets_are_codes_and_the_kinds():
     table = seen[0]
     place = table.names.index("city")
     assert table.kinds[place].name == "categorical"
-    assert sorted(np.unique(table.outcomes[:, place])) == [0, 1, 2]
-    assert np.bincount(table.outcomes[:, place]).tolist() == X["city"].value_counts().sort_index().tolist()
+    assert sorted(np.unique(table.values[:, place])) == [0, 1, 2]
+    assert (
+        np.bincount(table.values[:, place].astype(int)).tolist() == X["city"].value_counts().sort_index().tolist()
+    )
     learner(edges=Edges()).fit(X[["dose"]].assign(other=np.random.default_rng(1).normal(size=200)))
     assert seen[-1].kinds == ()
 
