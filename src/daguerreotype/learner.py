@@ -519,7 +519,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         >>> import pandas as pd
         >>> X = pd.DataFrame({"city": np.repeat(["Bonn", "Oslo", "Rome"], 50)})
-        >>> X["height"] = X["city"].map({"Bonn": 1.0, "Oslo": 3.0, "Rome": 2.5}) + np.resize([-0.1, 0.0, 0.1], 150)
+        >>> X["height"] = np.repeat([1.0, 3.0, 2.5], 50) + np.tile(np.linspace(-0.1, 0.1, 50), 3)
         >>> m = Daguerreotype("fixed", init=["city", "height"], standardize=False, transform="none").fit(X)
         >>> m.curve("city", "height", ["Bonn", "Oslo", "Rome"]).round(1)
         array([-1.2,  0.8,  0.3])

@@ -34,4 +34,4 @@ def mixed_table(n=600, seed=0):
 def fit_mixed(X, **settings):
     """The table's model in the order that made it."""
     init = [name for name in ORDER if name in X]
-    return Daguerreotype("fixed", init=init, **({"transform": "none"} | settings)).fit(X)
+    return Daguerreotype("fixed", **({"init": init, "transform": "none"} | settings)).fit(X)
