@@ -75,7 +75,7 @@ class TrainingResult:
         if residuals is None:
             nll = np.array([fit.nll for fit in self.fits])
         else:
-            nll = np.array([excess_entropy(each) for each in residuals]) + STANDARD_ENTROPY
+            nll = np.array([excess_entropy(each, "three-spacings") for each in residuals]) + STANDARD_ENTROPY
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
         used = np.minimum(rows, self.n_rows_used)
         penalty = 0.5 * np.log(used) / used * np.array([fit.dof for fit in self.fits])
