@@ -311,6 +311,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the transform "none" or
         "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as transform.
+        Ties of rounded columns are not spread on the scale of logarithms.
 
         Parameters
         ----------

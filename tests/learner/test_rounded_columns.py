@@ -114,3 +114,13 @@ def test_variance_that_rounding_adds_is_paid_for_by_no_parent(rng):
     )
     fit = m._result.best.training.fits[int(m._result.place[1])]
     assert fit.variance >= 1 / 12
+
+
+@pytest.mark.parametrize("edges", ["gam", "bic"])
+def test_chunks_of_rounded_columns_lead_to_the_same_fit(edges, rng):
+    X = np.column_stack([to_step(each, 0.5) for each in pair("bend", 4, n=600)] + [rng.normal(size=600)])
+    held = Daguerreotype(edges=edges, loss="bic", transform="none").fit(X)
+    read = Daguerreotype(edges=edges, loss="bic").fit_chunks(np.array_split(X[rng.permutation(600)], 3))
+    assert read.loss_ == held.loss_
+    np.testing.assert_array_equal(read.adjacency_matrix_, held.adjacency_matrix_)
+    assert read.score(X) == pytest.approx(held.score(X), abs=1e-12)

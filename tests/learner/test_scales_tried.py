@@ -36,16 +36,20 @@ def trained(monkeypatch):
     ("name", "edges"),
     [*((name, "gam") for name in TABLES), *((name, "bic") for name in TABLES if "curves" not in name)],
 )
-def test_the_scale_that_is_chosen_is_the_likeliest_of_all(name, edges):
+def test_the_scale_that_is_chosen_is_the_likeliest_of_all_if_one_is_clearly_likelier(name, edges):
     chosen = Daguerreotype(edges=edges, n_restarts=1).fit(TABLES[name])
     each = {
         scale: Daguerreotype(edges=edges, n_restarts=1, transform=scale).fit(TABLES[name])
         for scale in ("none", "log", "yeo-johnson")
     }
-    likeliest = max(each, key=lambda scale: each[scale]._result.best.log_likelihood)
-    assert chosen.transform_ == likeliest
-    np.testing.assert_array_equal(chosen.adjacency_matrix_, each[likeliest].adjacency_matrix_)
-    assert chosen.loss_ == each[likeliest].loss_
+    likelihoods = {scale: fit._result.best.log_likelihood for scale, fit in each.items()}
+    if max(likelihoods.values()) > likelihoods["none"] + 0.1:  # else it is a matter of chance
+        assert chosen.transform_ == max(likelihoods, key=likelihoods.get)
+    else:
+        assert chosen.transform_ == "none"
+    assert chosen._result.best.log_likelihood == likelihoods[chosen.transform_]
+    np.testing.assert_array_equal(chosen.adjacency_matrix_, each[chosen.transform_].adjacency_matrix_)
+    assert chosen.loss_ == each[chosen.transform_].loss_
 
 
 @pytest.mark.parametrize("name", ["linear", "curves"])

@@ -9,17 +9,32 @@ from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from support.noises import NOISES
 
-METHODS = ("maxent", "spacings")
+METHODS = ("maxent", "spacings", "three-spacings")
 
 
 def entropy(sample, method):
     return excess_entropy(sample, method) + STANDARD_ENTROPY
 
 
+@pytest.mark.parametrize("method", ["spacings", "three-spacings"])
 @pytest.mark.parametrize("noise", NOISES)
-def test_spacings_estimate_the_entropy_of_noise_of_any_shape(noise, rng):
+def test_spacings_estimate_the_entropy_of_noise_of_any_shape(noise, method, rng):
     sample = NOISES[noise].rvs(20_000, random_state=rng)
-    assert entropy(sample, "spacings") == pytest.approx(NOISES[noise].entropy(), abs=0.04)
+    assert entropy(sample, method) == pytest.approx(NOISES[noise].entropy(), abs=0.04)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_three_spacings_have_the_same_bias_whatever_the_shape(noise, rng):
+    samples = NOISES[noise].rvs((100, 1000), random_state=rng)
+    mean = np.mean([entropy(sample, "three-spacings") for sample in samples])
+    assert NOISES[noise].entropy() - 0.035 < mean < NOISES[noise].entropy() + 0.015
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("method", METHODS)
+def test_entropies_of_a_few_values_are_finite(method, n, rng):
+    assert np.isfinite(entropy(rng.normal(size=n), method))
+    assert np.isfinite(entropy(np.ones(n), method))
 
 
 @pytest.mark.parametrize("noise", ["normal", "laplace", "logistic"])

@@ -21,7 +21,7 @@ from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
 from daguerreotype.data.scales import SCALES, fit_scales
 from daguerreotype.data.streams import Source
-from daguerreotype.data.ties import untie
+from daguerreotype.data.ties import FirstRows, untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
 from daguerreotype.data.validation import (
     check_finite,
@@ -119,6 +119,8 @@ class Table:
         The values with the ties of continuous columns spread over their cells; None without ties.
     dither : array of shape (n, d), optional
         What that adds to ``values`` on the scale that they are on: 0 where nothing is spread.
+    known_rounding : array of shape (d,), optional
+        The variance of that, where it is known without looking at rows.
     """
 
     values: FloatArray
@@ -131,6 +133,7 @@ class Table:
     steps: FloatArray | None = field(default=None, kw_only=True)
     untied: FloatArray | None = field(default=None, kw_only=True)
     dither: FloatArray | None = field(default=None, kw_only=True)
+    known_rounding: FloatArray | None = field(default=None, kw_only=True)
 
     @property
     def n_rows(self) -> int:
@@ -186,6 +189,8 @@ class Table:
     @cached_property
     def rounding(self) -> FloatArray:
         """Variance (d,) that spreading ties adds to each column, in the rows that count for it."""
+        if self.known_rounding is not None:
+            return self.known_rounding
         if self.dither_by_node is None:
             return np.zeros(self.n_columns)
         return np.array([np.mean(column**2) for column in self.dither_by_node])
@@ -276,6 +281,10 @@ class Table:
         scaled = np.ascontiguousarray((values - centre) / spread)
         dither = None if self.untied is None else (transform.apply(self.untied) - values) / spread
         table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither)
+        if dither is not None and self.steps is not None and isinstance(transform, Identity):
+            one_cell = np.abs(dither).max(axis=0) * spread <= 0.5001 * self.steps  # no more: no atom
+            rounding = np.where(one_cell, _rounding(self.steps, spread), table.rounding)
+            table = replace(table, known_rounding=rounding)
         return OnScale(transform, centre, spread, table)
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
@@ -370,7 +379,8 @@ class StreamedTable(Table):
     def canonical(self, columns: IntArray) -> "StreamedTable":
         """The same table with these columns."""
         names = tuple(self.names[j] for j in columns)
-        return replace(self, names=names, columns=self.columns[columns], seen=self.seen.take(columns))
+        steps = None if self.steps is None else self.steps[columns]
+        return replace(self, names=names, columns=self.columns[columns], seen=self.seen.take(columns), steps=steps)
 
     def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
         """The columns transformed, which takes one more pass over the rows, then centred and scaled."""
@@ -383,7 +393,10 @@ class StreamedTable(Table):
         centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
         scaled = OnScale(transform, centre, spread, self)
         scaling = partial(_take_scaled, scaled.apply, self.columns)
-        table = replace(self, known_moments=moments, scaling=scaling)
+        rounding = None  # known of columns as they came alone
+        if self.steps is not None and isinstance(transform, Identity):
+            rounding = _rounding(self.steps, spread)
+        table = replace(self, known_moments=moments, scaling=scaling, known_rounding=rounding)
         return replace(scaled, table=table, known_slopes=slopes - float(np.log(spread).sum()))
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
@@ -443,14 +456,17 @@ def table_of_chunks(source: Source, *, quantiles: bool, on_rows: Callable[[int],
     """The table of a source after one pass over its rows, which keeps a sketch of quantiles if asked."""
     sketch = None
     if quantiles:
-        both = source.gather(_moments_and_sketch, on_rows)
-        seen, sketch = both.first, both.second
+        all_three = source.gather(_moments_rows_and_sketch, on_rows)
+        seen, rows, sketch = all_three.first.first, all_three.first.second, all_three.second
     else:
-        seen = source.gather(Moments, on_rows)
+        both = source.gather(_moments_and_rows, on_rows)
+        seen, rows = both.first, both.second
     if seen.n_chunks == 0 or seen.n_rows == 0:
         raise ValueError("the source has no rows: at least 3 are needed, and many more to learn.")
     table = table_of_moments(seen)
-    return replace(table, source=source, sketch=sketch, on_rows=on_rows)
+    spread = untie(rows.values, np.arange(table.n_columns))
+    steps = None if spread is None or not spread[1].any() else spread[1]
+    return replace(table, source=source, sketch=sketch, on_rows=on_rows, steps=steps)
 
 
 def table_of_moments(
@@ -509,11 +525,21 @@ def _standard(
     return mean, spread, np.ascontiguousarray(covariance / (spread[:, None] * spread))
 
 
+def _rounding(steps: FloatArray, spread: FloatArray) -> FloatArray:
+    """Variance (d,) of values spread over one step of a grid, in squares of ``spread``."""
+    variances: FloatArray = (steps / spread) ** 2 / 12.0
+    return variances
+
+
 # What follows are functions of a module, so that they can be sent to a cluster.
 
 
-def _moments_and_sketch() -> Both[Moments, QuantileSketch]:
-    return Both(Moments(), QuantileSketch())
+def _moments_and_rows() -> Both[Moments, FirstRows]:
+    return Both(Moments(), FirstRows())
+
+
+def _moments_rows_and_sketch() -> Both[Both[Moments, FirstRows], QuantileSketch]:
+    return Both(_moments_and_rows(), QuantileSketch())
 
 
 def _mapped_moments(features: Callable[[FloatArray], FloatArray], exact: bool) -> Mapped[Moments]:

@@ -205,7 +205,9 @@ def _make_noise(
     automatic = isinstance(noise, str) and noise == "auto" and isinstance(loss, str) and loss == "auto"
     if not automatic or joint:
         return ordered, None
-    return ordered, tuple(each if isinstance(each, DiscreteNoise) else FreeShape() for each in ordered)
+    # Entropies of numbers meet likelihoods of levels, so that their bias must not depend on the shape.
+    free = FreeShape("three-spacings" if table.discrete.any() else "spacings")
+    return ordered, tuple(each if isinstance(each, DiscreteNoise) else free for each in ordered)
 
 
 def _continuous_noise(loss: Any, joint: bool) -> NoiseModel:

@@ -81,7 +81,7 @@ class TrainingResult:
             nll = np.array([fit.nll for fit in self.fits])
         else:
             excess = [
-                fit.excess if each is None else excess_entropy(each)
+                fit.excess if each is None else excess_entropy(each, "three-spacings")
                 for fit, each in zip(self.fits, residuals, strict=True)
             ]
             nll = np.array(excess) + STANDARD_ENTROPY
