@@ -29,7 +29,7 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.noise.ordinal import OrdinalMass
 from daguerreotype.noise.registry import DEFAULTS
 
-# Rows that nodes are fitted on: likelihoods of discrete ones need every row in every step. Those of numbers must be
+# Rows that nodes are fitted on: likelihoods of discrete ones need each row in every step. Those of numbers must be
 # of the same rows. Means over others differ by more than the two directions of an edge, and chance would decide.
 LIKELIHOOD_ROWS = MAX_ROWS
 RARE, MOST_LEVELS = 10, 8  # of a node: rarer levels share a group, as do those beyond the most frequent ones
