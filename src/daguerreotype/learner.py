@@ -83,8 +83,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     standardize : bool
         Scale columns to variance one. Leave it on unless all columns share one natural scale.
     transform : {"auto", "none", "log", "yeo-johnson"}
-        Change of scale before anything else. "auto" fits all three models and keeps the likeliest, corrected
-        for the change of scale; ``transform_`` says which.
+        Change of scale before anything else. "auto" leaves columns as they came unless residuals ask for another
+        scale; then it keeps the likeliest model, corrected for the change of scale; ``transform_`` says which.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
@@ -113,10 +113,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     cache_size : float
         Megabytes that the cache of local fits may hold.
     n_jobs : int or None
-        Threads, -1 for one per core: for the candidates of ``transform="auto"``; what is left over for restarts of
-        refining with "gam" and "bic" edges, each thread with search trees of its own, or for the local fits of
-        other edges. An own estimator's ``fit`` must allow that; regressors go to processes once they take long.
-        Within a worker of joblib there is one. The result does not depend on it.
+        Threads, -1 for one per core: for restarts of refining with "gam" and "bic" edges, each thread with search
+        trees of its own, or for the local fits of other edges. An own estimator's ``fit`` must allow that;
+        regressors go to processes once they take long. Within a worker of joblib there is one. The result does
+        not depend on it.
     random_state : int or None
         Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
     verbose : int
@@ -481,7 +481,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         return graph
 
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
-        """What ``cause`` contributes to ``effect`` at the given values of it, for ``edges="gam"``.
+        """What ``cause`` contributes to ``effect`` at the given values of it.
+
+        For ``edges="gam"``, and for "bic" on tables with discrete columns.
 
         Parameters
         ----------
@@ -492,9 +494,16 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (m,)
-            The fitted component, with mean zero over the training rows, on the scale that was learned on: that of
-            ``transform_``, in standard deviations of the effect if columns were standardized.
+        array of shape (m,) or (m, q)
+            The fitted component, with mean zero over the training rows, by the noise of the effect:
+
+            - a continuous effect: on the scale that was learned on, that of ``transform_``, in standard deviations
+              of the effect if columns were standardized;
+            - "bernoulli": log-odds of the second level;
+            - "ordinal": log-odds of a higher level, whichever levels are compared;
+            - "poisson" and "negative-binomial": the logarithm of the mean;
+            - "categorical" with more than two levels: (m, q), log-odds of each level beyond the first against the
+              first. Rare levels of the effect share a column, the last one.
 
         Examples
         --------
@@ -505,6 +514,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> m = Daguerreotype(transform="none").fit(np.column_stack([cause, effect]))
         >>> m.curve(0, 1, [-1.0, 0.0, 1.0]).round(1)
         array([ 2.2, -1.1,  2.2])
+
+        A cause with levels has a contribution for each:
+
+        >>> import pandas as pd
+        >>> X = pd.DataFrame({"city": np.repeat(["Bonn", "Oslo", "Rome"], 50)})
+        >>> X["height"] = np.repeat([1.0, 3.0, 2.5], 50) + np.tile(np.linspace(-0.1, 0.1, 50), 3)
+        >>> m = Daguerreotype("fixed", init=["city", "height"], standardize=False, transform="none").fit(X)
+        >>> m.curve("city", "height", ["Bonn", "Oslo", "Rome"]).round(1)
+        array([-1.2,  0.8,  0.3])
         """
         check_is_fitted(self)
         return self._result.curve(cause, effect, values)
@@ -682,9 +700,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         kind : {"graph", "training", "scores", "order", "curves"}
-            "graph": causes on the left, width by norm, colour by sign, opacity by probability. "training": the
-            loss, step by step. "scores": theta. "order": how probably each column precedes each other. "curves":
-            the effect of every cause, for ``edges="gam"``.
+            "graph": causes on the left, width by norm, colour by sign, opacity by probability; effects of and on
+            levels in no order have no sign. "training": the loss, step by step. "scores": theta. "order": how
+            probably each column precedes each other. "curves": the effect of every cause, for ``edges="gam"`` and
+            for tables with levels or counts: lines over numbers, points over counts, bars over levels.
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional

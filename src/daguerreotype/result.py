@@ -54,7 +54,12 @@ class ScaleFit:
     noise: tuple[str, ...] = ()
 
     def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
-        """Contribution (m,) of one parent at values (m,) of it, on the scale of the table."""
+        """Contribution of one parent at values (m,) of it, codes of levels among them.
+
+        Shape (m,): on the scale of the table for a continuous effect, log-odds for a binary one and for ordered
+        levels, the logarithm of the mean for counts. Shape (m, q) for levels without an order: log-odds of the q
+        groups of levels beyond the first against it, as ``CategoricalMass`` groups them.
+        """
         models = offered(self.training.models, HasCurves)
         if models is None:
             raise TypeError(f"{type(self.training.models).__name__} has no curves to show: fit with edges='gam'.")
@@ -229,14 +234,29 @@ class FitResult:
         # The dof of splines may hold a penalty per parent beside their columns.
         return float(sum(_n_coefficients(fit) for fit in training.fits))
 
+    @property
+    def has_curves(self) -> bool:
+        """Whether the edges are curves that can be shown."""
+        return offered(self.best.training.models, HasCurves) is not None
+
+    def density(self, column: int) -> Density | Mass:
+        """The noise of one of the user's columns, by number."""
+        return self.best.densities[int(self.place[column])]
+
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
-        """What ``cause`` contributes to ``effect`` at values (m,) of it, or at levels."""
+        """What ``cause`` contributes to ``effect`` at values (m,) of it, or at levels.
+
+        As of :meth:`ScaleFit.curve`: (m,), or (m, q) for an effect with levels in no order.
+        """
         for column in (cause, effect):
             if column not in self.labels:
                 raise ValueError(f"{column!r} is no column of the fitted table; its columns are {self.labels}.")
-        number = self.labels.index(cause)
-        first, second = (int(self.place[self.labels.index(column)]) for column in (cause, effect))
-        return self.best.curve(first, second, encode_values(values, self.names[number], self.kinds[number]))
+        first, second = (self.labels.index(column) for column in (cause, effect))
+        return self.component(first, second, encode_values(values, self.names[first], self.kinds[first]))
+
+    def component(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
+        """The same for columns by number, at values (m,) that are codes where the cause has levels."""
+        return self.best.curve(int(self.place[cause]), int(self.place[effect]), values)
 
     def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
         """Mean log-likelihood per row of values (m, d), but for those that were intervened on."""

@@ -111,6 +111,8 @@ def test_peers_get_codes_bins_or_numbers_beside_words():
     assert bins(frame)["told"].tolist() == [1, 0, 1, 1]
     assert bins(frame)["grade"].tolist() == [0, 2, 1, 2]
     assert bins(pd.DataFrame({"x": np.arange(8.0)}))["x"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    many = pd.DataFrame({"word": list("fbdaceabcdef"), "rank": pd.Categorical(list("abcdefabcdef"), ordered=True)})
+    assert bins(many).nunique().tolist() == [6, 6]  # only numbers are cut
     words = numbers_and_words(frame)
     assert [str(dtype) for dtype in words.dtypes] == ["float64", "category", "category"]
     assert words["grade"].tolist() == ["low", "high", "mid", "high"]

@@ -59,6 +59,24 @@ def test_the_kinds_of_a_table_are_printed(people):
     )
 
 
+def test_the_noise_of_columns_is_printed_where_it_differs_and_json_has_it_by_column(people):
+    result = run("fit", people, "--drop", "id", "--drop", "seen", "-q", *QUICK)
+    words = " ".join(result.stdout.split())
+    result = run("fit", people, "--drop", "id", "--drop", "seen", "-q", "--json", *QUICK)
+    noise = json.loads(result.stdout)["noise"]
+    assert list(noise) == ["age", "sex", "smoker", "city", "visits", "pain", "height"]
+    assert (noise["sex"], noise["smoker"], noise["city"]) == ("bernoulli", "bernoulli", "categorical")
+    assert noise["visits"] == "poisson"
+    assert noise["age"] == noise["height"]
+    assert f"noise {noise['age']} (2), bernoulli (2), " in words
+    assert ", poisson (1) order" in words
+
+
+def test_noise_of_one_kind_is_not_printed(tmp_path):
+    pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=list("abc")).to_csv(tmp_path / "a.csv")
+    assert "noise" not in run("fit", tmp_path / "a.csv", "-q", *QUICK).stdout
+
+
 def test_what_is_said_of_a_column_goes_and_json_tells_all(people):
     dropped = ("--drop", "id", "--drop", "seen")
     result = run(

@@ -158,7 +158,6 @@ def bad_tables():
         "constant": X.assign(diet=1.0),
         "copies": X.assign(diet=2 * X["dose"] + 1),
         "combination": X.assign(diet=X["dose"] - X["age"]),
-        "text": X.assign(diet="much"),
         "repeated": X.set_axis(["age", "dose", "dose", "outcome"], axis=1),
         "rows": X.head(2),
         "columns": X[["age"]],
@@ -174,6 +173,14 @@ def test_a_bad_table_is_refused_in_the_words_of_the_learner(name, kind):
     with pytest.raises(ValueError) as seen:
         make(name).fit(X)
     assert str(seen.value).replace(type(make(name)).__name__, "Daguerreotype") == str(expected.value)
+
+
+def test_text_which_the_learner_takes_for_levels_is_refused_by_name(name):
+    X = pd.DataFrame(linear_data(0, 30, 4), columns=NAMES).assign(diet=["much", "some", "none"] * 10)
+    with pytest.raises(
+        ValueError, match=r"could not convert to numbers: column 'diet' holds .* Encode it as numbers"
+    ):
+        make(name).fit(X)
 
 
 @pytest.mark.parametrize("limit", [0, -1.0, np.nan, "long"])

@@ -5,6 +5,7 @@ from sklearn.preprocessing import PowerTransformer
 
 from daguerreotype import Daguerreotype
 from daguerreotype.data.scales import fit_scales
+from daguerreotype.data.transforms import YeoJohnson
 from daguerreotype.graphs import to_cpdag
 from support.fits import linear_data
 
@@ -122,3 +123,32 @@ def test_log_on_exponentials_learns_what_none_learns_on_the_logarithms():
     plain = Daguerreotype(**settings, transform="none").fit(X)
     assert on_log.loss_ == pytest.approx(plain.loss_, abs=1e-9)
     np.testing.assert_array_equal(to_cpdag(on_log.adjacency_matrix_), to_cpdag(plain.adjacency_matrix_))
+
+
+@pytest.mark.parametrize("intervened", [False, True])
+def test_powers_are_those_of_greatest_likelihood(intervened, rng):
+    shapes = [
+        np.exp(rng.normal(size=300)),
+        -rng.exponential(size=300),
+        rng.normal(size=300),
+        rng.uniform(size=300),
+    ]
+    X = np.column_stack(shapes)
+    out = rng.random(X.shape) < 0.2 if intervened else None
+    scale = YeoJohnson.fit(X, out)
+    for j, column in enumerate(((X - scale.centre) / scale.scale).T):
+        column = column if out is None else column[~out[:, j]]
+        # The library's search ends where its function no longer tells neighbours apart.
+        assert scale.power[j] == pytest.approx(stats.yeojohnson_normmax(column), abs=1e-6)
+
+
+def test_no_power_goes_beyond_its_bounds(rng):
+    X = np.exp(4 * rng.normal(size=(300, 2))) * [1.0, -1.0]
+    power = YeoJohnson.fit(X).power
+    np.testing.assert_allclose(power, [-3.0, 5.0], atol=1e-5)
+
+
+def test_powers_of_many_columns_are_those_of_each_alone(rng):
+    X = np.exp(rng.normal(size=(30_000, 5)) * np.arange(0.2, 1.2, 0.2))
+    for j, power in enumerate(YeoJohnson.fit(X).power):
+        assert power == pytest.approx(YeoJohnson.fit(X[:, [j]]).power[0], abs=1e-9)

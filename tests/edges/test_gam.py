@@ -260,3 +260,18 @@ def test_few_rows_of_noise_do_not_bend_edges_into_being(n, d):
         for edges in ("gam", "bic")
     )
     assert bent == straight <= 6
+
+
+@pytest.mark.parametrize("edges", [GamEdges(), BicEdges()], ids=["gam", "bic"])
+def test_fits_of_many_requests_are_those_of_each_alone(edges, rng):
+    data = table_of(*(rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))).T)
+    requests = [(node, np.flatnonzero(rng.random(6) < 0.6)) for node in rng.integers(6, size=60).tolist()]
+    requests = [(node, before[before != node]) for node, before in requests]
+    models, alone = edges.prepare(data), edges.prepare(data)
+    fork = models.fork()
+    for some in (models.fit_many(requests), fork.fit_many(requests[::-1])[::-1]):
+        for fit, (node, before) in zip(some, requests, strict=True):
+            expected = alone.fit(node, before)
+            np.testing.assert_array_equal(fit.parents, expected.parents)
+            np.testing.assert_array_equal(fit.weights, expected.weights)
+            assert (fit.nll, fit.dof) == (expected.nll, expected.dof)

@@ -97,6 +97,8 @@ def test_tables_of_arrow_are_learned_from():
     assert found.feature_names_in_.tolist() == list(X.columns)
     np.testing.assert_array_equal(found.weights_, expected.weights_)
     assert found.score(pa.Table.from_pandas(X)) == expected.score(X)
+    resampled = learner().bootstrap(pa.Table.from_pandas(X), 3)
+    pd.testing.assert_frame_equal(resampled.edge_frequencies, learner().bootstrap(X, 3).edge_frequencies)
 
 
 # ------------------------------------------------------------------ what is asked

@@ -18,8 +18,10 @@ from daguerreotype.graphs.dag import Dag, topological_order
 from daguerreotype.metrics import shd
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.plotting import plot_curves, plot_graph, plot_order, plot_scores, plot_training
+from daguerreotype.plotting.effects import view_effect
 from daguerreotype.plotting.layout import HEIGHT, _count_crossings, add_lanes, lay_out, reduce_crossings
 from daguerreotype.plotting.view import shorten
+from support.mixed import fit_mixed, mixed_table
 
 
 @pytest.fixture(autouse=True)
@@ -343,6 +345,109 @@ def test_curves_are_those_of_the_learner(model, table):
     (only,) = model.plot("curves", X=table, effect="end")
     assert only.get_title() == "→ end"
     assert len(plot_curves(model, table, most=1)) == 1
+
+
+# --- any kinds
+
+
+@pytest.fixture(scope="module")
+def people():
+    return mixed_table()
+
+
+@pytest.fixture(scope="module")
+def mixed(people):
+    return fit_mixed(people)
+
+
+def panels_of(mixed, people, **settings):
+    axes = mixed.plot("curves", X=people, **settings)
+    return {(ax.get_xlabel(), ax.get_title().removeprefix("→ ")): ax for ax in axes}
+
+
+def bar_heights(ax):
+    return [[bar.get_height() for bar in bars] for bars in ax.containers]
+
+
+def test_levels_have_a_bar_each(mixed, people):
+    ax = panels_of(mixed, people)["city", "size"]
+    levels = [text.get_text() for text in ax.get_xticklabels()]
+    assert levels == ["<Oslo>", "Bonn", "Rome"]
+    assert bar_heights(ax) == [mixed.curve("city", "size", levels).tolist()]
+    assert ax.get_legend() is None
+
+
+def test_counts_have_a_point_each(mixed, people):
+    line = panels_of(mixed, people)["visits", "smoker"].get_lines()[1]
+    assert line.get_marker() == "o"
+    assert line.get_xdata().tolist() == list(range(people["visits"].max() + 1))
+    np.testing.assert_array_equal(line.get_ydata(), mixed.curve("visits", "smoker", line.get_xdata()))
+
+
+def test_effects_on_several_levels_have_lines_or_bars_for_each_with_a_legend(mixed, people):
+    panels = panels_of(mixed, people)
+    bars, lines = panels["smoker", "diet"], panels["dose", "diet"]
+    for ax in (bars, lines):
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["meat", "plants"]
+    assert np.transpose(bar_heights(bars)).tolist() == mixed.curve("smoker", "diet", [False, True]).tolist()
+    drawn = [line for line in lines.get_lines() if line.get_label() in ("meat", "plants")]
+    heights = mixed.curve("dose", "diet", drawn[0].get_xdata())
+    np.testing.assert_array_equal(np.column_stack([line.get_ydata() for line in drawn]), heights)
+    assert len({line.get_color() for line in drawn}) == 2
+
+
+def test_axes_say_what_discrete_effects_are_measured_in(mixed, people):
+    units = {effect: ax.get_ylabel() for (_, effect), ax in panels_of(mixed, people).items()}
+    assert units == {
+        "size": "standard deviations",
+        "visits": "log of the mean",
+        "grade": "log-odds of a higher level",
+        "smoker": "log-odds of True",
+        "diet": "log-odds against fish",
+    }
+    (only,) = panels_of(mixed, people, effect="visits").values()
+    assert only.figure.get_supylabel() == "contribution, log of the mean"
+
+
+def test_effects_of_and_on_levels_in_no_order_have_no_sign(mixed):
+    ax = mixed.plot()
+    words = dict(reversed(text.get_text().split(" ", 1)) for text in ax.get_legend().get_texts())
+    assert words["without sign"] == "3"
+    names, patches = list(mixed.feature_names_in_), edge_patches(ax)
+    looks = {(names[i], names[j]): to_hex(patch.get_edgecolor()) for (i, j), patch in patches.items()}
+    neutral = looks["city", "size"]
+    assert {edge for edge, colour in looks.items() if colour == neutral} == {
+        ("city", "size"),
+        ("dose", "diet"),
+        ("smoker", "diet"),
+    }
+
+
+def test_two_levels_and_ordered_ones_have_a_sign(people):
+    fewer = people[["dose", "visits", "smoker"]].assign(smoker=lambda X: np.where(X["smoker"], "a yes", "no"))
+    words = [text.get_text() for text in fit_mixed(fewer).plot().get_legend().get_texts()]
+    assert words == ["1 positive", "1 negative"]
+
+
+def test_of_very_many_levels_those_that_share_an_effect_share_a_bar():
+    rng = np.random.default_rng(0)
+    codes = np.where(rng.random(800) < 0.6, rng.integers(0, 3, 800), rng.integers(3, 70, 800))
+    city = np.array([f"city {i:02}" for i in range(70)])[codes]
+    X = pd.DataFrame({"city": city, "size": 2.0 * (codes == 0) - 2.0 * (codes == 1) + rng.normal(size=800)})
+    m = fit_mixed(X, init=["city", "size"])
+    effect = view_effect(m, 0, 1, None)
+    *own, others = effect.levels
+    assert own[:3] == ["city 00", "city 01", "city 02"]
+    assert 3 <= len(own) <= 12
+    pooled = [level for level in m.kinds_["city"].levels if level not in own]
+    assert others == f"{len(pooled)} others"
+    np.testing.assert_array_equal(effect.heights[:-1, 0], m.curve("city", "size", own))
+    np.testing.assert_array_equal(m.curve("city", "size", pooled), np.full(len(pooled), effect.heights[-1, 0]))
+
+
+def test_a_cause_without_values_has_no_range(mixed, people):
+    with pytest.raises(ValueError, match="X has no values of 'dose', so its curves have no range"):
+        mixed.plot("curves", X=people.assign(dose=np.nan))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from daguerreotype import Daguerreotype
 from daguerreotype.report.content import collect
 from daguerreotype.report.page import render
+from support.mixed import ORDER, mixed_table
 from support.waiting import HANG
 
 EVIL = "<script>alert(1)</script>"
@@ -243,6 +244,74 @@ def test_scores_are_drawn_step_by_step_where_they_are_known(browser, fit, tmp_pa
     other.goto(path.as_uri())
     assert other.locator("#training .line.score title").all_text_contents() == content["names"]
     assert not errors
+    other.close()
+
+
+def test_edges_without_curves_have_no_section_of_effects(page):
+    assert not page.locator("#effects-section").is_visible()
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    X = mixed_table()
+    renamed = X.rename(columns={"city": IMG})
+    init = [IMG if name == "city" else name for name in ORDER]
+    return Daguerreotype("fixed", init=init, transform="none").fit(renamed), renamed
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_effects_are_drawn_as_curves_points_and_bars_with_every_level_as_text(browser, mixed, width, tmp_path):
+    m, X = mixed
+    other = open_page(browser, viewport={"width": width, "height": 900}, color_scheme="dark")
+    seen = []
+    for event in ("console", "pageerror", "dialog"):
+        other.on(event, lambda what: seen.append(what))
+    other.goto(m.report(tmp_path / "mixed.html", X).as_uri())
+    panels = {panel.locator("h3").text_content(): panel for panel in other.locator("#effects .panel").all()}
+    assert set(panels) == {f"{cause} → {effect}" for cause, effect in m.causal_graph_.edges}
+    bars = panels[f"{IMG} → size"]
+    assert bars.locator(".bar").count() == 3
+    labels = bars.locator("text.tick").all_text_contents()
+    assert {"<Oslo>", "Bonn", "Rome", "standard deviations"} <= set(labels)
+    both = panels["smoker → diet"]
+    assert both.locator("rect.bar").count() == 2 * 2 + 2  # and those of the legend
+    assert both.locator(".legend li").all_text_contents() == ["meat", "plants"]
+    assert both.locator("text").first.text_content() == "log-odds against fish"
+    assert panels["dose → diet"].locator("path.line").count() == 2
+    assert panels["visits → smoker"].locator(".dot").count() == X["visits"].max() + 1
+    shapes = "all => all.map(e => [e.getAttribute('d'), e.getAttribute('y')]).flat().filter(Boolean).join()"
+    assert "NaN" not in other.eval_on_selector_all("#effects path, #effects rect", shapes)
+    assert other.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert other.locator("img").count() == 0
+    assert not seen
+    other.close()
+
+
+def test_the_pointer_over_an_effect_tells_level_and_contribution(browser, mixed, tmp_path):
+    m, X = mixed
+    other = open_page(browser)
+    other.goto(m.report(tmp_path / "mixed.html", X).as_uri())
+    panel = other.locator("#effects .panel").filter(has_text="smoker → diet")
+    panel.locator("svg[role=img] rect.bar").nth(1).hover(
+        force=True
+    )  # a bar may be thinner than the axis before it
+    text = other.locator("#tip").text_content().split("\n")
+    height = m.curve("smoker", "diet", [True])[0]
+    assert text[0] == "smoker = True"
+    assert text[1] == f"meat: {float(format(height[0], '.3g')):g}"
+    assert text[2] == f"plants: {float(format(height[1], '.3g')):g}"
+    other.close()
+
+
+def test_without_rows_effects_of_numbers_are_counted(browser, mixed, tmp_path):
+    m, _ = mixed
+    other = open_page(browser)
+    other.goto(m.report(tmp_path / "mixed.html").as_uri())
+    n_levels = sum(bool(m.kinds_[cause].levels) for cause, _ in m.causal_graph_.edges)
+    n_numbers = len(m.causal_graph_.edges) - n_levels
+    assert other.locator("#effects .panel").count() == n_levels > 0
+    note = other.locator("#effects-more").text_content()
+    assert note.startswith(f"{n_numbers} of causes that are numbers are left out")
     other.close()
 
 

@@ -175,7 +175,7 @@ def test_a_constant_or_empty_column_is_described_without_nan(model, table):
     flat = table.copy()
     flat.iloc[:, 0], flat.iloc[:, 1] = 1.0, np.nan
     columns = collect(model, flat)["data"]["columns"]
-    known = {"kind": "continuous", "reason": "numbers"}
+    known = {"kind": "continuous", "noise": "gaussian", "reason": "numbers"}
     assert columns[0] == {**known, "mean": 1.0, "sd": 0.0, "min": 1.0, "max": 1.0, "skew": None, "missing": 0}
     assert columns[1]["mean"] is None
     to_json(collect(model, flat))

@@ -20,6 +20,7 @@ from daguerreotype._lib.fingerprint import differences, digest_table, plain_sett
 from daguerreotype._lib.journal import decode_line, encode_line
 from daguerreotype.bootstrap.resample import DRAWS, Draws, Learner, Resample, refit
 from daguerreotype.bootstrap.summary import Bootstrap, check_threshold, summarise
+from daguerreotype.data.columns import to_pandas
 
 FORMAT = 1  # of a journal
 WITHOUT_EFFECT = {"n_jobs", "verbose", "random_state"}  # of a learner: each resample seeds its own
@@ -45,6 +46,7 @@ def bootstrap(
     """
     n_resamples = check_positive_int(n_resamples, "n_resamples")
     check_threshold(threshold)
+    X = to_pandas(X)
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     params = dict(fit_params or {})
     draws = Draws(

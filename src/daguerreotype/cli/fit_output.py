@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 SCALES = {"none": "as measured", "log": "logarithms", "yeo-johnson": "Yeo-Johnson"}
 NUMBERS = ("weight", "norm", "probability")  # of an edge
+OF_KINDS = (
+    "on levels both are log-odds, on counts logarithms of the mean",
+    "levels in no order have no sign: there the weight is the norm",
+)
 VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
 
 
@@ -119,6 +123,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
             }
             for name, kind in model.kinds_.items()
         },
+        "noise": dict(model.noise_),
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
@@ -146,6 +151,7 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
 def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
     """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
     from daguerreotype.data.kinds import in_words
+    from daguerreotype.noise.registry import in_words as noise_in_words
 
     console = make_screen(console)
     arrow = "->" if console.options.ascii_only else "→"
@@ -156,6 +162,9 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
         console.print(_edge_table(outcome, arrow))
         say(console, "weight: slope, in standard deviations; of a curve, that of the best line", style="dim")
         say(console, "norm: size of the effect; larger than the weight where it bends", style="dim")
+        if any(kind.discrete for kind in outcome.model.kinds_.values()):
+            for line in OF_KINDS:
+                say(console, line, style="dim")
         say(console, "probability: share of the learned distribution over orders with this edge", style="dim")
         if outcome.bootstrap is not None:
             n = outcome.bootstrap.n_resamples
@@ -171,6 +180,8 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     if outcome.model.transform == "auto":
         scale.append(", the likeliest of all", style="dim")
     facts = {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]}
+    if len(set(outcome.model.noise_.values())) > 1:
+        facts = {"noise": [Text(noise_in_words(outcome.model.noise_))], **facts}
     if any(kind.discrete for kind in outcome.model.kinds_.values()):
         facts = {"kinds": [Text(in_words(outcome.model.kinds_))], **facts}
     show_facts(console, facts)

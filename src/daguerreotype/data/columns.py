@@ -67,10 +67,9 @@ class Rows:
 
 def read_columns(X: Any) -> Rows:
     """The columns of a pandas or polars DataFrame, a pyarrow Table, an array or a list of rows as numbers."""
+    X = to_pandas(X)
     if isinstance(X, pd.DataFrame):
         return _read_frame(X)
-    if not isinstance(X, pd.Series) and (hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")):
-        return _read_frame(pd.api.interchange.from_dataframe(X))
     frame = _frame_of_objects(X)
     if frame is None:
         short = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.dtype.itemsize < 8
@@ -78,6 +77,14 @@ def read_columns(X: Any) -> Rows:
         return Rows(X, (origin,) * X.shape[1] if short else (), named=False)
     read = _read_frame(frame)
     return Rows(np.asarray(read.table, dtype=np.float64), read.origins, named=False)
+
+
+def to_pandas(X: Any) -> Any:
+    """A table of polars, pyarrow or another library with named columns as a DataFrame; anything else as it is."""
+    if isinstance(X, pd.DataFrame | pd.Series):
+        return X
+    foreign = hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")
+    return pd.api.interchange.from_dataframe(X) if foreign else X
 
 
 def _frame_of_objects(X: Any) -> pd.DataFrame | None:

@@ -19,7 +19,7 @@ from daguerreotype.data.interventions import check_counted, read_interventions
 from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
-from daguerreotype.data.scales import fit_scales
+from daguerreotype.data.scales import SCALES, fit_scales
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
@@ -222,6 +222,12 @@ class Table:
         medians: FloatArray = np.median(self.values, axis=0)
         return medians
 
+    def scale_names(self, name: str) -> list[str]:
+        """The scales to try for a name: one, or all for "auto"; columns as they came first."""
+        if self.discrete.all():
+            return ["none"]
+        return list(SCALES) if name == "auto" else [name]
+
     def scales(self, name: str) -> list[Scale]:
         """The scales behind a name, fitted to the continuous columns: one, or all for "auto"."""
         values = self.values if self.untied is None else self.untied
@@ -352,6 +358,10 @@ class StreamedTable(Table):
     def typical(self) -> FloatArray:
         """Means: medians are not known, and any value serves, since a curve looks at one column at a time."""
         return self.seen.mean
+
+    def scale_names(self, name: str) -> list[str]:
+        """The scale of a name; "auto" leaves columns as they are."""
+        return ["none" if name == "auto" else name]
 
     def scales(self, name: str) -> list[Scale]:
         """The scale behind a name, fitted to least and largest values; "auto" leaves columns as they are."""

@@ -14,6 +14,7 @@ from daguerreotype.data.grids import distinct, grid_step
 LOOKED_AT = 2**16  # first rows of long tables, by which ties and grids are known
 MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies
 FEW = 0.01  # of the rows: no value that occurs as rarely makes a column one with ties
+SEED = 2_718_281  # of no stream that a simulated column is likely to come from: 0 and 1 are
 HEAVY = 5.0  # cells that a single value on a grid should fill, from where on it is an atom of its own
 
 
@@ -60,7 +61,7 @@ def untie(
             continue
         found[j] = step
         untied = values.copy() if untied is None else untied
-        untied[counted, j] = column + _offsets(column, step, np.random.default_rng([1, j]))
+        untied[counted, j] = column + _offsets(column, step, np.random.default_rng([SEED, 1 + j]))
     return None if untied is None else (untied, found)
 
 

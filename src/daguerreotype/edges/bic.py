@@ -65,6 +65,7 @@ class BicModels(TreeModels, LinearPredictor):
         self._table = table
         widths = np.ones(table.n_columns, dtype=np.int64)
         self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules, table.rounding)
+        self._by_end = {}
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""

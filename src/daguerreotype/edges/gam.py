@@ -93,6 +93,7 @@ class GamModels(TreeModels, CurvePredictor):
         self._table = table
         moments = self._moments_of_all_columns(basis, second)
         self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules, table.rounding)
+        self._by_end = {}
 
     def _moments_of_all_columns(self, basis: SplineBasis, second: FloatArray) -> FloatArray:
         """Second moments (d * stride,) * 2 of lines and nonlinear bases, from those of the B-splines."""

@@ -156,8 +156,8 @@ def _join_empty(groups: IntArray, counts: FloatArray) -> IntArray:
         return groups
     smallest = int(np.argmin(np.where(totals > 0, totals, np.inf)))
     joined = np.where(totals[groups] > 0, groups, smallest)
-    numbered: IntArray = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-    return numbered
+    renumbered: IntArray = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return renumbered
 
 
 class MixedModels(TreeModels, MixedPredictor):
@@ -178,7 +178,7 @@ class MixedModels(TreeModels, MixedPredictor):
     def __init__(
         self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None
     ) -> None:
-        self._table = table
+        self._table, self._by_end = table, {}
         rows = min(table.n_rows, LIKELIHOOD_ROWS)
         # A sum over all rows takes the uncertainty of these for that of all.
         self._share = table.n_rows / rows

@@ -1,5 +1,6 @@
 """Registry of noise models, and what the argument ``noise`` stands for, column by column."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,6 +107,15 @@ def noise_by_column(
             f"noise={noise!r} can describe none of the columns: they are {listed(kinds, quote=False)}."
         )
     return tuple(model if fits else default for fits, default in zip(fitting, chosen, strict=True))
+
+
+def in_words(noise: Mapping[Any, str]) -> str:
+    """How many columns have which noise, the most frequent first.
+
+    >>> in_words({"age": "gaussian", "sex": "bernoulli", "dose": "gaussian"})
+    'gaussian (2), bernoulli (1)'
+    """
+    return ", ".join(f"{name} ({count})" for name, count in Counter(noise.values()).most_common())
 
 
 def _kinds_of(noise: Any) -> tuple[str, ...]:

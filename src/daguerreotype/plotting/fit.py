@@ -14,11 +14,16 @@ from daguerreotype.graphs import GraphLike
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.plotting.backend import Axes
 from daguerreotype.plotting.backend import pyplot as plt
+from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.graph import draw_view
 from daguerreotype.plotting.view import read_rows, shorten, view_fit
 from daguerreotype.result import FitHistory
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8A8A8A"
+COLOURS = (BLUE, ORANGE, "#009E73", "#D55E00", "#AA3377", "#56B4E9", "#B8A400", GREY)  # of levels of an effect
+BARS = 0.8  # width of the bars of one level together
+MARKS = 200  # on the axis, where the rows are
+CROWDED = 24  # letters under a panel, beyond which they stand upright
 LABEL = 0.17  # inches of a line of small labels
 SIZE = 8.0  # points of a label at the end of a line
 TICK = 3  # ticks of one panel of curves, about
@@ -190,10 +195,14 @@ def plot_curves(
 ) -> npt.NDArray[np.object_]:
     """The fitted effect of every cause, one panel per edge, the strongest first, over the values in ``X``.
 
+    Lines over numbers, points over counts, a bar for every level of others. On a column of levels contributions
+    are log-odds, on counts logarithms of the mean; on levels without an order there is a line or a bar for each
+    level beyond the first.
+
     Parameters
     ----------
     model : Daguerreotype
-        Fitted with ``edges="gam"``.
+        Fitted with ``edges="gam"``, or with "bic" to a table with levels or counts.
     X : DataFrame or array of shape (n, d)
         Rows whose values the curves run over, such as the training table; marks on the axis show them.
     effect : str or int, optional
@@ -216,62 +225,72 @@ def plot_curves(
         raise ValueError(f"effect is {effect!r}, which is no column; expected one of {known}.")
     values = read_rows(model, X)
     adjacency, norms = np.asarray(model.adjacency_matrix_), np.asarray(model.norms_)
-    edges = [(i, j) for i, j in np.argwhere(adjacency) if effect is None or columns[j] == effect]
+    edges = [(int(i), int(j)) for i, j in np.argwhere(adjacency) if effect is None or columns[j] == effect]
     if not edges:
         raise ValueError(
             f"there are no edges{'' if effect is None else f' into {effect!r}'}, so no curves to show."
         )
     edges.sort(key=lambda edge: -norms[edge])
-    shown = edges[:most]
-    panels = _panels(axes, len(shown))
-    for ax, (cause, target) in zip(panels, shown, strict=True):
-        _draw_curve(ax, model, columns[cause], columns[target], values[:, cause])
-    unit = "standard deviations of the effect" if model.standardize else "on the scale of the effect"
+    effects = [_view(model, columns, edge, values) for edge in edges[:most]]
+    units = {each.unit for each in effects}
+    panels = _panels(axes, len(effects), share=len(units) == 1)
+    for ax, each in zip(panels, effects, strict=True):
+        _draw_effect(ax, each, str(columns[each.cause]), str(columns[each.effect]), values[:, each.cause])
+        if axes is not None or len(units) > 1:
+            ax.set_ylabel(each.unit, fontsize=8, parse_math=False)
     if axes is None:
-        left_out = "" if len(shown) == len(edges) else f"; the {len(shown)} strongest of {len(edges)} edges"
-        panels[0].figure.supylabel(f"contribution, {unit}{left_out}", fontsize=9)
+        unit = f", {units.pop()}" if len(units) == 1 else ""
+        unit += " of the effect" if unit == ", standard deviations" else ""
+        left_out = "" if len(effects) == len(edges) else f"; the {len(effects)} strongest of {len(edges)} edges"
+        panels[0].figure.supylabel(f"contribution{unit}{left_out}", fontsize=9, parse_math=False)
     return panels
 
 
-def _draw_curve(ax: Axes, model: Any, cause: Any, effect: Any, values: FloatArray) -> None:
-    """One fitted component over the values of its cause, with marks where the rows are."""
-    values = values[np.isfinite(values)]
-    levels = model.kinds_[cause].levels
-    if levels:
-        _draw_levels(ax, levels, model.curve(cause, effect, list(levels)), values)
+def _view(model: Any, columns: Sequence[Any], edge: tuple[int, int], values: FloatArray) -> Effect:
+    """One effect over the values of its cause, which must have some."""
+    effect = view_effect(model, *edge, values)
+    if effect is None:
+        raise ValueError(f"X has no values of {columns[edge[0]]!r}, so its curves have no range. Give other rows.")
+    return effect
+
+
+def _draw_effect(ax: Axes, effect: Effect, cause: str, target: str, values: FloatArray) -> None:
+    """One fitted component over its cause, with marks at the values (n,) of the rows."""
+    ax.axhline(0.0, color=GREY, linewidth=0.7)
+    n_lines = effect.heights.shape[1]
+    for place, heights in enumerate(effect.heights.T):
+        colour = COLOURS[place % len(COLOURS)]
+        name = effect.lines[place] if effect.lines else None
+        if effect.shape == "bars":
+            offset = (place - 0.5 * (n_lines - 1)) * BARS / n_lines
+            ax.bar(effect.values + offset, heights, BARS / n_lines, color=colour, label=name)
+        else:
+            points = effect.shape == "points"
+            style = {"marker": "o", "markersize": 3.5, "linewidth": 0.6} if points else {"linewidth": 1.8}
+            ax.plot(effect.values, heights, color=colour, label=name, **style)
+    if effect.shape == "bars":
+        labels = [shorten(level, 12) for level in effect.levels]
+        crowded = sum(map(len, labels)) + len(labels) > CROWDED
+        ax.set_xticks(effect.values, labels, rotation=90 if crowded else 0, parse_math=False)
     else:
-        _draw_line(ax, model, cause, effect, values)
-    ax.set_title(f"→ {shorten(str(effect))}", fontsize=9, parse_math=False)
-    ax.set_xlabel(shorten(str(cause)), fontsize=9, parse_math=False)
+        there = values[np.isfinite(values)]
+        marks = np.quantile(there, np.linspace(0.0, 1.0, min(there.size, MARKS)))
+        ax.plot(marks, np.full(marks.size, 0.02), "|", color=GREY, alpha=0.5, transform=ax.get_xaxis_transform())
+        if effect.logarithmic:
+            ax.set_xscale("log")
+        else:
+            ax.locator_params(axis="x", nbins=TICK, integer=effect.shape == "points")
+    if effect.lines:
+        for text in ax.legend(fontsize=7, frameon=False, handlelength=1.2).get_texts():
+            text.set_parse_math(False)
+    ax.set_title(f"→ {shorten(target)}", fontsize=9, parse_math=False)
+    ax.set_xlabel(shorten(cause), fontsize=9, parse_math=False)
     ax.tick_params(labelsize=8)
     _lighten(ax)
 
 
-def _draw_levels(ax: Axes, levels: Sequence[Any], heights: FloatArray, codes: FloatArray) -> None:
-    """A point for every level, its area by the rows that have it."""
-    counts = np.bincount(codes.astype(np.int64), minlength=len(levels))
-    ax.axhline(0.0, color=GREY, linewidth=0.7)
-    ax.scatter(np.arange(len(levels)), heights, s=20 + 60 * counts / max(counts.max(), 1), color=BLUE)
-    ax.set_xticks(np.arange(len(levels)), [shorten(str(level), 12) for level in levels], parse_math=False)
-
-
-def _draw_line(ax: Axes, model: Any, cause: Any, effect: Any, values: FloatArray) -> None:
-    """The component of a cause that is a number."""
-    low, high = float(values.min()), float(values.max())
-    grid = np.linspace(low, high, 200)
-    if model.transform_ == "log" and low > 0.0:  # the scale on which the curve was fitted
-        grid = np.geomspace(low, high, 200)
-        ax.set_xscale("log")
-    ax.axhline(0.0, color=GREY, linewidth=0.7)
-    ax.plot(grid, model.curve(cause, effect, grid), color=BLUE, linewidth=1.8)
-    marks = np.quantile(values, np.linspace(0.0, 1.0, min(values.size, 200)))
-    ax.plot(marks, np.full(marks.size, 0.02), "|", color=GREY, alpha=0.5, transform=ax.get_xaxis_transform())
-    if ax.get_xscale() == "linear":
-        ax.locator_params(axis="x", nbins=TICK)
-
-
-def _panels(axes: Any, n_panels: int) -> npt.NDArray[np.object_]:
-    """As many Axes: of a new figure, or the first of those given."""
+def _panels(axes: Any, n_panels: int, *, share: bool) -> npt.NDArray[np.object_]:
+    """As many Axes: of a new figure, perhaps with heights that compare, or the first of those given."""
     if axes is not None:
         given = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
         if given.size < n_panels:
@@ -279,8 +298,9 @@ def _panels(axes: Any, n_panels: int) -> npt.NDArray[np.object_]:
         return given[:n_panels]
     n_columns = min(4, n_panels)
     n_rows = -(-n_panels // n_columns)
-    size = (2.3 * n_columns + 0.5, 2.0 * n_rows + 0.2)
-    _, grid = plt.subplots(n_rows, n_columns, figsize=size, sharey=True, squeeze=False, layout="constrained")
+    height = 2.0 if share else 2.3  # labels of their own need room
+    size = (2.3 * n_columns + 0.5, height * n_rows + 0.2)
+    _, grid = plt.subplots(n_rows, n_columns, figsize=size, sharey=share, squeeze=False, layout="constrained")
     for unused in grid.ravel()[n_panels:]:
         unused.set_visible(False)
     return grid.ravel()[:n_panels]

@@ -22,6 +22,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "positive": ("#3B5B7A", "-"),
     "negative": ("#D55E00", (0, (5, 1.5))),
     "bent": ("#009E73", (0, (5, 1.5, 1.5, 1.5))),
+    "without sign": ("#7A7A7A", (0, (2, 1))),
 }
 FONT = 10.0  # points of a label, where there is room
 LARGEST = (30.0, 20.0)  # inches of a figure of our own

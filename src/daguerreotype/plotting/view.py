@@ -10,13 +10,13 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.columns import read_columns
+from daguerreotype.data.columns import read_columns, to_pandas
 from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, match_names, topological_order
 
 Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
-Direction: TypeAlias = Literal["positive", "negative", "bent"]
+Direction: TypeAlias = Literal["positive", "negative", "bent", "without sign"]
 BENT = 0.5  # share of an effect's norm below which its slope says little
 LONGEST = 26  # characters of a label; the middle of longer ones is left out
 
@@ -39,6 +39,8 @@ class GraphView:
         The known graph, on the same nodes.
     comparable : bool
         Whether norms and weights share a unit, so that a line's are equal but for the sign.
+    signless : array of shape (d, d) or None
+        Edges whose weight is a norm, for want of a direction; None where there are none.
     """
 
     names: tuple[str, ...]
@@ -49,6 +51,7 @@ class GraphView:
     order: IntArray
     truth: BoolArray | None = None
     comparable: bool = True
+    signless: BoolArray | None = None
 
     @property
     def ranks(self) -> IntArray:
@@ -64,6 +67,8 @@ class GraphView:
 
     def direction(self, cause: int, effect: int) -> Direction:
         """Which way an effect goes; "bent" where its slope is small beside its norm."""
+        if self.signless is not None and self.signless[cause, effect]:
+            return "without sign"
         weight, norm = self.weights[cause, effect], self.norms[cause, effect]
         if self.comparable and abs(weight) < BENT * norm:
             return "bent"
@@ -113,13 +118,25 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
         order=model.causal_order_,
         norms=model.norms_,
     )
-    return replace(view, comparable=bool(model.standardize))
+    return replace(view, comparable=bool(model.standardize), signless=find_signless(model))
+
+
+def find_signless(model: Any) -> BoolArray:
+    """Pairs (d, d) whose effect would have no direction: of levels in no order, or on several levels at once."""
+    causes = np.array([kind.name == "categorical" for kind in model.kinds_.values()])
+    effects = np.array(
+        [
+            noise == "categorical" and len(kind.levels) > 2
+            for kind, noise in zip(model.kinds_.values(), model.noise_.values(), strict=True)
+        ]
+    )
+    signless: BoolArray = causes[:, None] | effects
+    return signless
 
 
 def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
     """Numbers (n, d) in the order of the columns of the fit, codes of levels; missing values are nan."""
-    if not isinstance(X, pd.DataFrame) and (hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")):
-        X = pd.api.interchange.from_dataframe(X)
+    X = to_pandas(X)
     columns = list(getattr(model, "feature_names_in_", []))
     if isinstance(X, pd.DataFrame) and columns:
         absent = [name for name in columns if name not in X.columns]

@@ -14,12 +14,14 @@ from daguerreotype.data.kinds import in_words
 from daguerreotype.graphs import Dag, GraphLike
 from daguerreotype.metrics import evaluate
 from daguerreotype.metrics.titles import title_of
+from daguerreotype.noise.registry import in_words as noise_in_words
 from daguerreotype.plotting.layout import HEIGHT, lay_out
-from daguerreotype.plotting.view import GraphView, match_matrix, shorten, view_fit
+from daguerreotype.plotting.view import GraphView, match_matrix, read_rows, shorten, view_fit
 from daguerreotype.report.data_summary import summarise
+from daguerreotype.report.effects import collect_effects
+from daguerreotype.report.numbers import DIGITS, number
 
 NEGLIGIBLE = 1e-9  # probability that is none but for rounding
-DIGITS = 6  # of a number that the page shows
 PAPER = """@inproceedings{zantedeschi2023dag,
   title     = {{DAG} Learning on the Permutahedron},
   author    = {Zantedeschi, Valentina and Franceschi, Luca and Kaddour, Jean and
@@ -47,6 +49,7 @@ def collect(
 ) -> dict[str, Any]:
     """All that the page shows, ready for JSON: no nan, no infinity, names as they are."""
     view = view_fit(model, truth)
+    rows = None if X is None else read_rows(model, X)
     release = version("daguerreotype")
     return {
         "title": title,
@@ -59,15 +62,10 @@ def collect(
         "settings": [[name, _word(value)] for name, value in model.get_params(deep=False).items()],
         "resamples": None if bootstrap is None else getattr(bootstrap, "n_resamples", None),
         "metrics": None if view.truth is None else _metrics(view.truth, view),
-        "data": None if X is None else summarise(model, X, view),
+        "effects": collect_effects(model, view, rows),
+        "data": None if X is None or rows is None else summarise(model, X, rows, view),
         "cite": [PAPER, SOFTWARE.format(version=release)],
     }
-
-
-def number(value: float) -> float | None:
-    """A number for JSON, to the digits that are shown; None where there is none."""
-    value = float(value)
-    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
 def estimate_width(label: str) -> float:
@@ -91,6 +89,8 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
     ]
     if any(kind.discrete for kind in model.kinds_.values()):
         facts.append(["kinds", in_words(model.kinds_)])
+    if len(set(model.noise_.values())) > 1:
+        facts.append(["noise", noise_in_words(model.noise_)])
     intervened = getattr(model, "interventions_", None)
     if intervened:
         counts = ", ".join(f"{name} in {count} rows" for name, count in intervened.items())
@@ -112,6 +112,7 @@ def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
             "cause": int(cause),
             "effect": int(effect),
             "learned": learned,
+            "signed": view.signless is None or not bool(view.signless[cause, effect]),
             "weight": number(view.weights[cause, effect]) if learned else None,
             "norm": number(view.norms[cause, effect]) if learned else None,
             "probability": round(float(view.probabilities[cause, effect]), DIGITS),

@@ -9,20 +9,19 @@ import pandas as pd
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.metrics.sortability import TELLING, r2_sortability, sortability_warning, var_sortability
-from daguerreotype.plotting.view import GraphView, read_rows
+from daguerreotype.plotting.view import GraphView
 
 
-def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, view: GraphView) -> dict[str, Any]:
-    """Size, columns, log-likelihood and sortability of the rows ``X``."""
-    values = read_rows(model, X)
+def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, values: FloatArray, view: GraphView) -> dict[str, Any]:
+    """Size, columns, log-likelihood and sortability of the rows ``X``, whose numbers are ``values`` (n, d)."""
     complete = values[np.isfinite(values).all(axis=1)]
     score, refused = _score(model, X)
     return {
         "n_rows": len(values),
         "n_complete": len(complete),
         "columns": [
-            {"kind": kind.name, "reason": kind.reason, **_describe(column, kind)}
-            for column, kind in zip(values.T, model.kinds_.values(), strict=True)
+            {"kind": kind.name, "noise": noise, "reason": kind.reason, **_describe(column, kind)}
+            for column, kind, noise in zip(values.T, model.kinds_.values(), model.noise_.values(), strict=True)
         ],
         "score": score,
         "refused": refused,

@@ -19,6 +19,7 @@ at("reset").addEventListener("click", () => {
 update();
 if (data.metrics) define(at("metrics"), data.metrics.map(([name, value]) => [name, show(value)]));
 else at("metrics-section").hidden = true;
+drawEffects();
 drawOrder();
 drawTraining();
 drawData();

@@ -40,7 +40,9 @@ function drawTable() {
   });
   at("edges").tHead.append(make("tr", {}, ...heads));
   at("edges-hint").textContent = "Those of the graph above. Click a heading to sort. Weight: slope, of a curve " +
-    "that of the best line. Norm: size of the effect; larger than the weight where it bends. Probability: share of the learned " +
+    "that of the best line. Norm: size of the effect; larger than the weight where it bends. " +
+    (graph.edges.some((e) => e.learned && !e.signed) ? "Levels in no order have no direction: there the weight is the norm. " : "") +
+    "Probability: share of the learned " +
     "distribution over orders in which the edge was chosen; it takes the model for granted." +
     (data.resamples ? ` Bootstrap: share of ${data.resamples} resamples with the edge.` : "");
 }
@@ -66,10 +68,10 @@ function drawData() {
   box.append(make("p", { class: "hint" }, "Sortability: share of directed paths along which the variance (or R² given all " +
     "other columns) grows. At 0.5 it says nothing about the order; towards 0 or 1 sorting alone would find it."));
   const numbers = ["mean", "sd", "min", "max", "skew", "missing"];
-  const head = make("tr", {}, ...["column", "kind", "why"].map((name) => make("th", { scope: "col" }, name)),
+  const head = make("tr", {}, ...["column", "kind", "noise", "why"].map((name) => make("th", { scope: "col" }, name)),
     ...numbers.map((name) => make("th", { scope: "col", class: "number" }, name)));
   const rows = summary.columns.map((column, i) => make("tr", {},
-    ...[data.names[i], column.kind, column.reason].map((word) => make("td", {}, word)),
+    ...[data.names[i], column.kind, column.noise, column.reason].map((word) => make("td", {}, word)),
     ...numbers.map((name) => make("td", { class: "number" }, show(column[name], 4)))));
   box.append(make("div", { class: "scroll tall" }, make("table", { id: "columns" }, make("thead", {}, head), make("tbody", {}, ...rows))));
 }

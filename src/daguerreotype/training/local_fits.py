@@ -115,13 +115,13 @@ class LocalFits:
 
         ``ranked`` tells the same of several, for models that score many fits at once.
         """
-        get = self._index.get
-        found = [get(key, -1) for key in keys.tolist()]
+        get, asked = self._index.get, keys.tolist()
+        found = [get(key, -1) for key in asked]
         if -1 in found:
             missing: dict[int, int] = {}  # key -> where it was first asked for
             for i, index in enumerate(found):
                 if index < 0:
-                    missing.setdefault(int(keys[i]), i)
+                    missing.setdefault(asked[i], i)
             if self._quick is not None and ranked is not None:
                 ranks, rows, several = ranked(np.array(list(missing.values())))
                 table = self._quick.score_many(ranks, rows, several)
@@ -137,7 +137,7 @@ class LocalFits:
                 for node, fit in zip(some, fits, strict=True):
                     self.constraints.check_fit(node, fit)
                 self._add(list(missing), self.terms_of(some, fits), fits)
-            found = [self._index[key] for key in keys.tolist()]
+            found = [self._index[key] for key in asked]
             self.hits -= len(missing)
         self.hits += len(found)
         return np.array(found, dtype=np.int64)

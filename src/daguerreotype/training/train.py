@@ -1,7 +1,8 @@
 """Training on one table: learn the ordering, refine it, train on around the new mode; or keep a given order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -56,6 +57,7 @@ class TrainingResult:
             for node, fit in enumerate(self.fits)
         ]
 
+    @cached_property
     def negentropy(self) -> float:
         """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
         known = [each for each in self.residuals() or [] if each is not None]
@@ -89,13 +91,16 @@ class TrainingResult:
         return -float(np.sum(rows / self.n_rows * (nll + penalty)))
 
 
-def train(table: Table, plan: Plan, run: Run) -> TrainingResult:
-    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly."""
+def train(table: Table, plan: Plan, run: Run, models: LocalModels | None = None) -> TrainingResult:
+    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly.
+
+    ``models`` that were prepared for the table before serve again.
+    """
     if plan.joint and plan.operator is not None:
         from daguerreotype.training.joint.fine_tune import train_and_fine_tune  # needs torch
 
         return train_and_fine_tune(table, plan, run)
-    return _train_order(_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
+    return _train_order(_scores(table, plan, run, plan.noise, models), table, plan, run, plan.start)
 
 
 def train_on(
@@ -110,6 +115,14 @@ def train_on(
     scores = _scores(table, plan, run, noise, found.models if models is None else models)
     start = order_to_theta(found.order, plan.schedule.tau(0))
     return _train_order(scores, table, plan, run, start, first=False)
+
+
+def keep_order(
+    order: IntArray, table: Table, plan: Plan, run: Run, models: LocalModels | None = None
+) -> TrainingResult:
+    """The edges of one order of the columns of ``table``, without any search."""
+    plan, theta = replace(plan, operator=None), order_to_theta(order, 1.0)
+    return _train_order(_scores(table, plan, run, plan.noise, models), table, plan, run, theta, first=False)
 
 
 def _scores(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from daguerreotype._lib.checks import check_count, check_positive_int
 from daguerreotype._lib.child_process import describe_error
+from daguerreotype.data.columns import to_pandas
 from daguerreotype.tune.criteria import Criterion, known_graphs, without_truth
 from daguerreotype.tune.problems import paper_problems, read_problems
 from daguerreotype.tune.result import Tuning
@@ -167,6 +168,7 @@ def tune_table(
     """
     load_optuna()
     read = space_for(learner, space)
+    X = to_pandas(X)
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     rng = np.random.default_rng(check_count(random_state, "random_state"))
     effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)

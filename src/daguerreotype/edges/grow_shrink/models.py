@@ -1,7 +1,8 @@
 """Local models whose parents are found by grow-shrink tree search: what linear and additive ones share."""
 
+from collections.abc import Sequence
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Moves
@@ -12,11 +13,24 @@ class TreeModels:
     """Scores of nodes, of moves and of whole sweeps, by trees that all orderings share."""
 
     _trees: GrowShrinkTrees
+    _by_end: dict[int, Any]  # fits, by where their walks end
+
+    def fit(self, node: int, predecessors: IntArray) -> Any:
+        """Parents of ``node`` among ``predecessors``."""
+        raise NotImplementedError
+
+    def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[Any]:
+        """What ``fit`` gives for each (node, predecessors); walks that end in one place share their fit."""
+        ends, known = self._trees.ends(requests), self._by_end
+        for end, request in zip(ends, requests, strict=True):
+            if end not in known:
+                known[end] = self.fit(*request)
+        return [known[end] for end in ends]
 
     def fork(self) -> Self:
         """The same for another thread."""
         clone = copy(self)
-        clone._trees = self._trees.fork()
+        clone._trees, clone._by_end = self._trees.fork(), {}
         return clone
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:

@@ -63,7 +63,8 @@ def walk_many(
 ) -> int:
     """Excess and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
 
-    ``wants_parents`` leaves the parents of the last node in the buffers.
+    A third column of ``scores`` is told where the walks end. ``wants_parents`` leaves the parents of the last node
+    in the buffers.
     """
     before = buffers.before
     for i in range(start, nodes.size):
@@ -79,6 +80,8 @@ def walk_many(
             shrink_at(addresses, problem, arena, buffers, node, end)
         scores[i, 0] = arena.scores[end, 0]
         scores[i, 1] = arena.scores[end, 1]
+        if scores.shape[1] > 2:
+            scores[i, 2] = end
     return int(nodes.size)
 
 

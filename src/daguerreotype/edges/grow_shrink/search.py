@@ -1,5 +1,6 @@
 """Grow-shrink tree search over parent sets (Andrews et al. 2023)."""
 
+from collections.abc import Sequence
 from copy import copy
 from threading import Lock
 
@@ -118,8 +119,22 @@ class GrowShrinkTrees:
             table[by_node] = self._score(ranks, rows[by_node], nodes[by_node], False)
         return table
 
-    def _score(self, ranks: IntArray, rows: IntArray, nodes: IntArray, wants_parents: bool) -> FloatArray:
-        scores, done = np.empty((nodes.size, 2)), 0
+    def ends(self, requests: Sequence[tuple[int, IntArray]]) -> list[int]:
+        """Where the walk of each (node, predecessors) ends: those that end in one place have the same parents."""
+        ranks = np.ones((len(requests), self.problem.widths.size), dtype=np.int64)
+        for row, (_, predecessors) in zip(ranks, requests, strict=True):
+            row[predecessors] = 0
+        nodes = np.array([node for node, _ in requests], dtype=np.int64)
+        by_node = np.argsort(nodes, kind="stable")
+        found = np.empty(nodes.size, dtype=np.int64)
+        with self._lock:
+            found[by_node] = self._score(ranks, by_node, nodes[by_node], False, 3)[:, 2]
+        return found.tolist()
+
+    def _score(
+        self, ranks: IntArray, rows: IntArray, nodes: IntArray, wants_parents: bool, width: int = 2
+    ) -> FloatArray:
+        scores, done = np.empty((nodes.size, width)), 0
         while True:
             done = walk_many(*self._trees(), ranks, rows, nodes, scores, done, wants_parents)
             if done == nodes.size:

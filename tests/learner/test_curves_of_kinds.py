@@ -1,0 +1,90 @@
+"""Curves of and on discrete columns are what the likelihood says they are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daguerreotype import Daguerreotype
+from support.mixed import fit_mixed, mixed_table
+
+# the effect, which nothing depends on, and its table
+TABLES = {
+    "size": ["dose", "city", "size"],
+    "visits": ["dose", "visits"],
+    "grade": ["dose", "city", "size", "grade"],
+    "smoker": ["visits", "smoker"],
+    "diet": ["dose", "visits", "smoker", "diet"],
+}
+
+
+def fit_tables(effect, interventional):
+    X = mixed_table()[TABLES[effect]]
+    settings = {"init": TABLES[effect], "transform": "none", "loss": "bic"}
+    learner = Daguerreotype("fixed", **settings)
+    if not interventional:
+        return learner.fit(X), X
+    targets = [effect if i % 4 == 0 else X.columns[0] if i % 4 == 1 else None for i in range(len(X))]
+    return learner.fit(X, interventions=targets), X
+
+
+def log_masses(model, row, effect, outcomes):
+    """Log-likelihoods of one row for outcomes of the effect, but for a constant."""
+    rows = (row.assign(**{effect: pd.Series([value], row.index).astype(row[effect].dtype)}) for value in outcomes)
+    return np.array([model.score(each) for each in rows])
+
+
+def predictors(model, row, effect):
+    """Linear predictors of the effect in one row, but for a constant, from its likelihood."""
+    if effect == "visits":  # log-mass of 1 less that of 0 is the log mean
+        masses = log_masses(model, row, effect, [0, 1])
+        return masses[1] - masses[0]
+    levels = model.kinds_[effect].levels
+    masses = log_masses(model, row, effect, levels)
+    if effect == "grade":
+        rest = np.logaddexp(masses[0], masses[1])
+        return masses[2] - rest
+    found = masses[1:] - masses[0]
+    return found[0] if len(levels) == 2 else found
+
+
+@pytest.mark.parametrize("interventional", [False, True])
+@pytest.mark.parametrize("effect", ["visits", "grade", "smoker", "diet"])
+def test_differences_of_curves_are_those_of_predictors(effect, interventional, tmp_path):
+    model, X = fit_tables(effect, interventional)
+    causes = [cause for cause, other in model.causal_graph_.edges if other == effect]
+    assert causes
+    model.save(tmp_path / "model.npz")
+    one, other = X.iloc[[3]], X.iloc[[10]]
+    for each in (model, Daguerreotype.load(tmp_path / "model.npz")):
+        curves = sum(
+            each.curve(cause, effect, other[cause].to_list())[0]
+            - each.curve(cause, effect, one[cause].to_list())[0]
+            for cause in causes
+        )
+        by_likelihood = predictors(each, other, effect) - predictors(each, one, effect)
+        np.testing.assert_allclose(curves, by_likelihood, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("interventional", [False, True])
+def test_curves_have_mean_zero_over_the_rows_that_count(interventional):
+    for effect, columns in TABLES.items():
+        model, X = fit_tables(effect, interventional)
+        rows = X[np.arange(len(X)) % 4 != 0] if interventional else X
+        for cause in columns[:-1]:
+            if model.adjacency_matrix_.loc[cause, effect]:
+                curve = model.curve(cause, effect, rows[cause].to_list())
+                np.testing.assert_allclose(curve.mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_levels_without_an_order_have_a_column_for_each_but_the_first():
+    model, X = fit_tables("diet", False)
+    assert model.kinds_["diet"].levels == ("fish", "meat", "plants")
+    assert model.curve("smoker", "diet", [False, True, True]).shape == (3, 2)
+    assert model.curve("dose", "diet", X["dose"][:5]).shape == (5, 2)
+
+
+def test_the_weight_of_levels_without_an_order_is_the_norm_of_their_component():
+    X = mixed_table()
+    model = fit_mixed(X)
+    curve = model.curve("city", "size", X["city"].to_list())
+    assert model.weights_.loc["city", "size"] == model.norms_.loc["city", "size"] == pytest.approx(curve.std())
