@@ -220,6 +220,41 @@ def test_the_noise_of_a_toy_is_what_rows_are_scored_by(toys, table):
     assert learner.score(table) == pytest.approx(density)
 
 
+def test_the_noise_of_a_toy_is_that_of_the_columns_that_ask_for_it(toys, table, tmp_path):
+    from daguerreotype import Daguerreotype
+
+    sick = table["cause"] + np.random.default_rng(1).logistic(size=200) > 5
+    X = table.assign(sick=sick)
+    settings = {"edges": "bic", "transform": "none", "max_iter": 10}
+    learner = Daguerreotype(noise={"cause": "toy"}, **settings).fit(X)
+    assert learner.noise_["cause"] == "toy"
+    assert learner.noise_["effect"] != "toy"
+    assert learner.noise_["sick"] == "bernoulli"
+    learner.save(tmp_path / "model.npz")
+    loaded = Daguerreotype.load(tmp_path / "model.npz")
+    assert loaded.noise_ == learner.noise_
+    assert loaded.get_params() == learner.get_params()
+    everywhere = Daguerreotype(noise="toy", **settings).fit(X)
+    assert everywhere.noise_ == {"effect": "toy", "cause": "toy", "other": "toy", "sick": "bernoulli"}
+    with pytest.raises(
+        ValueError, match=r"noise 'toy' cannot describe 'sick', which is binary .*choose 'bernoulli'"
+    ):
+        Daguerreotype(noise={"sick": "toy"}, **settings).fit(X)
+
+
+def test_an_estimator_of_discrete_columns_must_say_how_likely_they_are(toys, table):
+    from toys.edges import ToyEdges
+
+    from daguerreotype import Daguerreotype
+
+    class TakesAll(ToyEdges):
+        takes_kinds = True
+
+    X = table.assign(sick=table["cause"] > 5)
+    with pytest.raises(TypeError, match=r"ToyModels takes discrete columns, but .*mass\(node, fit\)"):
+        Daguerreotype(edges=TakesAll(), transform="none", loss="bic", max_iter=5).fit(X)
+
+
 def test_an_estimator_as_an_object_is_saved_and_searched_over(toys, table, tmp_path):
     from toys.edges import ToyEdges
 

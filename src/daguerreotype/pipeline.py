@@ -259,7 +259,12 @@ def fit_densities(training: TrainingResult, noise: Sequence[NoiseModel]) -> list
     densities: list[Density | Mass] = []
     for node, (fit, each, left) in enumerate(zip(training.fits, noise, residuals, strict=True)):
         if isinstance(each, DiscreteNoise):
-            assert masses is not None
+            if masses is None:
+                raise TypeError(
+                    f"{type(training.models).__name__} takes discrete columns, but does not say how likely they "
+                    "are: give it a method mass(node, fit) that returns an object with "
+                    "log_mass(outcomes, predictors)."
+                )
             densities.append(masses.mass(node, fit))
         elif left is not None and each.needs_residuals:
             densities.append(each.fit(left))

@@ -355,10 +355,28 @@ def test_a_long_table_is_fitted_on_its_first_rows_and_charged_for_it(monkeypatch
     from daguerreotype.edges import mixed
 
     monkeypatch.setattr(mixed, "LIKELIHOOD_ROWS", 500)
-    rng = np.random.default_rng(0)
-    number = rng.normal(size=2000)
-    table = Table(np.column_stack([number, draw_column(BINARY, number, rng)]), ("x", "y"), kinds=(NUMBER, BINARY))
-    fit = MixedModels(table, 0, 1.0).fit(1, np.array([0]))
-    first = MixedModels(Table(table.values[:500], table.names, kinds=table.kinds), 0, 1.0).fit(1, np.array([0]))
-    assert fit.nll == pytest.approx(first.nll, abs=1e-6)
-    assert fit.dof == 4.0 == 4 * first.dof  # a sum over all rows takes four times the uncertainty
+    long = draw_table(3, n=2000, kinds=(NUMBER, BINARY, LEVELS, ORDERED, COUNT, NUMBER))
+    models = MixedModels(long, 4, 1.0)
+    first = MixedModels(Table(long.values[:500], long.names, kinds=long.kinds), 4, 1.0)
+    ranks, per_dof = np.arange(6)[None, :], 0.01
+    rows, nodes = np.zeros(6, dtype=np.int64), np.arange(6)
+    # All nodes on the same rows, and a parameter counts four times: a sum over all rows takes it for certain.
+    for node in range(6):
+        others = np.delete(nodes, node)
+        one, other = models.fit(node, others), first.fit(node, others)
+        assert one.parents.tolist() == other.parents.tolist()
+        assert one.nll == pytest.approx(
+            other.nll, abs=1e-2 if long.discrete[node] else 1e-9
+        )  # shares of rare levels
+        assert one.dof == 4 * other.dof
+        moves, expected = models.fit_moves(node, others), first.fit_moves(node, others)
+        np.testing.assert_array_equal(moves.own[:, 1], 4 * expected.own[:, 1])
+        np.testing.assert_array_equal(moves.after[:, 1], 4 * expected.after[:, 1])
+    np.testing.assert_array_equal(
+        models.score_many(ranks, rows, nodes)[:, 1], 4 * first.score_many(ranks, rows, nodes)[:, 1]
+    )
+    before = np.zeros((0, 0), dtype=np.bool_)
+    order, total = models.sweep(nodes, per_dof, before)
+    expected_order, expected_total = first.sweep(nodes, 4 * per_dof, before)
+    assert order.tolist() == expected_order.tolist()
+    assert total == pytest.approx(expected_total, abs=0.05)

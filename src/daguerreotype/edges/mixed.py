@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import Basis, EdgeRules, LocalFit
+from daguerreotype.edges.base import Basis, EdgeRules, LocalFit, Moves
 from daguerreotype.edges.basis import SplineCurve, fit_basis, pool_rare
 from daguerreotype.edges.grow_shrink.models import TreeModels
 from daguerreotype.edges.grow_shrink.problem import (
@@ -29,9 +29,9 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.noise.ordinal import OrdinalMass
 from daguerreotype.noise.registry import DEFAULTS
 
-# Rows that discrete nodes are fitted on. Their likelihood needs every row in every step.
-LIKELIHOOD_ROWS = 2**14
-CHUNK = 2**14  # rows whose basis columns are held at a time
+# Rows that nodes are fitted on: likelihoods of discrete ones need each row in every step. Those of numbers must be
+# of the same rows. Means over others differ by more than the two directions of an edge, and chance would decide.
+LIKELIHOOD_ROWS = MAX_ROWS
 RARE, MOST_LEVELS = 10, 8  # of a node: rarer levels share a group, as do those beyond the most frequent ones
 FAMILIES = {
     "": GAUSSIAN,
@@ -179,14 +179,17 @@ class MixedModels(TreeModels, MixedPredictor):
         self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None
     ) -> None:
         self._table, self._by_end = table, {}
+        rows = min(table.n_rows, LIKELIHOOD_ROWS)
+        # A sum over all rows takes the uncertainty of these for that of all.
+        self._share = table.n_rows / rows
         bases = [
-            fit_basis(column, kind, int(n_knots)) for column, kind in zip(table.values.T, table.kinds, strict=True)
+            fit_basis(column[:rows] if np.ptp(column[:rows]) > 0.0 else column, kind, int(n_knots))
+            for column, kind in zip(table.values.T, table.kinds, strict=True)
         ]
         widths = np.array([basis.width for basis in bases])
         super().__init__(table.names, bases, int(widths.max()))
-        self._some = self._columns(table.values[:MAX_ROWS])
-        moments = self._moments()
-        rows = min(table.n_rows, LIKELIHOOD_ROWS)
+        self._some = self._columns(table.values[:rows])
+        moments = self._some.T @ self._some / rows
         outcomes, codes = np.zeros((2, table.n_columns, rows), dtype=np.int64)
         n_codes = np.zeros(table.n_columns, dtype=np.int64)
         families = table.families or tuple(DEFAULTS.get(kind.name, "") for kind in table.kinds)
@@ -210,14 +213,14 @@ class MixedModels(TreeModels, MixedPredictor):
             lines=np.array([basis.line for basis in bases]),
             families=self._families,
             levels=levels,
-            features=self._some[:rows],
+            features=self._some,
             outcomes=outcomes,
             codes=codes,
             n_codes=n_codes,
             offsets=offsets,
         )
         rounding = table.rounding / np.exp(2.0 * np.where(self._families == GAUSSIAN, offsets, 0.0))
-        self._trees = GrowShrinkTrees(moments, widths, table.n_rows, penalty, gamma, rules, rounding, discrete)
+        self._trees = GrowShrinkTrees(moments, widths, rows, penalty, gamma, rules, rounding, discrete)
 
     def _columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d)."""
@@ -226,14 +229,18 @@ class MixedModels(TreeModels, MixedPredictor):
             columns[:, i, : basis.width] = basis.columns(values[:, i])
         return columns.reshape(len(values), -1)
 
-    def _moments(self) -> FloatArray:
-        """Second moments of all basis columns over all rows."""
-        values, first = self._table.values, len(self._some)
-        moments = self._some.T @ self._some
-        for start in range(first, len(values), CHUNK):
-            columns = self._columns(values[start : start + CHUNK])
-            moments += columns.T @ columns
-        return moments / len(values)
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        return super().score_many(ranks, rows, nodes) * [1.0, self._share]
+
+    def fit_moves(self, node: int, others: IntArray) -> Moves:
+        """Excess and dof of all nodes for every position of ``node`` among ``others``."""
+        moves = super().fit_moves(node, others)
+        return Moves(*(each * [1.0, self._share] for each in (moves.own, moves.before, moves.after)))
+
+    def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
+        return super().sweep(order, penalty_per_dof * self._share, before)
 
     def fit(self, node: int, predecessors: IntArray) -> MixedFit:
         """Parents of ``node`` among ``predecessors``, with slopes and sizes of their effects.
@@ -257,16 +264,16 @@ class MixedModels(TreeModels, MixedPredictor):
         directed = (slopes != 0.0) & (coefficients.shape[1] == 1)
         weights = np.where(directed, slopes * coefficients[1:][starts, 0], norms)
         if self._families[node] >= COUNT and shape[0] > 0.0:  # the search has it in the likelihood
-            price = 0.5 * self._trees.problem.penalty_per_dof / self._trees.problem.outcomes.shape[1]
-            excess, dof = excess - price, dof + self._table.n_rows / self._trees.problem.outcomes.shape[1]
+            price = 0.5 * self._trees.problem.penalty_per_dof / len(self._some)
+            excess, dof = excess - price, dof + 1.0
         nll = excess + STANDARD_ENTROPY
-        return MixedFit(parents, weights, nll, dof, columns, coefficients, shape, norms=norms)
+        return MixedFit(parents, weights, nll, self._share * dof, columns, coefficients, shape, norms=norms)
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of a continuous node on the training rows, of long tables on the first ``MAX_ROWS``."""
+        """Residuals of a continuous node on the training rows, of long tables on the first."""
         mixed = _mixed(fit)
         residuals: FloatArray = (
-            self._table.values[:MAX_ROWS, node]
+            self._table.values[: len(self._some), node]
             - mixed.coefficients[0, 0]
             - self._some[:, mixed.columns] @ mixed.coefficients[1:, 0]
         )

@@ -25,7 +25,7 @@ class NoiseEntry:
     help : str
         What it is for, in one line.
     kinds : tuple of str
-        Kinds of columns that it can describe.
+        Kinds of columns that it can describe; models of residuals describe continuous ones alone.
     """
 
     make: Callable[..., NoiseModel]

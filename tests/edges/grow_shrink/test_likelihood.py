@@ -62,8 +62,8 @@ def table_of(family, seed=0, n=N):
 class Engine:
     """Fits of the last column of a table on any of the others, and nothing searched for."""
 
-    def __init__(self, table, *, compressed=True):
-        self.models = MixedModels(table, 4, 1.0)
+    def __init__(self, table, *, compressed=True, penalty=1.0):
+        self.models = MixedModels(table, 4, penalty)
         problem = self.models._trees.problem
         self.problem = problem if compressed else problem._replace(n_codes=0 * problem.n_codes)
         self.target = table.n_columns - 1
@@ -295,3 +295,20 @@ def test_poisson_counts_are_given_no_dispersion_and_others_are():
     assert poisson.buffers.fit.nll[1] == 0.0
     assert spread.buffers.fit.nuisance[0] == pytest.approx(0.5, abs=0.15)
     assert spread.buffers.fit.nll[1] == 1.0
+
+
+def test_a_dispersion_must_be_worth_what_a_parameter_costs():
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.normal(size=N), rng.negative_binomial(8, 0.8, size=N)]).astype(np.float64)
+    table = Table(values, ("x", "y"), kinds=(Kind(), Kind("count")), families=("", "counts"))
+    paid = {}
+    for penalty in (0.5, 1.0, 4.0):
+        engine = Engine(table, penalty=penalty)
+        engine.fit([])
+        poisson, free = (
+            best_nll(family, engine.outcomes, values[:, :0]) for family in ("poisson", "negative-binomial")
+        )
+        worth = N * (poisson - free) > 0.5 * engine.problem.penalty_per_dof
+        paid[penalty] = worth
+        assert (engine.buffers.fit.nuisance[0] > 0) == worth
+    assert paid == {0.5: True, 1.0: True, 4.0: False}

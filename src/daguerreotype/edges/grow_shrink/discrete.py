@@ -250,9 +250,7 @@ def shrink_likely(
     owners, used, scores, fit = buffers.owners, buffers.used, arena.scores, buffers.fit
     count = collect_parents(problem, arena, buffers, target)
     q = predictors(problem, target)
-    # Likelihoods of fewer rows are less certain: their parameters count for more in a sum over all rows.
-    share = problem.n_rows / problem.outcomes.shape[1]
-    if share * cost_in_dof(problem, used, q) == scores[node, 1]:
+    if cost_in_dof(problem, used, q) == scores[node, 1]:
         return count
     required, stride = problem.required, problem.blocks.shape[1]
     m = columns_of(stride, owners, used, count, fit.columns)
@@ -304,7 +302,7 @@ def shrink_likely(
         nll = fit.nll[0]
     dispersion = 0.5 * shape * problem.penalty_per_dof / problem.outcomes.shape[1]
     scores[node, 0] = nll - STANDARD_ENTROPY + dispersion + problem.offsets[target]
-    scores[node, 1] = share * cost_in_dof(problem, used, q)
+    scores[node, 1] = cost_in_dof(problem, used, q)
     return count
 
 

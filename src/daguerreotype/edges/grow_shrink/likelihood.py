@@ -7,7 +7,7 @@ With Z the chosen columns beside a constant, the linear predictors of a row are 
 - *ordered* (ordinal), K levels: one predictor and K - 1 cutpoints, :math:`P(y \le k) = \Lambda(c_k - \eta)`,
   the proportional odds model;
 - *count*: one predictor, the log mean. Poisson, or negative binomial with variance :math:`\mu + a \mu^2` where
-  that is worth one more parameter by BIC.
+  that is worth the price of one more parameter.
 
 All are concave in their coefficients (the count's given a), so that few steps from a nearby start are enough. A
 ridge so small that data outweigh it keeps levels apart that parents determine exactly.
@@ -506,8 +506,11 @@ def fit_log_mean(
 
 
 @subkernel
-def fit_counts(rows: Rows, family: int, fit: RowsFit) -> None:
-    """Poisson, then negative binomial in turns of means and dispersion where counts spread more than Poisson's."""
+def fit_counts(rows: Rows, family: int, price: float, fit: RowsFit) -> None:
+    """Poisson, then negative binomial in turns of means and dispersion where counts spread more than Poisson's.
+
+    Where ``family`` leaves open which it is, a dispersion must gain its price, in nats of all rows.
+    """
     outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
     beta = np.empty(p)
@@ -543,7 +546,7 @@ def fit_counts(rows: Rows, family: int, fit: RowsFit) -> None:
             if now > nll - SETTLED:
                 break
             nll = now
-        if family == NEGATIVE_BINOMIAL or nll + 0.5 * np.log(rows.place.size) < best:
+        if family == NEGATIVE_BINOMIAL or nll + price < best:
             best, dispersion = nll, spread
             for c in range(p):
                 beta[c] = other[c]
@@ -647,7 +650,7 @@ def maximise(problem: Problem, fit: RowsFit, target: int, m: int) -> int:
     rows = gather_rows(problem, fit, target, m)
     family = problem.families[target]
     if family >= COUNT:
-        fit_counts(rows, family, fit)
+        fit_counts(rows, family, 0.5 * problem.penalty_per_dof, fit)
     elif family == ORDERED:
         fit_ordered(rows, problem.levels[target] - 1, fit)
     else:
