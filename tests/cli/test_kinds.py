@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
 from daguerreotype.cli.main import app
+from support.mixed import mixed_table
 
 QUICK = ("--edges", "bic", "--transform", "none")
 
@@ -70,6 +71,13 @@ def test_the_noise_of_columns_is_printed_where_it_differs_and_json_has_it_by_col
     assert noise["age"] == noise["height"]
     assert f"noise {noise['age']} (2), bernoulli (2), " in words
     assert ", poisson (1) order" in words
+
+
+def test_weights_of_discrete_columns_are_explained(tmp_path):
+    mixed_table(200)[["dose", "visits"]].to_csv(tmp_path / "a.csv", index=False)
+    words = " ".join(run("fit", tmp_path / "a.csv", "-q", *QUICK).stdout.split())
+    assert "on levels both are log-odds, on counts logarithms of the mean" in words
+    assert "levels in no order have no sign: there the weight is the norm" in words
 
 
 def test_noise_of_one_kind_is_not_printed(tmp_path):

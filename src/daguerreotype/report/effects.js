@@ -13,7 +13,10 @@ function drawEffects() {
       "Pass the rows as X to have them drawn." : "",
   ].join(" ").trim();
 }
-const clip = (text) => ([...text].length > 12 ? `${[...text].slice(0, 11).join("")}…` : text);
+function clip(text) { // both ends of a long one: the end may be all that differs
+  const letters = [...text];
+  return letters.length > 12 ? `${letters.slice(0, 6).join("")}…${letters.slice(-5).join("")}` : text;
+}
 const seriesOf = (line) => `series series-${line % 8}`;
 
 function drawPanel(panel) {
