@@ -16,7 +16,8 @@ from daguerreotype.data.grids import distinct, grid_step
 
 LOOKED_AT = 2**14  # first rows of long tables, by which ties and grids are known
 MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies
-FEW = 0.01  # of the rows: no value that occurs as rarely makes a column one with ties
+FEW = 3  # times that any value occurs at most off a grid: nothing that looks at neighbours notices
+ATOM = 0.05  # of the rows: a value that occurs as often may be one of a kind, such as no rain
 SEED = 2_718_281  # of no stream that a simulated column is likely to come from: 0 and 1 are
 HEAVY = 5.0  # cells that a single value on a grid should fill, from where on it is an atom of its own
 
@@ -30,9 +31,9 @@ def untie(
     """Rows (n, d) with the equal values of some columns spread over their cells, and the steps of grids (d,).
 
     On a grid every value is spread over one step. Off a grid a value that occurs c > 1 times is spread over the
-    distance between the midpoints to its neighbours, and at least over (c / n) * 2 standard deviations: no atom
-    is denser than a uniform column of that width. Rows that occur several times as a whole make no ties, nor do a
-    few values that occur twice. None where nothing is to be spread.
+    distance between the midpoints to its neighbours; an atom, in many rows, at least over (c / n) * 2 standard
+    deviations: none is denser than a uniform column of that width. Rows that occur several times as a whole make
+    no ties, nor do values that occur twice or three times. None where nothing is to be spread.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def untie(
                 first_of_like[:] = True
         seen = column[first_of_like[counted]][:LOOKED_AT]
         step = grid_step(*distinct(np.sort(seen))) if steps is None else float(steps[j])
-        if step == 0.0 and np.unique(seen, return_counts=True)[1].max(initial=1) <= 1 + FEW * seen.size:
+        if step == 0.0 and np.unique(seen, return_counts=True)[1].max(initial=1) <= FEW:
             continue
         found[j] = step
         untied = values.copy() if untied is None else untied
@@ -107,7 +108,11 @@ class FirstRows:
 def _offsets(column: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:
     """What spreads every value (n,) over its cell."""
     values, group, counts = np.unique(column, return_inverse=True, return_counts=True)
-    atoms = counts / column.size * 2.0 * column.std()
+    share = counts / column.size
+    quarter, three = np.quantile(column, [0.25, 0.75])
+    # A long tail must not widen atoms: of a normal column both are its standard deviation.
+    scale = min(float(column.std()), float(three - quarter) / 1.349) if three > quarter else float(column.std())
+    atoms = np.where(share >= ATOM, 2.0 * share * scale, 0.0)
     if step > 0.0:
         widths = np.where(atoms > HEAVY * step, atoms, step)
     else:
