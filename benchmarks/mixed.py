@@ -70,7 +70,8 @@ def ours(**settings: Any) -> Method:
 
 def ours_on_codes(frame: pd.DataFrame, _: IntArray) -> Learned:
     """The learner for numbers, given codes in the place of levels."""
-    model = Daguerreotype(transform="none", loss="bic").fit(codes(frame))
+    numbers = dict.fromkeys(frame.columns, "continuous")
+    model = Daguerreotype(transform="none", loss="bic", kinds=numbers).fit(codes(frame))
     return Learned(np.asarray(model.adjacency_matrix_))
 
 
@@ -192,7 +193,7 @@ PEERS: dict[str, Method] = {
     "ANM, codes": additive_noise,
 }
 METHODS = OURS | PEERS
-QUICK = ("codes", "pgmpy hill, cond. Gaussian", "GES, BIC, codes")
+QUICK = ("default", "codes", "pgmpy hill, cond. Gaussian", "GES, BIC, codes")
 # Methods that are asked about some parts only. A column of asia is the sum of two others, if all are numbers; ANM
 # is for pairs; the exact kernels take a minute for a pair, which they cannot direct; the structure prior of
 # causal-learn's BDeu is the logarithm of 0 for two columns.
