@@ -399,3 +399,12 @@ def test_causes_of_pairs_are_told_from_effects(pair):
         X = pd.DataFrame({"effect": effect, "cause": cause})
         right += edges_of(Daguerreotype(max_iter=20).fit(X)) == {("cause", "effect")}
     assert right >= 9
+
+
+def test_a_level_that_others_determine_is_an_effect_like_any_other(rng):
+    infection, tumour = rng.random(400) < 0.2, rng.random(400) < 0.1
+    tumour &= ~infection  # so that one of both is their sum
+    X = pd.DataFrame({"infection": infection, "tumour": tumour, "either": infection | tumour})
+    model = Daguerreotype().fit(X)
+    assert model.adjacency_matrix_["either"].sum() == 2
+    assert np.isfinite(model.score(X))

@@ -105,11 +105,11 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
 
 
 def check_covariance(
-    covariance: FloatArray, n: int, names: Sequence[str], unordered: BoolArray | None = None
+    covariance: FloatArray, n: int, names: Sequence[str], discrete: BoolArray | None = None
 ) -> None:
     """Refuse columns that are copies of each other or, in n > d rows, determined exactly by others.
 
-    Codes of ``unordered`` columns (d,) are combined with nothing: their sums mean nothing.
+    ``discrete`` columns (d,) are combined with nothing: what determines them may well be their cause.
     """
     d = len(names)
     odd = np.flatnonzero(~(np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)))
@@ -129,7 +129,7 @@ def check_covariance(
             "their places in a graph apart. Keep one of them."
         )
     if n > d:
-        measured = np.arange(d) if unordered is None else np.flatnonzero(~unordered)
+        measured = np.arange(d) if discrete is None else np.flatnonzero(~discrete)
         if measured.size:
             _check_collinear(
                 (correlation + np.eye(d))[np.ix_(measured, measured)], [names[int(j)] for j in measured]
@@ -153,11 +153,11 @@ def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
         )
 
 
-def check_moments(seen: "Moments", names: Sequence[str], unordered: BoolArray | None = None) -> "Moments":
+def check_moments(seen: "Moments", names: Sequence[str], discrete: BoolArray | None = None) -> "Moments":
     """Refuse tables that are too small, and columns that are constant, copies, or determined by others."""
     check_size(np.broadcast_to(0.0, (seen.n_rows, len(names))))
     check_spread(seen.low, seen.high, names)
-    check_covariance(seen.covariance, seen.n_rows, names, unordered)
+    check_covariance(seen.covariance, seen.n_rows, names, discrete)
     return seen
 
 
