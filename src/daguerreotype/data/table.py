@@ -431,8 +431,7 @@ def table_of_rows(
     values = encode(values, names, rows.origins, found)
     intervened = read_interventions(interventions, len(values), names, numbered=not rows.named)
     unordered = np.array([kind.unordered for kind in found])
-    # A level that others determine, such as one of several that hold or none, is an effect like any other.
-    check_moments(Moments().update(values), names, np.array([kind.discrete for kind in found]))
+    check_moments(Moments().update(values), names, np.array([kind.discrete for kind in found]), unordered)
     if unordered.sum() > 1:
         some = np.flatnonzero(unordered)
         check_renamed(values[:, some], [len(found[j].levels) for j in some], [names[j] for j in some])

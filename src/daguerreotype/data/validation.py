@@ -105,11 +105,16 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
 
 
 def check_covariance(
-    covariance: FloatArray, n: int, names: Sequence[str], discrete: BoolArray | None = None
+    covariance: FloatArray,
+    n: int,
+    names: Sequence[str],
+    discrete: BoolArray | None = None,
+    unordered: BoolArray | None = None,
 ) -> None:
     """Refuse columns that are copies of each other or, in n > d rows, determined exactly by others.
 
-    ``discrete`` columns (d,) are combined with nothing: what determines them may well be their cause.
+    ``discrete`` columns (d,) may be determined: a level that holds if one of others does is an effect. Codes of
+    ``unordered`` ones are combined with nothing: their sums mean nothing.
     """
     d = len(names)
     odd = np.flatnonzero(~(np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)))
@@ -129,19 +134,27 @@ def check_covariance(
             "their places in a graph apart. Keep one of them."
         )
     if n > d:
-        measured = np.arange(d) if discrete is None else np.flatnonzero(~discrete)
-        if measured.size:
+        some = np.arange(d) if unordered is None else np.flatnonzero(~unordered)
+        may = np.zeros(d, dtype=np.bool_) if discrete is None else discrete
+        if some.size:
             _check_collinear(
-                (correlation + np.eye(d))[np.ix_(measured, measured)], [names[int(j)] for j in measured]
+                (correlation + np.eye(d))[np.ix_(some, some)], [names[int(j)] for j in some], may[some]
             )
 
 
-def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
-    """Refuse a column that the others determine exactly, and name those that take part."""
+def _check_collinear(correlation: FloatArray, names: Sequence[str], may: BoolArray) -> None:
+    """Refuse a column that others determine exactly, but for those that may be, and name those that take part."""
     eigenvalues, vectors = np.linalg.eigh(correlation)
     if eigenvalues[0] > SPANNED:
         return
-    target = int(np.argmax(np.abs(vectors[:, 0])))
+    # Those that take most part first; if some may be determined, any of the others is looked at.
+    targets = np.argsort(-np.abs(vectors[:, 0]), kind="stable")
+    for target in targets[~may[targets]] if may.any() else targets[:1]:
+        _check_determined(correlation, names, int(target))
+
+
+def _check_determined(correlation: FloatArray, names: Sequence[str], target: int) -> None:
+    """Refuse one column if the others determine it."""
     others = np.delete(np.arange(len(names)), target)
     inner, cross = correlation[np.ix_(others, others)], correlation[others, target]
     weights, *_ = np.linalg.lstsq(inner, cross, rcond=1e-12)
@@ -153,11 +166,13 @@ def _check_collinear(correlation: FloatArray, names: Sequence[str]) -> None:
         )
 
 
-def check_moments(seen: "Moments", names: Sequence[str], discrete: BoolArray | None = None) -> "Moments":
+def check_moments(
+    seen: "Moments", names: Sequence[str], discrete: BoolArray | None = None, unordered: BoolArray | None = None
+) -> "Moments":
     """Refuse tables that are too small, and columns that are constant, copies, or determined by others."""
     check_size(np.broadcast_to(0.0, (seen.n_rows, len(names))))
     check_spread(seen.low, seen.high, names)
-    check_covariance(seen.covariance, seen.n_rows, names, discrete)
+    check_covariance(seen.covariance, seen.n_rows, names, discrete, unordered)
     return seen
 
 
