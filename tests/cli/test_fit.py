@@ -297,7 +297,7 @@ class Fitted:
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
         self.transform, self.transform_, self.knowledge = "auto", "log", None
         self.interrupted_ = False
-        self.kinds_ = {}
+        self.kinds_, self.noise_ = {}, {}
 
 
 def outcome(edges, order=("a", "b", "c"), known=None):
