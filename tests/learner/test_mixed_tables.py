@@ -408,3 +408,14 @@ def test_a_level_that_others_determine_is_an_effect_like_any_other(rng):
     model = Daguerreotype().fit(X)
     assert model.adjacency_matrix_["either"].sum() == 2
     assert np.isfinite(model.score(X))
+
+
+@pytest.mark.parametrize("seed", [0, 5, 9])
+def test_a_straight_effect_on_a_level_is_a_line_however_steep(seed):
+    rng = np.random.default_rng(seed)
+    dose = rng.normal(size=1000)
+    X = pd.DataFrame({"dose": dose, "cured": rng.random(1000) < 1 / (1 + np.exp(-3 * dose))})
+    curved, straight = (
+        Daguerreotype("fixed", edges=edges, init=["dose", "cured"]).fit(X) for edges in ("gam", "bic")
+    )
+    assert curved.loss_ == pytest.approx(straight.loss_, abs=1e-9)

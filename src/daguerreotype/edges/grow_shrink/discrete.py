@@ -29,7 +29,7 @@ from daguerreotype.edges.grow_shrink.tree import (
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 RIVAL = 0.5  # share of the best gain from which on candidates compete, so that their gains are taken from fits
-CLEAR = 4.0  # times its price that a parent seems to be worth, from where on it is kept without a fit
+CLEAR = 8.0  # times its price that a parent seems to be worth, from where on it is kept without a fit
 DOUBTFUL = 0.7  # share of the price of a candidate, either side of it, within which its gain is taken from a fit
 
 
@@ -259,18 +259,14 @@ def shrink_likely(
     shape = fit.nll[1]
     nll = fit.nll[0]
     rows = problem.outcomes.shape[1]
-    costs = np.empty((count, 2))
+    costs = np.empty(count)
     while True:
         # Those that are clearly worth their price need no fit without them.
         inverse = np.empty((m, m))
         invert_moments(problem, fit.columns, m, inverse)
         first = 0
         for i in range(count):
-            line = problem.lines[owners[i]]
-            costs[i, 0] = rows * removal_cost(fit, inverse, q, first, used[i])
-            costs[i, 1] = (
-                rows * removal_cost(fit, inverse, q, first + line, used[i] - line) if used[i] > line else 0.0
-            )
+            costs[i] = rows * removal_cost(fit, inverse, q, first, used[i])
             first += used[i]
         best, choice, keep = 0.0, -1, 0
         for i in range(count):
@@ -284,7 +280,8 @@ def shrink_likely(
                 price = problem.penalty_per_dof * (had - kept) * q
                 if kept == 0:
                     price += problem.penalty_per_parent
-                if costs[i, option] > CLEAR * price:
+                # Bends are largest in the tails, where a row says least about a level: their cost is never clear.
+                if option == 0 and costs[i] > CLEAR * price:
                     continue
                 used[i] = kept
                 m = columns_of(stride, owners, used, count, fit.columns)
