@@ -1,6 +1,7 @@
 """Columns that were rounded: ties neither tell causes from effects nor make a table likelier."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype
@@ -124,3 +125,13 @@ def test_chunks_of_rounded_columns_lead_to_the_same_fit(edges, rng):
     assert read.loss_ == held.loss_
     np.testing.assert_array_equal(read.adjacency_matrix_, held.adjacency_matrix_)
     assert read.score(X) == pytest.approx(held.score(X), abs=1e-12)
+
+
+@pytest.mark.parametrize("transform", ["auto", "none", "log", "yeo-johnson"])
+@pytest.mark.parametrize("interventions", [None, [None] * 280 + ["sun"] * 20])
+def test_a_column_with_many_zeros_has_a_place_on_every_scale(transform, interventions):
+    rng = np.random.default_rng(3)
+    rain = np.where(rng.random(300) < 0.4, 0.0, rng.exponential(size=300))
+    X = pd.DataFrame({"rain": rain, "sun": rng.normal(size=300)})
+    model = Daguerreotype(transform=transform).fit(X, interventions=interventions)
+    assert -6.0 < model.score(X) < 0.0

@@ -235,13 +235,18 @@ class Table:
 
     def scales(self, name: str) -> list[Scale]:
         """The scales behind a name, fitted to the continuous columns: one, or all for "auto"."""
-        values = self.values if self.untied is None else self.untied
+        values, intervened = self.values, self.intervened
+        if self.untied is not None:
+            # A scale must hold the values as they came too: zeros that were spread upwards have no logarithm.
+            values = np.vstack([self.untied, values.min(axis=0), values.max(axis=0)])
+            if intervened is not None:
+                intervened = np.vstack([intervened, np.zeros((2, self.n_columns), dtype=np.bool_)])
         if not self.discrete.any():
-            return fit_scales(name, values, self.intervened)
+            return fit_scales(name, values, intervened)
         columns = np.flatnonzero(~self.discrete)
         if not columns.size:
             return fit_scales("none", values)
-        some = None if self.intervened is None else self.intervened[:, columns]
+        some = None if intervened is None else intervened[:, columns]
         fitted = fit_scales(name, values[:, columns], some)
         return [each if isinstance(each, Identity) else OfSomeColumns(each, columns) for each in fitted]
 
