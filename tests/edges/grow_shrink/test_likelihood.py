@@ -11,7 +11,7 @@ from daguerreotype.data import Kind
 from daguerreotype.data.table import Table
 from daguerreotype.edges import mixed
 from daguerreotype.edges.grow_shrink.discrete import fit_parents
-from daguerreotype.edges.grow_shrink.likelihood import RIDGE
+from daguerreotype.edges.grow_shrink.newton import RIDGE
 from daguerreotype.edges.grow_shrink.queries import walk_addresses
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.mixed import MixedModels

@@ -14,7 +14,8 @@ import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.likelihood import RowsFit, solve_in_place, start_from_levels
+from daguerreotype.edges.grow_shrink.likelihood import start_from_levels
+from daguerreotype.edges.grow_shrink.newton import RowsFit, solve_in_place
 from daguerreotype.edges.grow_shrink.problem import SOFTMAX, Problem
 from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
 from daguerreotype.edges.grow_shrink.tree import (

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.likelihood import RowsFit, new_rows_fit
+from daguerreotype.edges.grow_shrink.newton import RowsFit, new_rows_fit
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
