@@ -1,8 +1,9 @@
 """Which problems are learners compared on? Data of many kinds with a known graph.
 
-`problem` draws arrays of numbers, of thirteen families. Its graphs take turns by seed, so that any two in a row
-differ in both: scale-free or Erdős-Rényi, with 2 d or d edges in expectation. `mixed_pair`, `mixed_table` and
-`network` draw DataFrames as a user would have them: text, truth values, whole numbers and floats.
+`problem` draws arrays of numbers, of thirteen families, and of seven that are not additive with independent noise.
+Its graphs take turns by seed, so that any two in a row differ in both: scale-free or Erdős-Rényi, with 2 d or d
+edges in expectation. `mixed_pair`, `mixed_table` and `network` draw DataFrames as a user would have them: text,
+truth values, whole numbers and floats.
 """
 
 from collections.abc import Callable
@@ -31,6 +32,7 @@ ADDITIVE = {
     "mim": ("mim", "gaussian"),
 }
 FAMILIES = (*ADDITIVE, "hill", "lognormal", "offset")
+MISSPECIFIED = ("products", "thresholds", "spread", "saturation", "distorted", "outliers", "hidden")
 GRID = 0.25  # step of rounded columns in standard deviations, before it is made a short decimal
 RAREST = 0.05  # share of the rarest level of a drawn column
 LEVELS = np.array(["brown", "green", "red", "white"])
@@ -47,16 +49,19 @@ def problem(family: str, seed: int, d: int = 20, n: int = 500) -> tuple[FloatArr
         One of `FAMILIES`. "linear-*", "gp-add*", "gp", "mlp" and "mim" are additive equations of
         `simulate_data`. "hill" is gene-like: Hill kinetics with multiplicative noise. "lognormal" is
         exp(0.7 x) for x standardized and linear Gaussian. "offset" is 20 + x for x of "gp-add": positive
-        data for which a logarithm is nevertheless wrong.
+        data for which a logarithm is nevertheless wrong. Or one of `MISSPECIFIED`: see `misspecified`.
     seed : int
         Of graph and data; modulo 4 it also chooses the kind and the density of the graph.
     d, n : int
         Number of columns and of rows.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"unknown family {family!r}: choose one of {', '.join(map(repr, FAMILIES))}.")
+    known = (*FAMILIES, *MISSPECIFIED)
+    if family not in known:
+        raise ValueError(f"unknown family {family!r}: choose one of {', '.join(map(repr, known))}.")
     kind, n_edges = (("SF", 2 * d), ("ER", d), ("SF", d), ("ER", 2 * d))[seed % 4]
     adjacency = simulate_dag(d, n_edges, kind, random_state=seed)
+    if family in MISSPECIFIED:
+        return misspecified(family, adjacency, n, seed), adjacency
     if family == "hill":
         return hill_kinetics(adjacency, n, np.random.default_rng([seed, 1])), adjacency
     if family == "lognormal":
@@ -104,6 +109,134 @@ def _additive(
         adjacency, n, mechanism=mechanism, noise=noise, standardize=standardize, random_state=seed
     )
     return np.asarray(simulated.X)
+
+
+def misspecified(family: str, adjacency: IntArray, n: int, seed: int) -> FloatArray:
+    r"""Values (n, d) of equations that are not additive, or whose noise is not independent.
+
+    With z_i the standardized parents, bounded by ±3, an additive equation is
+
+    .. math:: x_j = \sum_{i \to j} s_{ij} f_{ij}(z_i) + \epsilon_j,  \qquad  \epsilon_j \sim N(0, 1)
+
+    where |s| is uniform on (0.5, 2), either sign is as likely, and f is a line or a `drawn_bend`, one as likely as
+    the other. Parents are taken in pairs (i, k), each in one pair at most.
+
+    - "products" adds s z_i z_k for every pair.
+    - "thresholds" has 2 s_{ij} [z_i > t_i] for the effect of a parent and adds 2 s [z_i > t_i and z_k > t_k], or
+      the same with "or", for every pair; t is uniform on (-0.8, 0.8).
+    - "spread" has noise \epsilon_j \exp(p^{-1/2} \sum_i a_i \tanh z_i) for p parents; |a| is uniform on (0.5, 1).
+    - "saturation" is \tanh(a \eta_j) for \eta_j the additive equation with its noise, standardized, and a uniform
+      on (0.7, 2). Columns are then seen with noise of a standard deviation of 0.05.
+    - "distorted" is additive, and half of the columns are seen through a monotone function: in turns e^{0.7 z},
+      z / (1 + |z|)^{2/3}, 1 / (1 + e^{-2 z}) and z |z|^{1/2} of the standardized column z.
+    - "outliers" is additive, and 2 % of the rows of every column are seen with an error, its standard deviation
+      times a draw of Student's t with 1.5 degrees of freedom.
+    - "hidden" is additive and adds \sqrt{r / (1 - r)} h for every one of d / 2 hidden standard normal h to two or
+      three columns: the noise of these has the correlation r, uniform on (0.1, 0.2), if they share no other one.
+
+    What columns are seen through does not reach their effects. For one seed, coefficients do not depend on n.
+    """
+    d = len(adjacency)
+    added = hidden_causes(d, n, np.random.default_rng([seed, 3])) if family == "hidden" else np.zeros((d, n))
+    columns = np.empty((n, d))
+    for node in topological_order(adjacency).tolist():
+        parents = standardized(columns[:, np.flatnonzero(adjacency[:, node])]).clip(-3.0, 3.0)  # (n, p)
+        rng = np.random.default_rng([seed, 4, node])
+        columns[:, node] = EQUATIONS.get(family, additive)(rng, parents) + added[node]
+    if family == "distorted":
+        return distorted(columns, np.random.default_rng([seed, 5]))
+    if family == "saturation":
+        return columns + 0.05 * np.random.default_rng([seed, 6]).standard_normal((n, d))
+    if family == "outliers":
+        rng = np.random.default_rng([seed, 7])
+        wrong = rng.random((n, d)) < 0.02
+        return np.asarray(columns + wrong * columns.std(axis=0) * rng.standard_t(1.5, (n, d)))
+    return columns
+
+
+def drawn_sizes(rng: np.random.Generator, count: int, low: float = 0.5, high: float = 2.0) -> FloatArray:
+    """Numbers whose absolute values are uniform on (low, high), of either sign."""
+    return np.asarray(rng.uniform(low, high, count) * rng.choice([-1.0, 1.0], count))
+
+
+def drawn_pairs(rng: np.random.Generator, parents: FloatArray) -> list[tuple[int, int]]:
+    """Columns of the parents in pairs, without the last of an odd number."""
+    drawn = rng.permutation(parents.shape[1]).tolist()
+    return list(zip(drawn[0::2], drawn[1::2], strict=False))
+
+
+def effects(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """Sum of a line or a bend of every parent."""
+    total = np.zeros(len(parents))
+    for z, size in zip(parents.T, drawn_sizes(rng, parents.shape[1]), strict=True):
+        total += size * (drawn_bend(rng, z) if rng.random() < 0.5 else z)
+    return total
+
+
+def additive(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """Effects of the parents and standard normal noise."""
+    return effects(rng, parents) + rng.standard_normal(len(parents))
+
+
+def products(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """Effects of single parents and of products of two."""
+    total = effects(rng, parents)
+    for i, k in drawn_pairs(rng, parents):
+        total += drawn_sizes(rng, 1) * parents[:, i] * parents[:, k]
+    return total + rng.standard_normal(len(parents))
+
+
+def thresholds(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """Steps, and steps where both or one of two parents are beyond their thresholds."""
+    p = parents.shape[1]
+    above = parents > rng.uniform(-0.8, 0.8, p)  # (n, p)
+    total = above @ (2.0 * drawn_sizes(rng, p))
+    for i, k in drawn_pairs(rng, parents):
+        combine = np.logical_and if rng.random() < 0.5 else np.logical_or
+        total += 2.0 * drawn_sizes(rng, 1) * combine(above[:, i], above[:, k])
+    return np.asarray(total + rng.standard_normal(len(parents)))
+
+
+def spread(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """Effects, and noise of a size that depends on the parents."""
+    p = parents.shape[1]
+    sizes = drawn_sizes(rng, p, 0.5, 1.0) / np.sqrt(max(p, 1))
+    scale = np.exp(np.tanh(parents) @ sizes)
+    return np.asarray(effects(rng, parents) + scale * rng.standard_normal(len(parents)))
+
+
+def saturation(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """Effects and noise through a hyperbolic tangent."""
+    steep = rng.uniform(0.7, 2.0)
+    return np.asarray(np.tanh(steep * standardized(additive(rng, parents))))
+
+
+EQUATIONS = {"products": products, "thresholds": thresholds, "spread": spread, "saturation": saturation}
+
+
+def distorted(columns: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Half of the columns seen through monotone functions, the others as they are."""
+    functions: list[Callable[[FloatArray], FloatArray]] = [
+        lambda z: np.exp(0.7 * z),
+        lambda z: z / (1.0 + np.abs(z)) ** (2 / 3),
+        lambda z: 1.0 / (1.0 + np.exp(-2.0 * z)),
+        lambda z: z * np.sqrt(np.abs(z)),
+    ]
+    d = columns.shape[1]
+    seen, chosen, first = columns.copy(), rng.permutation(d)[: d // 2], int(rng.integers(4))
+    for turn, column in enumerate(chosen.tolist(), first):
+        seen[:, column] = functions[turn % 4](standardized(columns[:, column]))
+    return seen
+
+
+def hidden_causes(d: int, n: int, rng: np.random.Generator) -> FloatArray:
+    """What d / 2 hidden variables add to the columns (d, n)."""
+    added = np.zeros((d, n))
+    for cause in rng.spawn(d // 2):
+        share, width = cause.uniform(0.1, 0.2), int(cause.integers(2, 4))
+        reached = cause.permutation(d)[:width]
+        added[reached] += np.sqrt(share / (1.0 - share)) * cause.standard_normal(n)
+    return added
 
 
 def bend(x: FloatArray) -> FloatArray:
@@ -291,9 +424,14 @@ def parent_effect(rng: np.random.Generator, kind: str, parent: Any, width: int, 
         return size * coefficients(rng, 2 if kind == "binary" else 3, width)[parent.astype(np.int64)]
     x = standardized(np.log1p(parent) if kind == "count" else parent)
     if rng.random() < bent:
-        steep, place = rng.uniform(1.0, 2.0), rng.uniform(-0.5, 0.5)
-        x = standardized((np.tanh(2 * steep * (x - place)), (x - place) ** 2, np.sin(steep * x))[rng.integers(3)])
+        x = drawn_bend(rng, x)
     return size * x[:, None] * coefficients(rng, 1, width)
+
+
+def drawn_bend(rng: np.random.Generator, x: FloatArray) -> FloatArray:
+    """A smooth step, parabola or wave of a standardized column, standardized."""
+    steep, place = rng.uniform(1.0, 2.0), rng.uniform(-0.5, 0.5)
+    return standardized((np.tanh(2 * steep * (x - place)), (x - place) ** 2, np.sin(steep * x))[rng.integers(3)])
 
 
 def coefficients(rng: np.random.Generator, levels: int, width: int) -> FloatArray:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from problems import FAMILIES, hill_kinetics, problem
+from problems import FAMILIES, MISSPECIFIED, hill_kinetics, problem
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -31,7 +31,7 @@ def test_the_smoke_version_prints_its_tables(script, expected):
     assert expected in run.stdout
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, *MISSPECIFIED])
 def test_a_seed_gives_one_finite_table_without_constant_columns(family):
     X, adjacency = problem(family, 3, d=6, n=50)
     again, same = problem(family, 3, d=6, n=50)
@@ -54,5 +54,5 @@ def test_without_noise_a_gene_is_a_bounded_monotone_function_of_its_only_regulat
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown family 'cubic': choose one of 'linear-gaussian', .*'offset'"):
+    with pytest.raises(ValueError, match=r"unknown family 'cubic': choose one of 'linear-gaussian', .*'hidden'"):
         problem("cubic", 0)
