@@ -1,13 +1,19 @@
 """Which settings should ``Daguerreotype()`` have? Prints what each would do on synthetic problems of many kinds.
 
-Run ``python benchmarks/defaults.py`` (some minutes on one core), or with ``--smoke`` for a quick pass. Every
-setting meets the same problems, so that differences are paired; no real data set takes part in the choice.
+Run ``python benchmarks/defaults.py`` (some minutes on one core for each group), or with ``--smoke`` for a quick
+pass. Every setting meets the same problems, so that differences are paired; no real data set takes part in the
+choice. Problems come in two groups, which are printed one after the other: "additive" are the families that the
+learner's model is for, "misspecified" those whose model is a little wrong, with more rows. ``--set penalty=2.0``
+changes what "default" and all other settings start from.
 """
 
 import argparse
+import ast
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,11 +24,10 @@ from daguerreotype import Daguerreotype
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
-from problems import FAMILIES, problem
+from problems import FAMILIES, MISSPECIFIED, problem
 
 PENALTIES = (None, 1.25, 1.5, 2.0, 2.5)  # None: by the number of rows and columns
 TRANSFORMS = ("none", "log", "yeo-johnson", "auto")
-ROWS = (300, 500, 1000)
 CRITERIA = {"shd": min, "sid": min, "f1": max}  # which of several values is best
 MEASURES = [*CRITERIA, "edges", "seconds"]
 CEILING = "true order"
@@ -30,29 +35,73 @@ CHOSEN = ("edges", "loss", "penalty", "transform", "refine", "n_restarts")
 Settings = dict[str, dict[str, Any]]
 
 
-def grid(penalties: Sequence[float | None], transforms: Sequence[str]) -> Settings:
+@dataclass(frozen=True)
+class Group:
+    """Families of problems, each with ``seeds`` problems of d columns for every number of rows."""
+
+    families: Sequence[str]
+    rows: Sequence[int]
+    d: int = 20
+    seeds: int = 2
+
+    def problems(self) -> list[tuple[str, int, int, int]]:
+        """Family, seed, columns and rows of each; every number of rows has graphs of its own."""
+        return [
+            (name, i * self.seeds + seed, self.d, n)
+            for name in self.families
+            for i, n in enumerate(self.rows)
+            for seed in range(self.seeds)
+        ]
+
+    def __str__(self) -> str:
+        rows = ", ".join(map(str, self.rows))
+        return f"{len(self.families)} families, d = {self.d}, n = {rows}, {self.seeds} problems of each"
+
+
+def groups(seeds: int, smoke: bool) -> dict[str, Group]:
+    """Problems that the model is for, and problems whose model is a little wrong."""
+    if smoke:
+        return {"additive": Group(("gp-add", "hill"), (150,), 6), "misspecified": Group(("products",), (150,), 6)}
+    return {
+        "additive": Group(FAMILIES, (300, 500, 1000), seeds=seeds),
+        "misspecified": Group(MISSPECIFIED, (300, 1000, 3000, 10000), seeds=seeds),
+    }
+
+
+def grid(penalties: Sequence[float | None], transforms: Sequence[str], given: dict[str, Any]) -> Settings:
     """Penalties and transforms that compete with each other, by label."""
     return {
-        f"{penalty} {transform}": {"penalty": penalty, "transform": transform}
+        f"{penalty} {transform}": given | {"penalty": penalty, "transform": transform}
         for penalty, transform in product(penalties, transforms)
     }
 
 
-def single_changes() -> Settings:
+def single_changes(given: dict[str, Any]) -> Settings:
     """The default, and what becomes of it when one choice is changed."""
     return {
-        "default": {},
-        "edges bic": {"edges": "bic"},
-        "loss bic": {"loss": "bic"},
-        "refine off": {"refine": False},
-        "n_restarts 0": {"n_restarts": 0},
+        "default": given,
+        "edges bic": given | {"edges": "bic"},
+        "loss bic": given | {"loss": "bic"},
+        "refine off": given | {"refine": False},
+        "n_restarts 0": given | {"n_restarts": 0},
     }
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """A parameter's name and its value; what is no Python literal is a text."""
+    name, equals, value = text.partition("=")
+    if not equals or name not in Daguerreotype().get_params():
+        raise argparse.ArgumentTypeError(f"{text!r} sets no parameter of Daguerreotype: write name=value.")
+    try:
+        return name, ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return name, value
 
 
 def run_problem(family: str, seed: int, d: int, n: int, settings: Settings) -> list[dict[str, Any]]:
     """One row of measures per setting, and one for the true order under the default setting."""
     X, adjacency = problem(family, seed, d, n)
-    given = {"operator": "fixed", "init": topological_order(adjacency)}
+    given = settings["default"] | {"operator": "fixed", "init": topological_order(adjacency)}
     found: dict[str, dict[str, float]] = {}  # by parameters: the default is one of the grid
     rows = []
     with threadpool_limits(1):
@@ -125,44 +174,60 @@ def print_winners(table: pd.DataFrame, contests: dict[str, Sequence[str]]) -> No
             print(f"{contest:22} {criterion:4} {best:16} {means[best][criterion]:8.3f}   {behind}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="small problems and grid, a few seconds")
-    parser.add_argument("--alone", action="store_true", help="the default and the true order only")
-    parser.add_argument("--seeds", type=int, default=2, help="problems of each family and size (default: 2)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes (default: 1)")
-    options = parser.parse_args()
-    start = time.perf_counter()
-    used = Daguerreotype().get_params()
-    penalties, transforms = list(dict.fromkeys([*PENALTIES, used["penalty"]])), TRANSFORMS
-    families, seeds, d, sizes = FAMILIES, options.seeds, 20, ROWS
-    if options.smoke:
-        penalties, transforms = list(dict.fromkeys([2.0, used["penalty"]])), ("none", "auto")
-        families, seeds, d, sizes = ("gp-add", "hill"), 2, 6, (150,)
-    competing, changes = grid(penalties, transforms), single_changes()
-    if options.alone:
-        competing, changes = {}, {"default": changes["default"]}
-    print("default: " + ", ".join(f"{name}={used[name]!r}" for name in CHOSEN))
-    print(f"{len(families)} families, d = {d}, n = {', '.join(map(str, sizes))}, {seeds} problems of each")
-    # every size has graphs of its own
-    problems = [
-        (name, i * seeds + seed, d, n) for name in families for i, n in enumerate(sizes) for seed in range(seeds)
-    ]
-    run_problem("gp-add", 0, 5, 100, changes)  # loads the kernels before anything is timed
-    done = Parallel(n_jobs=options.n_jobs)(delayed(run_problem)(*each, changes | competing) for each in problems)
-    table = pd.DataFrame([row for rows in done for row in rows])
+def report(
+    table: pd.DataFrame, changes: Settings, penalties: Sequence[float | None], transforms: Sequence[str]
+) -> None:
+    """All tables of a group of problems; without a grid only those of the default and the true order."""
     print_by(table, "family", [*changes, CEILING])
-    if options.alone:
+    if not penalties:
+        print_by(table, "n", [*changes, CEILING])
         print_means(table)
         return
     for penalty in penalties:
-        print_by(table, "family", list(grid([penalty], transforms)))
+        print_by(table, "family", list(grid([penalty], transforms, {})))
     print_by(table, "n", [*changes, CEILING])
-    print_by(table, "n", list(grid(penalties, TRANSFORMS[-1:])))
+    print_by(table, "n", list(grid(penalties, TRANSFORMS[-1:], {})))
     print_means(table)
-    contests = {"penalty and transform": list(competing)}
+    contests = {"penalty and transform": list(grid(penalties, transforms, {}))}
     contests |= {name.split()[0]: ["default", name] for name in changes if name != "default"}
     print_winners(table, contests)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="small problems and grid, a few seconds")
+    parser.add_argument("--alone", action="store_true", help="the default and the true order only")
+    parser.add_argument("--group", choices=("additive", "misspecified", "all"), default="all", help="problems")
+    parser.add_argument("--seeds", type=int, default=2, help="problems of each family and size (default: 2)")
+    parser.add_argument("--n-jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--set", type=parse_setting, action="append", default=[], metavar="NAME=VALUE", help="change the default"
+    )
+    parser.add_argument("--csv", type=Path, help="file for a line per fit")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    given = dict(options.set)
+    used = Daguerreotype(**given).get_params()
+    penalties, transforms = list(dict.fromkeys([*PENALTIES, used["penalty"]])), TRANSFORMS
+    if options.smoke:
+        penalties, transforms = list(dict.fromkeys([2.0, used["penalty"]])), ("none", "auto")
+    changes = single_changes(given)
+    if options.alone:
+        penalties, changes = [], {"default": given}
+    print("default: " + ", ".join(f"{name}={used[name]!r}" for name in dict.fromkeys([*CHOSEN, *given])))
+    run_problem("gp-add", 0, 5, 100, changes)  # loads the kernels before anything is timed
+    tables = []
+    for name, group in groups(options.seeds, options.smoke).items():
+        if options.group in (name, "all"):
+            print(f"\n{name}: {group}", flush=True)
+            settings = changes | grid(penalties, transforms, given)
+            run = Parallel(n_jobs=options.n_jobs)
+            done = run(delayed(run_problem)(*each, settings) for each in group.problems())
+            table = pd.DataFrame([{"group": name} | row for rows in done for row in rows])
+            report(table, changes, penalties, transforms)
+            tables.append(table)
+    if options.csv:
+        pd.concat(tables).to_csv(options.csv, index=False)
     print(f"\n{time.perf_counter() - start:.0f} s in all")
 
 
