@@ -1,9 +1,9 @@
 """What becomes of graphs where the model is a little wrong? Edges by rows, on real tables, and weak ones.
 
 Run ``python benchmarks/misfit.py --out docs/results/misfit --label after`` for all of it (some minutes), with
-``--rows``, ``--real``, ``--sachs``, ``--syntren`` or ``--floor`` for some parts, with ``--smoke`` for a quick pass.
-Every part writes a line per fit and a table. A label tells versions or settings of the learner apart; rows of other
-labels are kept as the folder has them. ``--set penalty=2.0`` changes the learner.
+``--rows``, ``--real``, ``--sachs``, ``--syntren`` or ``--floor`` for parts, with ``--smoke`` for a quick pass.
+Every part writes a line per fit and a table. A label tells versions or settings of the learner apart; rows of
+other labels are kept as the folder has them. ``--set penalty=2.0`` changes the learner.
 
 - rows: tables that are not additive with independent noise, and "gp-add", which is, from 300 to 100000 rows. Small
   tables are the first rows of large ones. A figure shows how many edges are found.
