@@ -289,7 +289,7 @@ def show_recall(counts: "pd.Series[int]", strength: str) -> str:
 
 
 def draw_edges(table: pd.DataFrame, path: Path) -> None:
-    """Edges by rows: a panel for every family, a line for every label, and one for the truth."""
+    """Edges by rows: a panel for every family, a line for the mean of every label, and one for the truth."""
     from daguerreotype.experiments.figures import COLOURS, MARKERS
     from daguerreotype.plotting.backend import pyplot as plt
 
@@ -299,35 +299,23 @@ def draw_edges(table: pd.DataFrame, path: Path) -> None:
     with plt.rc_context({"svg.hashsalt": "daguerreotype", "svg.fonttype": "none", "font.size": 8}):
         across = min(4, len(families))
         down = -(-len(families) // across)
-        drawn, grid = plt.subplots(
-            down, across, figsize=(2.3 * across + 0.4, 1.9 * down + 0.4), sharex=True, squeeze=False,
-            layout="constrained",
-        )  # fmt: skip
+        size = (2.3 * across + 0.4, 1.9 * down + 0.4)
+        shared = {"sharex": True, "sharey": True, "squeeze": False}
+        drawn, grid = plt.subplots(down, across, figsize=size, layout="constrained", **shared)
         for axes, family in zip(grid.flat, families, strict=False):
             of_family = found[found.table == family]
-            axes.axhline(
-                of_family["true edges"].mean(),
-                color="#000000",
-                linestyle=(0, (5, 1.5)),
-                linewidth=1.0,
-                label="true",
-            )
+            true = of_family["true edges"].mean()
+            axes.axhline(true, color="#000000", linestyle=(0, (5, 1.5)), linewidth=1.0, label="true")
             for place, label in enumerate(labels):
-                over = of_family[of_family.label == label].groupby("n").edges
-                mean, deviation = over.mean(), over.std(ddof=0)
-                colour = COLOURS[place % len(COLOURS)]
-                axes.plot(
-                    mean.index, mean, color=colour, marker=MARKERS[place], markersize=3, linewidth=1.2, label=label
-                )
-                axes.fill_between(
-                    mean.index, mean - deviation, mean + deviation, color=colour, alpha=0.12, linewidth=0
-                )
+                mean = of_family[of_family.label == label].groupby("n").edges.mean()
+                look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+                axes.plot(mean.index, mean, markersize=3, linewidth=1.2, label=label, **look)
             axes.set_xscale("log")
             axes.set_xticks(rows, [f"{n // 1000}k" if n >= 1000 else str(n) for n in rows])
             axes.set_xticks([], minor=True)
-            axes.set_ylim(0, None)
             axes.set_title(family)
             axes.grid(alpha=0.2)
+        grid[0, 0].set_ylim(0, None)  # of all panels, once all of them are drawn
         for axes in list(grid.flat)[len(families) :]:
             axes.set_axis_off()
         for axes in grid[-1]:
