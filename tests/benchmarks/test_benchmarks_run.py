@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from misfit import count_by_strength, weak_edges, write
 from problems import FAMILIES, MISSPECIFIED, hill_kinetics, problem
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -29,6 +31,47 @@ def test_the_smoke_version_prints_its_tables(script, expected):
     )
     assert run.returncode == 0, run.stderr
     assert expected in run.stdout
+
+
+def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
+    for more in (["--label", "before"], ["--rows", "--floor", "--set", "edges=bic"]):
+        command = [sys.executable, BENCHMARKS / "misfit.py", "--smoke", "--out", tmp_path, *more]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+    labels = {path.stem: pd.read_csv(path).label.unique().tolist() for path in tmp_path.glob("*.csv")}
+    assert {path.stem for path in tmp_path.glob("*.md")} == set(labels) == {"rows", "real", "sachs", "floor"}
+    assert labels["rows"] == labels["floor"] == ["before", "after"]
+    assert labels["real"] == labels["sachs"] == ["before"]
+    assert "<svg" in (tmp_path / "edges.svg").read_text(encoding="utf-8")
+
+
+def test_a_label_that_is_measured_again_keeps_its_place_and_the_rows_of_others(tmp_path):
+    path = tmp_path / "rows.csv"
+    for label, edges in (("before", [1, 2]), ("after", [3]), ("before", [4, 5])):
+        table = write(path, label, [{"edges": count} for count in edges])
+    assert table.to_numpy().tolist() == [["before", 4], ["before", 5], ["after", 3]]
+    assert pd.read_csv(path).to_numpy().tolist() == table.to_numpy().tolist()
+
+
+def test_the_strength_of_a_weak_edge_is_its_partial_correlation_given_the_other_parents():
+    X, strengths = weak_edges(False, 0, 6, 50_000)
+    for effect in range(6):
+        parents = np.flatnonzero(strengths[:, effect])
+        for parent in parents:
+            others = np.column_stack([np.ones(len(X)), X[:, parents[parents != parent]]])
+            left = X[:, [parent, effect]] - others @ np.linalg.lstsq(others, X[:, [parent, effect]])[0]
+            partial = abs(np.corrcoef(left.T)[0, 1])
+            assert partial == pytest.approx(strengths[parent, effect], abs=0.015)
+
+
+def test_edges_are_counted_by_strength_whichever_way_they_point():
+    strengths = np.array([[0.0, 0.04, 0.3], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found = np.array([[0, 0, 1], [1, 0, 1], [0, 0, 0]])
+    counted = {row.pop("strength"): row for row in count_by_strength(strengths, found)}
+    assert counted["0.03 to 0.05"] == {"pairs": 1, "joined": 1, "directed": 0}
+    assert counted["0.2 to 0.6"] == {"pairs": 1, "joined": 1, "directed": 1}
+    assert counted["0.08 to 0.12"] == {"pairs": 0, "joined": 0, "directed": 0}
+    assert counted["no edge"] == {"pairs": 1, "joined": 1, "directed": 0}
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, *MISSPECIFIED])
