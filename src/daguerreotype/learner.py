@@ -80,11 +80,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Multiplies the penalty per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
         extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance.
+    min_gain : float
+        Share of what is left of a column, given its other causes, that an edge must explain: a floor under what
+        "gam" and "bic" edges pay for. No model is exactly right, and in long tables BIC buys edges to make up for
+        that. 0.02 leaves out edges of a partial correlation below 0.14, however many rows show them; 0 leaves
+        everything to ``penalty``.
     standardize : bool
         Scale columns to variance one. Leave it on unless all columns share one natural scale.
     transform : {"auto", "none", "log", "yeo-johnson"}
-        Change of scale before anything else. "auto" leaves columns as they came unless residuals ask for another
-        scale; then it keeps the likeliest model, corrected for the change of scale; ``transform_`` says which.
+        Change of scale of all continuous columns. "auto" leaves columns as they came unless residuals ask for
+        other scales; then it finds one for each column, by the likelihood of the values as they came, the measured
+        one having the benefit of the doubt; ``scales_`` says which.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
@@ -137,7 +143,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         norm and a small weight.
     slopes_ : array or DataFrame of shape (d, d)
         ``weights_`` in the units of the columns: by how much the effect changes as the cause grows by one. Where
-        ``transform_`` is not "none", in the units of the transformed columns.
+        ``scales_`` of the effect or ``cause_scales_`` of the cause is not "none", in the units of that scale.
     causal_order_ : list or array of length d
         The most probable order, names if X had them.
     edge_probabilities_ : array or DataFrame of shape (d, d)
@@ -150,8 +156,18 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         The graph, with ``weight``, ``norm`` and ``probability`` of every edge.
     loss_ : float
         Loss of the mode, per row.
+    scales_ : dict
+        The scale of every column: the one on which its causes' effects and its noise add up. "none", as measured;
+        "log" and "log(x + 2)"; "-log(9 - x)" from the other end; "logit(0, 1)" between both;
+        "asinh((x - 4) / 2)" in either direction from the middle; "yeo-johnson(0.5)", a power of the standardized
+        column. Of a column without causes no scale is likelier than another: there it is the one on which it looks
+        most Gaussian.
+    cause_scales_ : dict
+        The scale that every column has as a cause, on which a straight effect is straight: as measured, or
+        ``scales_``, whichever is likelier for the whole table.
     transform_ : str
-        The change of scale that was used.
+        One word for ``scales_`` where it describes all continuous columns: "none", "log", "mirrored log", "logit",
+        "asinh" or "yeo-johnson"; else "per column".
     criterion_ : str or callable
         The loss that was used; of "auto", "entropy" where noise may have any shape, "bic" where it is Gaussian.
     noise_ : dict
@@ -198,6 +214,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         loss: Any = "auto",
         noise: Any = "auto",
         penalty: float | None = None,
+        min_gain: float = 0.02,
         standardize: bool = True,
         transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
         kinds: Any = "auto",
@@ -223,6 +240,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.noise = noise
         self.penalty = penalty
+        self.min_gain = min_gain
         self.standardize = standardize
         self.transform = transform
         self.kinds = kinds
@@ -458,7 +476,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.interventions_ = result.interventions
         self.kinds_ = dict(zip(result.labels, result.kinds, strict=True))
         self.loss_ = result.best.training.loss
-        self.transform_ = result.best.scaled.transform.name
+        self.transform_ = result.transform
+        self.scales_ = dict(zip(result.labels, result.scales, strict=True))
+        self.cause_scales_ = dict(zip(result.labels, result.cause_scales, strict=True))
         self.criterion_ = result.criterion
         self.noise_ = dict(zip(result.labels, result.noise, strict=True))
         self.interrupted_ = result.best.training.interrupted
@@ -498,8 +518,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array of shape (m,) or (m, q)
             The fitted component, with mean zero over the training rows, by the noise of the effect:
 
-            - a continuous effect: on the scale that was learned on, that of ``transform_``, in standard deviations
-              of the effect if columns were standardized;
+            - a continuous effect: on its scale, see ``scales_``, in standard deviations of the effect if columns
+              were standardized;
             - "bernoulli": log-odds of the second level;
             - "ordinal": log-odds of a higher level, whichever levels are compared;
             - "poisson" and "negative-binomial": the logarithm of the mean;

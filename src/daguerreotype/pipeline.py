@@ -11,11 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from daguerreotype._lib.parallel import run_together
-from daguerreotype._lib.typing import IntArray
+from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
-from daguerreotype.data.transforms import Scale
-from daguerreotype.edges.base import HasMasses, LocalModels, offered
+from daguerreotype.data.transforms import Identity, Scale
+from daguerreotype.edges.base import HasMasses, offered
 from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.counts import CountMass
 from daguerreotype.noise.free_shape import MAX_ROWS, negentropy
@@ -24,128 +23,129 @@ from daguerreotype.result import FitResult, ScaleFit
 from daguerreotype.training.misfit import asks_for_another_scale
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
-from daguerreotype.training.train import TrainingResult, keep_order, train, train_on
+from daguerreotype.training.scale_choice import ScaleChoice, choose_scales, logarithms_of, scale_prices
+from daguerreotype.training.train import TrainingResult, train, train_on
 
 logger = logging.getLogger("daguerreotype")
 
 # Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
 NON_GAUSSIAN, DOUBTFUL = 0.03, 0.005
 # Nats per column by which a scale is clearly likelier than another: more than orders and noise models differ by.
-CLEARLY = 0.1
+CLEARLY = 0.3
+ROUNDS = 3  # of choosing scales for an order, and an order for scales
 
 
 def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResult:
     """Learn a graph of the columns of ``table`` as planned, on the likeliest of the scales to try."""
     ordered = with_families(table.canonical(plan.columns), plan.noise)
-    names = ordered.scale_names(plan.transform)
-    candidates = [Candidate(ordered, name, plan, run, len(names)) for name in names]
-    # A given order leaves nothing to search; joint edges are not those that one order would have.
-    screened = len(names) > 1 and plan.operator is not None and not plan.joint
-    fits = fit_promising(candidates) if screened else fit_all(candidates, run)
-    best = max(fits, key=lambda fit: fit.log_likelihood)
+    if ordered.may_change_scale(plan.transform):
+        best = fit_auto(ordered, plan, run)
+    else:
+        best = Candidate(ordered, ordered.scale(plan.transform), plan, run).fit()
     if criterion == "auto":
         criterion = "bic" if best.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)
     return FitResult(best, plan.columns, table.names, table.named, criterion)
 
 
-def fit_promising(candidates: "Sequence[Candidate]") -> list[ScaleFit]:
-    """Train on the columns as they came, the first candidate, and on other scales where residuals ask for it.
+def fit_auto(table: Table, plan: Plan, run: Run) -> ScaleFit:
+    """Train on columns as they came; on other scales, each column on its own, where residuals ask for it.
 
-    What a scale promises is its likelihood with the edges of the order that was found: that takes no search, and a
-    right scale gains far more than another order would. If one is clearly likelier than columns as they came, they
-    are not trained on under another noise model.
+    Residuals that only have another shape ask for another noise model, and are looked at again under that. If
+    other scales make noise Gaussian and are clearly likelier, columns as they came are not tried under another
+    noise model.
     """
-    first, *others = candidates
+    first = Candidate(table, Identity(), plan, run.of_candidate("none", 2, run.n_jobs))
     training = first.train()
-    fits: dict[str, ScaleFit] = {}
-    promised: dict[str, float] = {}
+    fits: list[ScaleFit] = []
     try:
-        if not training.interrupted and (first.is_doubtful(training) or asks_for_another_scale(training)):
-            promised = {each.name: each.screen(training.order) for each in others}
-            best = max(others, key=lambda each: promised[each.name])
-            enough = first.log_likelihood(training) + CLEARLY * first.table.n_columns
-            if promised[best.name] > enough:
-                fits[best.name] = best.fit()
-            if not fits or fits[best.name].log_likelihood < enough:
-                fits[first.name] = first.finish(training)
-                promised = {each.name: each.screen(fits[first.name].training.order) for each in others}
-            for each in sorted(others, key=lambda each: -promised[each.name]):
-                known = max(fit.log_likelihood for fit in fits.values())
-                interrupted = any(fit.training.interrupted for fit in fits.values())  # ends the whole fit
-                if each.name not in fits and promised[each.name] > known and not interrupted:
-                    fits[each.name] = each.fit()
+        if training.interrupted or not asks_for_another_scale(training):
+            fits.append(first.finish(training))
+            training = fits[0].training
+            if training.interrupted or fits[0].gaussian:
+                return fits[0]
+        scaled = fit_own_scales(first, training)
+        enough = first.log_likelihood(training) + CLEARLY * table.n_columns
+        if not fits and not any(fit.gaussian and fit.log_likelihood > enough for fit in scaled):
+            fits.append(first.finish(training))
+        fits += scaled
     except KeyboardInterrupt:
         logger.warning("interrupted while scales were compared: what was found until then is kept.")
-        training = replace(training, interrupted=True)
-    if not fits:
-        fits[first.name] = first.finish(training)
-    told = {name: f"{name} {value:.3f} (not trained)" for name, value in promised.items()}
-    told |= {name: f"{name} {fit.log_likelihood:.3f}" for name, fit in fits.items()}
-    chosen = max(fits, key=lambda name: fits[name].log_likelihood)
-    logger.info("chose transform %r by likelihood per row: %s", chosen, ", ".join(told.values()))
-    return list(fits.values())
-
-
-def fit_all(candidates: "Sequence[Candidate]", run: Run) -> list[ScaleFit]:
-    """Train on every scale, in threads if there are several; what is left over of them goes to each."""
-    n_together = min(run.n_jobs, len(candidates))
-    if n_together > 1:
-        shared = [each.with_jobs(run.n_jobs // n_together) for each in candidates]
-        fits = run_together(lambda i: shared[i].fit(), [each.run.cancel for each in shared], n_together)
-    else:
-        fits = []
-        for each in candidates:
-            fits.append(each.fit())
-            if fits[-1].training.interrupted:
-                break
+        return first.finish(replace(training, interrupted=True))
+    best = max(fits, key=lambda fit: fit.log_likelihood)
     if len(fits) > 1:
-        best = max(fits, key=lambda fit: fit.log_likelihood).scaled.transform.name
-        compared = ", ".join(f"{fit.scaled.transform.name} {fit.log_likelihood:.3f}" for fit in fits)
-        logger.info("chose transform %r by likelihood per row: %s", best, compared)
+        told = ", ".join(f"{fit.scaled.of_effects.transform.name} {fit.log_likelihood:.3f}" for fit in fits)
+        logger.info("chose scales by likelihood per row: %s", told)
+    return best
+
+
+def fit_own_scales(first: "Candidate", training: TrainingResult) -> list[ScaleFit]:
+    """Train on the scales that suit the order, and again while other orders ask for others; none: as they came.
+
+    The search may judge a column on another scale wherever its parents make that likelier. In the end every column
+    has one scale as an effect, and the order is learned once more with these. Where most turn out to be
+    logarithms, those of all columns are tried too: that is one choice in place of many.
+    """
+    table, plan, run = first.table, first.plan, first.run.of_candidate("scales", 2, first.run.n_jobs)
+    chosen: ScaleChoice | None = None
+    for _ in range(ROUNDS):
+        choice = choose_scales(table, training, plan)
+        if choice.same_as(chosen) or (chosen is None and not choice.effects.surprise.any()):
+            break
+        training = search_scales(choice, table, training if chosen is not None else None, plan, run)
+        chosen = choice
+        if training.interrupted:
+            break
+    if chosen is None:
+        return []
+    candidate = Candidate(table, chosen.causes, plan, run, chosen.effects)
+    fits = [candidate.finish(candidate.train_on(training))]
+    logarithms, numbers = logarithms_of(table), np.flatnonzero(~table.discrete)
+    most = np.mean([chosen.effects.form(column) == "log" for column in numbers]) > 0.5
+    if most and not fits[0].training.interrupted and not chosen.effects.same_as(logarithms):
+        fits.append(Candidate(table, logarithms, plan, run, logarithms).fit())
     return fits
 
 
+def search_scales(
+    choice: ScaleChoice, table: Table, found: TrainingResult | None, plan: Plan, run: Run
+) -> TrainingResult:
+    """Train where effects are on the likeliest of several scales; from an order that was found, if any."""
+    able = plan.scale_estimator is plan.estimator and not any(each.needs_residuals for each in plan.noise)
+    scaled = choice.prepared(table, plan) if able else table.on_scale(choice.causes, plan.standardize)
+    if found is None:
+        return train(scaled.table, plan, run)
+    models = plan.constraints.prepare(plan.estimator, scaled.table)
+    return train_on(found, plan.noise, scaled.table, plan, run, models)
+
+
 class Candidate:
-    """A scale that a table may be learned on; what was prepared for it serves every fit.
+    """A scale that a table may be learned on.
 
     Parameters
     ----------
     table : Table
         The columns as they came, in canonical order.
-    name : str
-        Of the scale to learn them on.
+    scale : Scale
+        What to learn them on.
     plan, run : Plan, Run
         How.
-    n_candidates : int
-        How many scales there are.
+    effects : ColumnScales, optional
+        The scales of columns as effects, if these are others than they have as causes.
     """
 
-    def __init__(self, table: Table, name: str, plan: Plan, run: Run, n_candidates: int) -> None:
-        self.table, self.name, self.plan = table, name, plan
-        self.run = run.of_candidate(name, n_candidates, run.n_jobs)
-        self._models: LocalModels | None = None
-
-    def with_jobs(self, n_jobs: int) -> "Candidate":
-        """The same for fewer threads."""
-        self.run = replace(self.run, n_jobs=n_jobs)
-        return self
-
-    @cached_property
-    def scale(self) -> Scale:
-        """The scale, fitted to the columns."""
-        return self.table.scales(self.name)[0]
+    def __init__(
+        self, table: Table, scale: Scale, plan: Plan, run: Run, effects: ColumnScales | None = None
+    ) -> None:
+        self.table, self.scale, self.plan, self.run, self.effects = table, scale, plan, run, effects
 
     @cached_property
     def scaled(self) -> OnScale:
         """The columns on the scale."""
-        return self.table.on_scale(self.scale, self.plan.standardize)
-
-    def screen(self, order: IntArray) -> float:
-        """Likelihood of the rows as they came with the edges of one order."""
-        training = keep_order(order, self.scaled.table, self.plan, self.run, self._models)
-        self._models = training.models
-        return self.log_likelihood(training)
+        scaled = self.table.on_scale(self.scale, self.plan.standardize)
+        if self.effects is None:
+            return scaled
+        return self.table.with_effects(scaled, self.table.on_scale(self.effects, self.plan.standardize))
 
     def fit(self) -> ScaleFit:
         """Train on the scale; under another noise model where residuals ask for it."""
@@ -153,7 +153,12 @@ class Candidate:
 
     def train(self) -> TrainingResult:
         """Train on the scale under the noise model of the plan."""
-        return train(self.scaled.table, self.plan, self.run, self._models)
+        return train(self.scaled.table, self.plan, self.run)
+
+    def train_on(self, found: TrainingResult) -> TrainingResult:
+        """Go on from an order that was found otherwise."""
+        models = self.plan.constraints.prepare(self.plan.estimator, self.scaled.table)
+        return train_on(found, self.plan.noise, self.scaled.table, self.plan, self.run, models)
 
     def is_doubtful(self, training: TrainingResult) -> bool:
         """Whether the residuals may not be Gaussian.
@@ -200,7 +205,10 @@ class Candidate:
         """Of the rows as they came: of the table's, times both changes of scale in them, times steps of grids."""
         n = training.n_rows_used
         jacobian = self.table.mean_log_slopes(self.scaled, n) + self.table.mean_log_steps
-        penalty = 0.5 * np.log(n) / n * self.scale.n_parameters
+        if self.effects is not None:
+            penalty = float(scale_prices(self.effects, n).sum())
+        else:
+            penalty = 0.5 * np.log(n) / n * self.scale.n_parameters
         return float(training.log_likelihood() + jacobian - penalty)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.kinds import Kind, encode_values
 from daguerreotype.data.table import OnScale, mean_sum
+from daguerreotype.data.transforms import Scale
 from daguerreotype.edges.base import HasCurves, HasPredictions, LocalFit, offered
 from daguerreotype.edges.mixed import MixedFit
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
@@ -75,8 +77,8 @@ class ScaleFit:
                 f"{type(self.training.models).__name__} cannot predict unseen rows: give it a method "
                 "predict(node, fit, values)."
             )
-        scaled = self.scaled.apply(values)
-        density = self.scaled.log_slopes(values)  # (m, d)
+        scaled, effects = self.scaled.apply(values), self.scaled.of_effects
+        density, outcomes = effects.log_slopes(values), effects.apply(values)  # (m, d)
         fitted = np.empty_like(density)
         for node, (fit, noise) in enumerate(zip(self.training.fits, self.densities, strict=True)):
             predicted = models.predict(node, fit, scaled)
@@ -84,7 +86,7 @@ class ScaleFit:
                 density[:, node] = noise.log_mass(values[:, node], predicted)
                 continue
             fitted[:, node] = predicted
-            density[:, node] += noise.log_density(scaled[:, node] - predicted)
+            density[:, node] += noise.log_density(outcomes[:, node] - predicted)
         steps = self.scaled.table.steps
         if steps is not None:
             on_grid = steps > 0.0
@@ -98,7 +100,7 @@ class ScaleFit:
         inside = np.full((POINTS, *values.shape), -np.inf)
         for density, point in zip(inside, points, strict=True):
             there = values + point * steps
-            scaled, slopes = self.scaled.apply(there), self.scaled.log_slopes(there)
+            scaled, slopes = self.scaled.of_effects.apply(there), self.scaled.of_effects.log_slopes(there)
             for node in nodes:
                 residuals = scaled[:, node] - fitted[:, node]
                 noise = self.densities[node]
@@ -165,8 +167,8 @@ class FitResult:
     @property
     def slopes(self) -> FloatArray:
         """Matrix (d, d) of weights in the units of the columns as they came, or of their transforms."""
-        spread = self.best.scaled.spread[self.place]
-        slopes: FloatArray = self.weights * spread / spread[:, None]
+        of_causes, of_effects = self.best.scaled.spread[self.place], self.best.scaled.of_effects.spread[self.place]
+        slopes: FloatArray = self.weights * of_effects / of_causes[:, None]
         return slopes
 
     def _on_edges(self, read: Callable[[LocalFit], FloatArray]) -> FloatArray:
@@ -194,6 +196,32 @@ class FitResult:
         """Names of the noise models of the columns."""
         known = self.best.noise or ("gaussian" if self.best.gaussian else "free-shape",) * len(self.names)
         return tuple(known[node] for node in self.place)
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scale of every column as an effect: the one that noise is added on."""
+        return self._words(self.best.scaled.of_effects.transform)
+
+    @property
+    def cause_scales(self) -> tuple[str, ...]:
+        """The scale of every column as a cause: the one that lines are straight on."""
+        return self._words(self.best.scaled.transform)
+
+    def _words(self, scale: Scale) -> tuple[str, ...]:
+        """The words for the scale of every column."""
+        words = scale.words if isinstance(scale, ColumnScales) else (scale.name,) * len(self.names)
+        discrete = [kind.discrete for kind in self.kinds] or [False] * len(self.names)
+        return tuple("none" if out else words[node] for node, out in zip(self.place, discrete, strict=True))
+
+    @property
+    def transform(self) -> str:
+        """One word for the scales of all continuous columns as effects; "per column" where none fits all."""
+        scale = self.best.scaled.of_effects.transform
+        if not isinstance(scale, ColumnScales):
+            return scale.name
+        discrete = [kind.discrete for kind in self.kinds] or [False] * len(self.names)
+        forms = {scale.form(int(node)) for node, out in zip(self.place, discrete, strict=True) if not out}
+        return forms.pop() if len(forms) == 1 else "per column"
 
     @property
     def order(self) -> IntArray:

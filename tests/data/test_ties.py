@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daguerreotype.data import grids
+from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.table import Table
 from daguerreotype.data.ties import untie
-from daguerreotype.data.transforms import Identity, ShiftedLog
+from daguerreotype.data.transforms import Identity
 from daguerreotype.noise import FreeShape
 
 SHAPES = {
@@ -19,6 +20,7 @@ SHAPES = {
     "two humps": lambda rng, n: rng.normal(size=n) + 3.0 * rng.choice([-1, 1], size=n),
 }
 ALL = np.arange(1)
+LOGARITHMS = ColumnScales(("log", "log"), np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]))
 
 
 def rounded(values, step):
@@ -159,7 +161,7 @@ def test_a_table_without_ties_has_no_dither(rng):
     np.testing.assert_array_equal(table.on_scale(Identity(), True).table.rounding, 0.0)
 
 
-@pytest.mark.parametrize("scale", [Identity(), ShiftedLog(np.array([0.0, 3.0]))])
+@pytest.mark.parametrize("scale", [Identity(), LOGARITHMS])
 def test_dither_is_the_spreading_of_the_columns_as_they_came_on_the_scale_of_the_table(scale, rng):
     values = np.column_stack([rng.exponential(size=400) + 0.1, np.round(4 * rng.exponential(size=400))])
     table = Table(values, ("a", "b")).canonical(np.arange(2))
@@ -177,6 +179,6 @@ def test_dither_is_the_spreading_of_the_columns_as_they_came_on_the_scale_of_the
 def test_slopes_of_a_scale_are_those_at_the_spread_values(rng):
     values = np.round(4 * rng.exponential(size=(400, 2))) + 1.0
     table = Table(values, ("a", "b")).canonical(np.arange(2))
-    scaled = table.on_scale(ShiftedLog(np.zeros(2)), True)
+    scaled = table.on_scale(LOGARITHMS, True)
     expected = scaled.log_slopes(table.untied).sum(axis=1).mean()
     assert table.mean_log_slopes(scaled, 400) == pytest.approx(expected)

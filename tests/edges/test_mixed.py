@@ -11,6 +11,7 @@ from daguerreotype.edges.grow_shrink.discrete import fit_parents
 from daguerreotype.edges.grow_shrink.queries import walk_addresses
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.mixed import MixedModels
+from daguerreotype.edges.price import Price
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY, nll_of_variance
 from support.greedy import grow_shrink
@@ -356,8 +357,8 @@ def test_a_long_table_is_fitted_on_its_first_rows_and_charged_for_it(monkeypatch
 
     monkeypatch.setattr(mixed, "LIKELIHOOD_ROWS", 500)
     long = draw_table(3, n=2000, kinds=(NUMBER, BINARY, LEVELS, ORDERED, COUNT, NUMBER))
-    models = MixedModels(long, 4, 1.0)
-    first = MixedModels(Table(long.values[:500], long.names, kinds=long.kinds), 4, 1.0)
+    models = MixedModels(long, 4, Price())
+    first = MixedModels(Table(long.values[:500], long.names, kinds=long.kinds), 4, Price())
     ranks, per_dof = np.arange(6)[None, :], 0.01
     rows, nodes = np.zeros(6, dtype=np.int64), np.arange(6)
     # All nodes on the same rows, and a parameter counts four times: a sum over all rows takes it for certain.

@@ -11,6 +11,7 @@ from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.gam import GamEdges
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.lasso import LassoEdges
+from daguerreotype.edges.price import Price
 from daguerreotype.edges.regressor import RegressorEdges
 
 
@@ -113,7 +114,7 @@ def test_trees_equal_a_slow_search_from_the_required_parents_in_whatever_order_t
     columns, widths = random_basis(rng)
     rules = random_rules(rng, 5)
     flat = columns.reshape(len(columns), -1)
-    trees = GrowShrinkTrees(flat.T @ flat / len(flat), widths, len(flat), 1.0, rules=rules)
+    trees = GrowShrinkTrees(flat.T @ flat / len(flat), widths, len(flat), Price(), rules=rules)
     for target in [*rng.permutation(5), *rng.permutation(5)]:
         others = np.flatnonzero(rules.required[:, target] | (rng.random(5) < 0.6))
         others = others[others != target]

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from daguerreotype import Daguerreotype
+from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
-from daguerreotype.data.transforms import ShiftedLog
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import LocalFit
 from daguerreotype.edges.predictors import first_residuals
@@ -103,7 +103,7 @@ def test_slopes_of_a_long_table_are_those_of_the_rows_that_entropies_are_of(rng,
         slopes = -np.log(values[counted[:MAX_ROWS], j]) - np.log(scale[j])
         expected += counted.size / n * slopes.mean()
     table = Table(values, ("a", "b"), intervened=intervened if share_set else None)
-    scaled = OnScale(ShiftedLog(np.zeros(2)), np.zeros(2), scale, table)
+    scaled = OnScale(ColumnScales(("log", "log"), np.zeros((2, 3))), np.zeros(2), scale, table)
     assert table.mean_log_slopes(scaled, MAX_ROWS) == pytest.approx(expected, abs=1e-12)
 
 

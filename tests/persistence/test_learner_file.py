@@ -420,6 +420,55 @@ def test_a_file_of_format_2_tells_what_the_version_that_wrote_it_told(tmp_path):
         assert found.kinds == "auto"
 
 
+# ---------------------------------------------------------------------- files with one scale for all columns
+
+
+def table_of_format_3():
+    """The table that the learners of the files were fitted on."""
+    X, rng = np.exp(table_of_format_1()), np.random.default_rng(0)
+    z = np.log(X["z"]).to_numpy()
+    rng.normal(size=600)  # which made the other columns
+    X["sex"] = np.where(rng.random(200) < 1 / (1 + np.exp(-2 * z)), "f", "m")
+    return X
+
+
+@pytest.mark.parametrize(
+    ("name", "transform", "score", "curve"),
+    [
+        ("3", "log", -3.7082470645926775, [-0.37573063114415944, -0.7322568326937056]),
+        ("3-powers", "yeo-johnson", -4.194592807992817, [-0.5133423142252065, -0.5833317771489543]),
+    ],
+)
+def test_a_file_of_format_3_tells_what_the_version_that_wrote_it_told(name, transform, score, curve, tmp_path):
+    learner = Daguerreotype.load(Path(__file__).parent / f"learner-format-{name}.npz")
+    for found in (learner, reload(learner, tmp_path)):
+        assert found.causal_order_ == ["x", "y", "z", "sex"]
+        assert found.transform_ == transform
+        assert found.scales_["sex"] == "none"
+        assert found.scales_ == found.cause_scales_
+        assert found.scales_["x"].startswith(transform)
+        assert found.min_gain == 0.0
+        assert found.score(table_of_format_3()) == pytest.approx(score, rel=1e-9)
+        np.testing.assert_allclose(found.curve("x", "y", [0.5, 1.0]), curve, rtol=1e-9)
+
+
+@pytest.mark.parametrize("interventions", [None, [None] * 250 + ["y"] * 50])
+def test_scales_of_columns_come_back(interventions, tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=300)
+    y = 1.5 * np.tanh(2 * x) + 0.3 * rng.normal(size=300)
+    z = np.sin(2 * y) + 0.3 * rng.normal(size=300)
+    X = pd.DataFrame({"z": np.exp(2 * z), "x": x, "y": y})
+    learner = Daguerreotype(edges="gam", **(QUICK | {"transform": "auto"})).fit(X, interventions=interventions)
+    assert learner.scales_["z"] != "none"
+    assert learner.scales_["y"] == "none"
+    found = reload(learner, tmp_path)
+    assert_same_learner(found, learner)
+    assert (found.scales_, found.cause_scales_) == (learner.scales_, learner.cause_scales_)
+    assert found.score(X) == learner.score(X)
+    np.testing.assert_array_equal(found.curve("y", "z", [0.0, 1.0]), learner.curve("y", "z", [0.0, 1.0]))
+
+
 # ---------------------------------------------------------------------- kinds of columns
 
 
@@ -520,9 +569,9 @@ def rewrite(content, path, change):
 
 
 def test_a_file_of_a_newer_format_is_refused(content, tmp_path):
-    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=4))
+    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=5))
     with pytest.raises(
-        ValueError, match=r"format 4 by a newer version.*up to 3\. Update it: pip install --upgrade"
+        ValueError, match=r"format 5 by a newer version.*up to 4\. Update it: pip install --upgrade"
     ):
         Daguerreotype.load(path)
 
@@ -606,7 +655,7 @@ def with_fits(kind):
 )
 def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, tmp_path, change):
     path = rewrite(content, tmp_path / "m.npz", change)
-    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 3: .*Save again"):
+    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 4: .*Save again"):
         Daguerreotype.load(path)
 
 

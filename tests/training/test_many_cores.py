@@ -4,8 +4,6 @@ import logging
 import os
 import signal
 import threading
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from types import SimpleNamespace
 
@@ -17,10 +15,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_info
 
+import daguerreotype.pipeline as pipeline
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, LarsEdges
 from daguerreotype.operators import top_k_sparsemax
-from daguerreotype.pipeline import Candidate
 from daguerreotype.training import fit_workers as fitting
 from daguerreotype.training.fit_workers import FitWorkers
 from daguerreotype.training.run import Run
@@ -249,47 +247,21 @@ def test_ctrl_c_on_the_first_scale_ends_the_fit(caplog):
         model = Daguerreotype(operator, "bic", **ENDLESS).fit(X)
     assert model.interrupted_
     assert model.transform_ == "none"
-    assert "chose transform 'none' by likelihood per row: none" in caplog.text
+    assert "chose scales" not in caplog.text
     assert nx.is_directed_acyclic_graph(model.causal_graph_)
 
 
-@pytest.mark.parametrize("n_fits", [2, 6])
-def test_ctrl_c_while_scales_are_compared_keeps_what_was_found(n_fits, caplog, monkeypatch):
-    fits, screen = count(1), Candidate.screen
+def test_ctrl_c_while_scales_are_compared_keeps_what_was_found(caplog, monkeypatch):
+    def pressed(*args):
+        raise KeyboardInterrupt
 
-    def pressed(self, order):
-        if next(fits) == n_fits:
-            raise KeyboardInterrupt
-        return screen(self, order)
-
-    monkeypatch.setattr(Candidate, "screen", pressed)
-    X = linear_data(0, 100, 4, noise="exponential")
+    monkeypatch.setattr(pipeline, "choose_scales", pressed)
+    X = np.exp(linear_data(0, 100, 4))
     with caplog.at_level(logging.WARNING, "daguerreotype"):
         model = Daguerreotype(edges="bic").fit(X)
-    heard = "interrupted while scales were compared" in caplog.text
-    assert model.interrupted_ == heard == (next(fits) > n_fits)
-
-
-def test_ctrl_c_ends_all_scales_and_keeps_the_best_so_far(caplog, monkeypatch):
-    steps, pressed, handed_over, submit = Counter(), threading.Lock(), [], ThreadPoolExecutor.submit
-
-    def operator(theta, tau):
-        """Two threads are in the midst of endless trainings, and ours has nothing left to do but wait."""
-        steps[threading.current_thread().name] += 1
-        midst = len(handed_over) >= 2 and len(steps) == 2 and min(steps.values()) > 10
-        if midst and pressed.acquire(blocking=False):  # once
-            press_ctrl_c()
-        return top_k_sparsemax(theta, 5, tau=tau)
-
-    monkeypatch.setattr(
-        ThreadPoolExecutor, "submit", lambda *args: handed_over.append(submit(*args)) or handed_over[-1]
-    )
-    X = np.abs(linear_data(0, 60, 4)) + 0.1
-    with caplog.at_level(logging.WARNING, "daguerreotype"):
-        model = Daguerreotype(operator, "linear", "joint", n_jobs=2, **ENDLESS).fit(X)
-    assert len(steps) == 2
-    assert caplog.text.count("the best order so far is kept") == 2
+    assert "interrupted while scales were compared" in caplog.text
     assert model.interrupted_
+    assert model.transform_ == "none"
     assert nx.is_directed_acyclic_graph(model.causal_graph_)
 
 

@@ -1,4 +1,4 @@
-"""Checks of single numbers: counts, positive numbers, temperatures."""
+"""Checks of single numbers: counts, positive numbers, shares, temperatures."""
 
 from math import isfinite
 from numbers import Integral, Real
@@ -27,6 +27,14 @@ def check_positive(value: object, name: str, *, zero: bool = False) -> float:
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'above'} 0, got {value}.")
     return float(value)
+
+
+def check_share(value: object, name: str) -> float:
+    """``value`` as a float from 0 on and below 1."""
+    share = check_positive(value, name, zero=True)
+    if share >= 1.0:
+        raise ValueError(f"{name} must be a share, from 0 on and below 1, got {value!r}.")
+    return share
 
 
 def check_temperature(tau: float) -> float:

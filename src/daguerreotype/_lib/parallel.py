@@ -1,7 +1,7 @@
 """Threads that share out calls, cooperative cancellation, and limits on threads of numerical libraries."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
@@ -160,31 +160,3 @@ class CancelToken:
         if self._cancelled:
             self._cancelled = False
             raise KeyboardInterrupt
-
-
-def run_together(function: Callable[[int], Result], tokens: Sequence[CancelToken], n_threads: int) -> list[Result]:
-    """``function`` of every place, several at a time; on Ctrl-C those that have begun, as far as they got.
-
-    ``tokens`` are what ends the calls early, one for each place.
-    """
-    found: dict[int, Result] = {}
-
-    def keep(place: int) -> None:
-        found[place] = function(place)
-
-    calls = []
-    with quiet_pool(n_threads) as pool:
-        try:
-            for place in range(len(tokens)):
-                calls.append(pool.submit(keep, place))  # one by one: Ctrl-C may come in between
-            wait(calls, return_when=FIRST_EXCEPTION)
-        except KeyboardInterrupt:
-            for token in tokens:
-                token.cancel()
-        pool.shutdown(cancel_futures=True)
-    for call in calls:
-        if not (call.cancelled() or isinstance(call.exception(), KeyboardInterrupt)):
-            call.result()  # its error, if it had one
-    if not found:
-        raise KeyboardInterrupt
-    return [found[place] for place in sorted(found)]

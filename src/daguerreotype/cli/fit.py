@@ -44,6 +44,15 @@ def fit(
             help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,
+    min_gain: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0.0,
+            max=0.99,
+            help="Share of what is left of an effect that an edge must explain; 0: whatever the penalty says.",
+        ),
+    ] = 0.02,
     knowledge: options.KnowledgeOption = None,
     interventions: Annotated[
         str | None,
@@ -101,6 +110,7 @@ def fit(
             edges.value,
             transform=transform.value,  # type: ignore[arg-type]
             penalty=penalty,
+            min_gain=min_gain,
             kinds=kinds or "auto",
             knowledge=options.read_knowledge(knowledge),
             random_state=seed,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from daguerreotype.bootstrap import Bootstrap
     from daguerreotype.data.readers import Input
 
-SCALES = {"none": "as measured", "log": "logarithms", "yeo-johnson": "Yeo-Johnson"}
 NUMBERS = ("weight", "norm", "probability")  # of an edge
 OF_KINDS = (
     "on levels both are log-odds, on counts logarithms of the mean",
@@ -108,12 +107,14 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
             "operator": model.operator,
             "transform": model.transform,
             "penalty": model.penalty,
+            "min_gain": model.min_gain,
             "knowledge": None if model.knowledge is None else model.knowledge.to_dict(),
             "seed": model.random_state,
         },
         "edges": outcome.edges,
         "order": list(model.causal_order_),
         "transform": model.transform_,
+        "scales": dict(model.scales_),
         "kinds": {
             name: {
                 "kind": kind.name,
@@ -150,6 +151,7 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
 
 def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
     """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
+    from daguerreotype.data.column_scales import in_words as scales_in_words
     from daguerreotype.data.kinds import in_words
     from daguerreotype.noise.registry import in_words as noise_in_words
 
@@ -176,9 +178,9 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     order = Text()
     for place, name in enumerate(outcome.model.causal_order_):
         order.append(f" {arrow} " if place else "", style="dim").append(str(name))
-    scale = Text(SCALES.get(outcome.model.transform_, outcome.model.transform_))
+    scale = Text(scales_in_words(outcome.model.scales_, outcome.model.kinds_))
     if outcome.model.transform == "auto":
-        scale.append(", the likeliest of all", style="dim")
+        scale.append(", by likelihood", style="dim")
     facts = {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]}
     if len(set(outcome.model.noise_.values())) > 1:
         facts = {"noise": [Text(noise_in_words(outcome.model.noise_))], **facts}

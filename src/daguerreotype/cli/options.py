@@ -67,7 +67,7 @@ TransformOption = Annotated[
     Transform,
     typer.Option(
         metavar="NAME",
-        help=f"Change of scale of every column; auto keeps the likeliest. {_described(SCALES, SCALES)}",
+        help=f"Change of scale of all columns; auto finds the likeliest of each. {_described(SCALES, SCALES)}",
     ),
 ]
 KnowledgeOption = Annotated[

@@ -36,12 +36,12 @@ SCALES: Registry[ScaleEntry] = Registry(
     {
         "none": ScaleEntry("daguerreotype.data.transforms:Identity.fit", "columns as they are", from_ends=True),
         "log": ScaleEntry(
-            "daguerreotype.data.transforms:ShiftedLog.fit",
+            "daguerreotype.data.column_scales:fit_logarithms",
             "logarithms, shifted where a column is not positive",
             from_ends=True,
         ),
         "yeo-johnson": ScaleEntry(
-            "daguerreotype.data.transforms:YeoJohnson.fit", "powers that make each column look most Gaussian"
+            "daguerreotype.data.column_scales:fit_powers", "powers that make each column look most Gaussian"
         ),
     },
 )
@@ -53,8 +53,7 @@ def check_scale(name: object) -> None:
         raise ValueError(f"transform must be {SCALES.listed()} or 'auto', got {name!r}.")
 
 
-def fit_scales(name: str, values: "FloatArray", intervened: "BoolArray | None" = None) -> "list[Scale]":
-    """The candidates behind a name: one, or all for "auto"; values intervened on (n, d) have no say."""
-    check_scale(name)
-    fits = [SCALES[each].fit for each in (SCALES if name == "auto" else [name])]
-    return [(load(fit) if isinstance(fit, str) else fit)(values, intervened) for fit in fits]
+def fit_scale(name: str, values: "FloatArray", intervened: "BoolArray | None" = None) -> "Scale":
+    """The scale of a name; values intervened on (n, d) have no say."""
+    fit = SCALES[name].fit
+    return (load(fit) if isinstance(fit, str) else fit)(values, intervened)

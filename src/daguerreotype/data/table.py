@@ -14,12 +14,13 @@ from sklearn.utils.validation import validate_data
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.accumulators import Both, Mapped
+from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.columns import read_columns
 from daguerreotype.data.interventions import check_counted, read_interventions
 from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
-from daguerreotype.data.scales import SCALES, fit_scales
+from daguerreotype.data.scales import fit_scale
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import FirstRows, untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
@@ -71,6 +72,8 @@ class OnScale:
         The columns after all that.
     known_slopes : float, optional
         Mean over rows of the sum of the log slopes, where the rows are not held.
+    effects : OnScale, optional
+        How columns get onto the scales that they have as effects, where these are others than they have as causes.
     """
 
     transform: Scale
@@ -78,6 +81,12 @@ class OnScale:
     spread: FloatArray
     table: "Table"
     known_slopes: float | None = None
+    effects: "OnScale | None" = None
+
+    @property
+    def of_effects(self) -> "OnScale":
+        """How columns get onto the scales that they have as effects."""
+        return self if self.effects is None else self.effects
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Rows (m, d) as they come, on the scale of the table."""
@@ -88,6 +97,45 @@ class OnScale:
         """Logarithm of the derivative of :meth:`apply` at every value (m, d)."""
         slopes: FloatArray = self.transform.log_slopes(values) - np.log(self.spread)
         return slopes
+
+
+@dataclass(frozen=True)
+class OtherColumns:
+    """Continuous columns of a table on other scales than the table's.
+
+    Attributes
+    ----------
+    columns : array of shape (e,)
+        Which they are, ascending; a column may be there on several scales.
+    values : array of shape (n, e)
+        Their values, centred and of variance one in the rows that count.
+    offsets : array of shape (e,)
+        What makes negative log-likelihoods per row comparable with those on the table's scale.
+    dither : array of shape (n, e), optional
+        What spreads their ties; None without any.
+    instead : bool
+        Whether effects are on these scales alone, and not on the table's too.
+    first_offsets : array of shape (e,), optional
+        The offsets in the first rows that count, where these alone are looked at.
+    """
+
+    columns: IntArray
+    values: FloatArray
+    offsets: FloatArray
+    dither: FloatArray | None = None
+    instead: bool = False
+    first_offsets: FloatArray | None = None
+
+    def take_rows(self, rows: BoolArray) -> "OtherColumns":
+        """The same in some rows (n,), centred there."""
+        values = self.values[rows]
+        dither = None if self.dither is None else self.dither[rows]
+        return replace(self, values=values - values.mean(axis=0), dither=dither)
+
+    def place(self, node: int) -> int:
+        """Where the scale is that a column has as an effect; -1 for the table's own."""
+        found = np.flatnonzero(self.columns == node)
+        return int(found[0]) if self.instead and found.size else -1
 
 
 @dataclass(frozen=True)
@@ -121,6 +169,8 @@ class Table:
         What that adds to ``values`` on the scale that they are on: 0 where nothing is spread.
     known_rounding : array of shape (d,), optional
         The variance of that, where it is known without looking at rows.
+    others : OtherColumns, optional
+        Columns on other scales, which estimators may judge effects on.
     """
 
     values: FloatArray
@@ -134,6 +184,7 @@ class Table:
     untied: FloatArray | None = field(default=None, kw_only=True)
     dither: FloatArray | None = field(default=None, kw_only=True)
     known_rounding: FloatArray | None = field(default=None, kw_only=True)
+    others: OtherColumns | None = field(default=None, kw_only=True)
 
     @property
     def n_rows(self) -> int:
@@ -182,6 +233,9 @@ class Table:
         if self.dither is None:
             return None
         columns = list(np.ascontiguousarray(self.dither.T))
+        if self.others is not None and self.others.instead and self.others.dither is not None:
+            for node, dither in zip(self.others.columns, self.others.dither.T, strict=True):
+                columns[node] = dither
         if self.intervened is None:
             return columns
         return [column[~out] for column, out in zip(columns, self.intervened.T, strict=True)]
@@ -227,28 +281,34 @@ class Table:
         medians: FloatArray = np.median(self.values, axis=0)
         return medians
 
-    def scale_names(self, name: str) -> list[str]:
-        """The scales to try for a name: one, or all for "auto"; columns as they came first."""
-        if self.discrete.all():
-            return ["none"]
-        return list(SCALES) if name == "auto" else [name]
+    @cached_property
+    def all_values(self) -> FloatArray:
+        """Rows (n, d), or (n + 2, d) if ties were spread, that a scale must hold: with the ends as they came.
 
-    def scales(self, name: str) -> list[Scale]:
-        """The scales behind a name, fitted to the continuous columns: one, or all for "auto"."""
-        values, intervened = self.values, self.intervened
-        if self.untied is not None:
-            # A scale must hold the values as they came too: zeros that were spread upwards have no logarithm.
-            values = np.vstack([self.untied, values.min(axis=0), values.max(axis=0)])
-            if intervened is not None:
-                intervened = np.vstack([intervened, np.zeros((2, self.n_columns), dtype=np.bool_)])
-        if not self.discrete.any():
-            return fit_scales(name, values, intervened)
+        Zeros that were spread upwards have no logarithm.
+        """
+        if self.untied is None:
+            return self.values
+        return np.vstack([self.untied, self.values.min(axis=0), self.values.max(axis=0)])
+
+    def may_change_scale(self, name: str) -> bool:
+        """Whether the scales of columns are to be found out: not where none is continuous."""
+        return name == "auto" and not self.discrete.all()
+
+    def scale(self, name: str) -> Scale:
+        """The scale behind a name, fitted to the continuous columns; columns as they came for "auto"."""
+        values, intervened = self.all_values, self.intervened
+        if self.untied is not None and intervened is not None:
+            intervened = np.vstack([intervened, np.zeros((2, self.n_columns), dtype=np.bool_)])
         columns = np.flatnonzero(~self.discrete)
-        if not columns.size:
-            return fit_scales("none", values)
-        some = None if intervened is None else intervened[:, columns]
-        fitted = fit_scales(name, values[:, columns], some)
-        return [each if isinstance(each, Identity) else OfSomeColumns(each, columns) for each in fitted]
+        if not columns.size or name == "auto":
+            return Identity()
+        if columns.size == self.n_columns:
+            return fit_scale(name, values, intervened)
+        fitted = fit_scale(name, values[:, columns], None if intervened is None else intervened[:, columns])
+        if isinstance(fitted, ColumnScales):
+            return ColumnScales.as_measured(self.n_columns).replaced(columns, fitted)
+        return fitted if isinstance(fitted, Identity) else OfSomeColumns(fitted, columns)
 
     def canonical(self, columns: IntArray) -> "Table":
         """The same table with these columns, and its rows in an order that shuffling them does not change."""
@@ -292,15 +352,50 @@ class Table:
             table = replace(table, known_rounding=rounding)
         return OnScale(transform, centre, spread, table)
 
+    def with_effects(self, causes: OnScale, effects: OnScale) -> OnScale:
+        """The table on the scales of ``causes``, but for effects, which are on those of ``effects``."""
+        first, second = causes.transform, effects.transform
+        assert isinstance(first, ColumnScales)
+        assert isinstance(second, ColumnScales)
+        columns = first.unlike(second)
+        if not columns.size:
+            return causes
+        values, dither = effects.table.values[:, columns], effects.table.dither
+        some = None if dither is None else dither[:, columns]
+        others = OtherColumns(columns, values, np.zeros(columns.size), some, instead=True)
+        return replace(causes, table=replace(causes.table, others=others), effects=effects)
+
+    def other_columns(
+        self, scaled: OnScale, columns: IntArray, scales: ColumnScales, prices: FloatArray, n_first: int
+    ) -> OtherColumns:
+        """Columns (e,) of this table, as they came, on other scales than those of ``scaled``.
+
+        ``prices`` (e,) of the scales, in nats per row, are part of what makes them comparable: in all rows, and in
+        the first ``n_first`` that count.
+        """
+        came, counted = self.values[:, columns], None
+        if self.intervened is not None:
+            counted = ~self.intervened[:, columns]
+        values = scales.apply(came)
+        centre, spread = centre_and_spread(values, None if counted is None else ~counted)
+        untied = came if self.untied is None else self.untied[:, columns]
+        seen = self.values if self.untied is None else self.untied
+        slopes = scales.log_slopes(untied) - np.log(spread) - scaled.log_slopes(seen)[:, columns]
+        each = list(slopes.T) if counted is None else [s[c] for s, c in zip(slopes.T, counted.T, strict=True)]
+        first = prices - np.array([some[:n_first].mean() for some in each])
+        offsets = prices - np.array([some.mean() for some in each])
+        dither = None if self.untied is None else (scales.apply(untied) - values) / spread
+        return OtherColumns(columns, (values - centre) / spread, offsets, dither, first_offsets=first)
+
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
         """Mean over rows of the log slopes of a change of scale; the first that count for a column are enough."""
         values = self.values if self.untied is None else self.untied
         if self.intervened is None:
-            return mean_sum(scaled.log_slopes(values[:n_rows_used]), None)
+            return mean_sum(scaled.of_effects.log_slopes(values[:n_rows_used]), None)
         counted = np.cumsum(~self.intervened, axis=0)  # (n, d)
         # What is looked at stands for all that counts.
         weights = np.maximum(counted[-1] / n_rows_used, 1.0)
-        slopes = weights * scaled.log_slopes(values)
+        slopes = weights * scaled.of_effects.log_slopes(values)
         return mean_sum(slopes, self.intervened | (counted > n_rows_used))
 
 
@@ -373,13 +468,13 @@ class StreamedTable(Table):
         """Means: medians are not known, and any value serves, since a curve looks at one column at a time."""
         return self.seen.mean
 
-    def scale_names(self, name: str) -> list[str]:
-        """The scale of a name; "auto" leaves columns as they are."""
-        return ["none" if name == "auto" else name]
+    def may_change_scale(self, name: str) -> bool:
+        """It may not: that takes rows."""
+        return False
 
-    def scales(self, name: str) -> list[Scale]:
+    def scale(self, name: str) -> Scale:
         """The scale behind a name, fitted to least and largest values; "auto" leaves columns as they are."""
-        return fit_scales("none" if name == "auto" else name, np.stack([self.seen.low, self.seen.high]))
+        return fit_scale("none" if name == "auto" else name, np.stack([self.seen.low, self.seen.high]))
 
     def canonical(self, columns: IntArray) -> "StreamedTable":
         """The same table with these columns."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
-ENOUGH = 100_000  # rows to choose a power by
 BLOCK = 2**16  # values of columns whose powers are searched for together: what a processor has at hand
 LEAST_POWER, MOST_POWER = -3.0, 5.0
 
@@ -60,73 +59,6 @@ class Identity:
     def log_slopes(self, values: FloatArray) -> FloatArray:
         """Zero."""
         return np.zeros(values.shape)
-
-
-@dataclass(frozen=True)
-class ShiftedLog:
-    """log(x + shift) of every column; only columns that are not positive throughout are shifted."""
-
-    shift: FloatArray
-    name: str = "log"
-    n_parameters: int = 0
-
-    @classmethod
-    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "ShiftedLog":
-        """Bring the smallest value of a column that has zeros or negative values to 1 % of its range."""
-        low, spread = values.min(axis=0), np.ptp(values, axis=0)
-        return cls(np.where(low > 0.0, 0.0, 0.01 * spread - low))
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Logarithms; unseen smaller values are clipped to the smallest that has one."""
-        return np.log(self._shifted(values))
-
-    def log_slopes(self, values: FloatArray) -> FloatArray:
-        """Minus the logarithms."""
-        return -np.log(self._shifted(values))
-
-    def _shifted(self, values: FloatArray) -> FloatArray:
-        shifted: FloatArray = np.maximum(values + self.shift, np.finfo(np.float64).tiny)
-        return shifted
-
-
-@dataclass(frozen=True)
-class YeoJohnson:
-    """Yeo-Johnson power transform of every standardized column, its power by maximum likelihood."""
-
-    centre: FloatArray
-    scale: FloatArray
-    power: FloatArray
-    name: str = "yeo-johnson"
-
-    @property
-    def n_parameters(self) -> int:
-        """One power per column."""
-        return int(self.power.size)
-
-    @classmethod
-    def fit(cls, values: FloatArray, intervened: BoolArray | None = None) -> "YeoJohnson":
-        """Choose each column's power so that it looks most Gaussian, but for values intervened on (n, d)."""
-        centre, scale = centre_and_spread(values, intervened)
-        standard = (values - centre) / scale
-        # The rows of long columns say the same over and over: those that are looked at fix the power to 0.01.
-        step = 1 + len(standard) // ENOUGH
-        counted = None if intervened is None else ~intervened[::step]
-        return cls(centre, scale, likeliest_powers(standard[::step], counted))
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Power transform of the standardized columns."""
-        standard = (values - self.centre) / self.scale
-        from scipy import stats
-
-        columns = [stats.yeojohnson(c, lmbda=p) for c, p in zip(standard.T, self.power, strict=True)]
-        return np.column_stack(columns)
-
-    def log_slopes(self, values: FloatArray) -> FloatArray:
-        """(power - 1) sign(x) log(1 + |x|), less the log scale."""
-        standard = (values - self.centre) / self.scale
-        bent = (self.power - 1.0) * np.sign(standard) * np.log1p(np.abs(standard))
-        slopes: FloatArray = bent - np.log(self.scale)
-        return slopes
 
 
 def likeliest_powers(columns: FloatArray, counted: BoolArray | None = None) -> FloatArray:

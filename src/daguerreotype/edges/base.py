@@ -276,6 +276,53 @@ class HasQuickScores(Protocol):
         ...
 
 
+@runtime_checkable
+class HasScales(Protocol):
+    """Local models that judge a node on the likeliest of several scales: the table's, or one of its other columns.
+
+    A scale is known by its place among the other columns, -1 for the table's own.
+    """
+
+    def scale_of(self, node: int, predecessors: IntArray) -> int:
+        """The likeliest scale of ``node`` with parents among ``predecessors``: that of what ``fit`` gives."""
+        ...
+
+    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
+        """What ``fit`` would give were this the only scale."""
+        ...
+
+    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
+        """Excess and dof of such a fit."""
+        ...
+
+    def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals (n,) of such a fit."""
+        ...
+
+
+@runtime_checkable
+class PricesLines(LocalModels, Protocol):
+    """Local models with straight and bent edges, whose price of a straight one depends on how many bend."""
+
+    @property
+    def learns_bent_share(self) -> bool:
+        """Whether that share is to be learned."""
+        ...
+
+    @property
+    def bent_share(self) -> float:
+        """The share of bent edges that lines are priced by."""
+        ...
+
+    def share_of_bends(self, fits: Sequence[LocalFit]) -> float:
+        """The share of the edges of ``fits`` that bend, of those that could."""
+        ...
+
+    def with_bent_share(self, bent_share: float) -> Self | None:
+        """Models of the same data with the price that belongs to this share; None if it is what they have."""
+        ...
+
+
 class Basis(Protocol):
     """Functions of one column, centred and uncorrelated with variance one over the training rows."""
 

@@ -5,10 +5,11 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
-from daguerreotype.edges.grow_shrink.models import TreeModels
+from daguerreotype.edges.grow_shrink.models import TreeModels, other_scales
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.mixed import MixedModels
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals, norms_of_lines
+from daguerreotype.edges.price import Price
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 
@@ -26,6 +27,9 @@ class BicEdges:
     gamma : float
         Adds 2 gamma log(d) to the penalty of every parent: the extended BIC (Chen and Chen 2008), for many
         columns. A fit's ``dof`` then counts this too, in units of a degree of freedom.
+    min_gain : float
+        Share of what is left of a node that an edge must explain: a floor under its price, which keeps BIC from
+        buying edges in long tables for what a slightly wrong model leaves over. 0: BIC alone.
 
     Examples
     --------
@@ -40,40 +44,46 @@ class BicEdges:
 
     from_moments = True
     takes_kinds = True
+    compares_scales = True
 
-    def __init__(self, penalty: float = 1.0, gamma: float = 0.0) -> None:
+    def __init__(self, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
         self.penalty = penalty
         self.gamma = gamma
+        self.min_gain = min_gain
 
     def prepare(self, table: Table) -> "BicModels | MixedModels":
         """Take the second moments of ``table``; the rows are not needed again but for residuals."""
-        if table.discrete.any():
-            return MixedModels(table, 0, self.penalty, self.gamma)
-        return BicModels(table, self.penalty, self.gamma)
+        return self._prepare(table, None)
 
     def prepare_with(self, table: Table, rules: EdgeRules) -> "BicModels | MixedModels":
         """The same for searches that begin with the required parents and never remove them."""
+        return self._prepare(table, rules)
+
+    def _prepare(self, table: Table, rules: EdgeRules | None) -> "BicModels | MixedModels":
+        price = Price(self.penalty, self.gamma, self.min_gain)
         if table.discrete.any():
-            return MixedModels(table, 0, self.penalty, self.gamma, rules)
-        return BicModels(table, self.penalty, self.gamma, rules)
+            return MixedModels(table, 0, price, rules)
+        return BicModels(table, price, rules)
 
 
 class BicModels(TreeModels, LinearPredictor):
     """Linear local fits of one table; every fit shares the search trees of its target."""
 
-    def __init__(self, table: Table, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None) -> None:
+    def __init__(self, table: Table, price: Price, rules: EdgeRules | None = None) -> None:
         self._table = table
         widths = np.ones(table.n_columns, dtype=np.int64)
-        self._trees = GrowShrinkTrees(table.moments, widths, table.n_rows, penalty, gamma, rules, table.rounding)
+        others = other_scales(table, lambda rows: rows)
+        self._trees = GrowShrinkTrees(
+            table.moments, widths, table.n_rows, price, rules, table.rounding, others=others
+        )
         self._by_end = {}
 
-    def fit(self, node: int, predecessors: IntArray) -> LocalFit:
-        """Parents of ``node`` among ``predecessors``, with their least-squares coefficients."""
-        parents, used, excess, dof = self._trees.fit(node, predecessors)
-        _, weights = self._trees.solve(node, parents, used)
+    def _record(
+        self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float
+    ) -> LocalFit:
+        _, weights = self._trees.solve(target, parents, used)
         norms = norms_of_lines(self._table, parents, weights)
         return LocalFit(parents, weights, excess + STANDARD_ENTROPY, dof, norms=norms)
 
-    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
+    def _own_residuals(self, node: int, fit: LocalFit) -> FloatArray:
         return first_residuals(self, self._table, node, fit)

@@ -35,6 +35,7 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
             kinds=table.kinds,
             families=table.families,
             dither=None if table.dither is None else table.dither[rows],
+            others=None if table.others is None else table.others.take_rows(rows),
         )
         for rows, centre in zip(kept, centres, strict=True)
     ]
@@ -44,7 +45,13 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
 def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "GroupedModels":
     """Local models that fit every column on the rows that count for it, by one preparation per group."""
     group, centres, tables = group_tables(table)
-    return GroupedModels([prepare(each) for each in tables], group, centres)
+    models, others = [prepare(each) for each in tables], table.others
+    effect_centres = centres.copy()
+    if others is not None and others.instead:
+        assert table.intervened is not None
+        for each, rows in enumerate(row_groups(table.intervened)[1]):
+            effect_centres[each, others.columns] = others.values[rows].mean(axis=0)
+    return GroupedModels(models, group, centres, effect_centres)
 
 
 class GroupedModels:
@@ -61,10 +68,19 @@ class GroupedModels:
         The group of every column.
     centres : array of shape (g, d)
         What centring took out of the columns of the whole table.
+    effect_centres : array of shape (g, d), optional
+        The same of columns on the scales that they have as effects, where these are others.
     """
 
-    def __init__(self, models: Sequence[Any], group: IntArray, centres: FloatArray) -> None:
+    def __init__(
+        self,
+        models: Sequence[Any],
+        group: IntArray,
+        centres: FloatArray,
+        effect_centres: FloatArray | None = None,
+    ) -> None:
         self.parts, self.group, self.centres = list(models), group, centres
+        self.effect_centres = centres if effect_centres is None else effect_centres
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, from the rows in which it was not intervened on."""
@@ -120,12 +136,55 @@ class GroupedModels:
 
     def fork(self) -> "GroupedModels":
         """The same for another thread."""
-        return GroupedModels([each.fork() for each in self.parts], self.group, self.centres)
+        return self._of_parts([each.fork() for each in self.parts])
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the rows that count for ``node``."""
         residuals: FloatArray = self._of(node).residuals(node, fit)
         return residuals
+
+    def scale_of(self, node: int, predecessors: IntArray) -> int:
+        """The likeliest scale of ``node`` in the rows that count for it; -1 for the table's own."""
+        return int(self._of(node).scale_of(node, predecessors))
+
+    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
+        """Parents of ``node`` on one scale, from the rows that count for it."""
+        fit: LocalFit = self._of(node).fit_on(scale, node, predecessors)
+        return fit
+
+    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
+        """Excess and dof of ``node`` on one scale, from the rows that count for it."""
+        score: tuple[float, float] = self._of(node).score_on(scale, node, predecessors)
+        return score
+
+    def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of a fit on one scale, in the rows that count for ``node``."""
+        residuals: FloatArray = self._of(node).residuals_on(scale, node, fit)
+        return residuals
+
+    @property
+    def learns_bent_share(self) -> bool:
+        """Whether the share of bent edges is to be learned."""
+        return bool(self.parts[0].learns_bent_share)
+
+    @property
+    def bent_share(self) -> float:
+        """The share of bent edges that lines are priced by."""
+        return float(self.parts[0].bent_share)
+
+    def share_of_bends(self, fits: Sequence[LocalFit]) -> float:
+        """The share of the edges of ``fits`` that bend, of those that could."""
+        return float(self.parts[0].share_of_bends(fits))
+
+    def with_bent_share(self, bent_share: float) -> "GroupedModels | None":
+        """Models of the same data with the price that belongs to this share; None if it is what they have."""
+        parts = [each.with_bent_share(bent_share) for each in self.parts]
+        if all(part is None for part in parts):
+            return None
+        return self._of_parts([new or old for new, old in zip(parts, self.parts, strict=True)])
+
+    def _of_parts(self, parts: Sequence[Any]) -> "GroupedModels":
+        return GroupedModels(parts, self.group, self.centres, self.effect_centres)
 
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""
@@ -135,7 +194,8 @@ class GroupedModels:
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the whole table."""
         centre = self.centres[self.group[node]]
-        fitted: FloatArray = self._of(node).predict(node, fit, values - centre) + centre[node]
+        added = self.effect_centres[self.group[node], node]
+        fitted: FloatArray = self._of(node).predict(node, fit, values - centre) + added
         return fitted
 
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
@@ -146,4 +206,4 @@ class GroupedModels:
 
     def predictor(self) -> "GroupedModels":
         """What predicts without the table."""
-        return GroupedModels([each.predictor() for each in self.parts], self.group, self.centres)
+        return self._of_parts([each.predictor() for each in self.parts])

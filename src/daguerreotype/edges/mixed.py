@@ -10,7 +10,7 @@ from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import Basis, EdgeRules, LocalFit, Moves
 from daguerreotype.edges.basis import SplineCurve, fit_basis, pool_rare
-from daguerreotype.edges.grow_shrink.models import TreeModels
+from daguerreotype.edges.grow_shrink.models import TreeModels, other_scales
 from daguerreotype.edges.grow_shrink.problem import (
     COUNT,
     GAUSSIAN,
@@ -21,6 +21,7 @@ from daguerreotype.edges.grow_shrink.problem import (
     DiscreteTargets,
 )
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.price import Price
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.categorical import CategoricalMass
 from daguerreotype.noise.counts import CountMass
@@ -169,15 +170,13 @@ class MixedModels(TreeModels, MixedPredictor):
         Its discrete columns hold codes and counts.
     n_knots : int
         Knots of splines; 0 for lines alone.
-    penalty, gamma : float
-        As of :class:`GamEdges`.
+    price : Price
+        What parents cost.
     rules : EdgeRules, optional
         Parents to leave out, and to begin with and never remove.
     """
 
-    def __init__(
-        self, table: Table, n_knots: int, penalty: float, gamma: float = 0.0, rules: EdgeRules | None = None
-    ) -> None:
+    def __init__(self, table: Table, n_knots: int, price: Price, rules: EdgeRules | None = None) -> None:
         self._table, self._by_end = table, {}
         rows = min(table.n_rows, LIKELIHOOD_ROWS)
         # A sum over all rows takes the uncertainty of these for that of all.
@@ -220,7 +219,8 @@ class MixedModels(TreeModels, MixedPredictor):
             offsets=offsets,
         )
         rounding = table.rounding / np.exp(2.0 * np.where(self._families == GAUSSIAN, offsets, 0.0))
-        self._trees = GrowShrinkTrees(moments, widths, rows, penalty, gamma, rules, rounding, discrete)
+        others = other_scales(table, self._columns, rows)
+        self._trees = GrowShrinkTrees(moments, widths, rows, price, rules, rounding, discrete, others)
 
     def _columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d)."""
@@ -242,18 +242,24 @@ class MixedModels(TreeModels, MixedPredictor):
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
         return super().sweep(order, penalty_per_dof * self._share, before)
 
-    def fit(self, node: int, predecessors: IntArray) -> MixedFit:
-        """Parents of ``node`` among ``predecessors``, with slopes and sizes of their effects.
+    def _record(
+        self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float
+    ) -> MixedFit:
+        """With slopes and sizes of the parents' effects.
 
         The weight of levels without an order, and of any parent of a node with several linear predictors, is the
         size of its effect: it has no direction.
         """
-        parents, used, excess, dof = self._trees.fit(node, predecessors)
         if self._families[node] == GAUSSIAN:
-            columns, beta = self._trees.solve(node, parents, used)
+            columns, beta = self._trees.solve(target, parents, used)
             line = self.bases[node]
             assert isinstance(line, SplineCurve)
-            coefficients = np.concatenate([[line.centre], line.spread * beta])[:, None]
+            centre, spread = line.centre, line.spread
+            if target != node:
+                assert self._table.others is not None
+                place = target - self._table.n_columns
+                centre, spread = float(self._table.others.values[: len(self._some), place].mean()), 1.0
+            coefficients = np.concatenate([[centre], spread * beta])[:, None]
             shape: FloatArray = np.zeros(0)
         else:
             columns, coefficients, shape = self._trees.fit_discrete(node, parents, used)
@@ -264,13 +270,13 @@ class MixedModels(TreeModels, MixedPredictor):
         directed = (slopes != 0.0) & (coefficients.shape[1] == 1)
         weights = np.where(directed, slopes * coefficients[1:][starts, 0], norms)
         if self._families[node] >= COUNT and shape[0] > 0.0:  # the search has it in the likelihood
-            price = 0.5 * self._trees.problem.penalty_per_dof / len(self._some)
-            excess, dof = excess - price, dof + 1.0
+            cost = 0.5 * self._trees.problem.penalty_per_dof / len(self._some)
+            excess, dof = excess - cost, dof + 1.0
         nll = excess + STANDARD_ENTROPY
         return MixedFit(parents, weights, nll, self._share * dof, columns, coefficients, shape, norms=norms)
 
-    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of a continuous node on the training rows, of long tables on the first."""
+    def _own_residuals(self, node: int, fit: LocalFit) -> FloatArray:
+        """Those of a continuous node."""
         mixed = _mixed(fit)
         residuals: FloatArray = (
             self._table.values[: len(self._some), node]

@@ -24,7 +24,7 @@ class EdgesEntry:
         What it is for, in one line.
     shared : dict
         Settings of its own that the learner passes on, by name, with the learner's word for each: "penalty",
-        "gamma" or "random_state".
+        "gamma", "min_gain" or "random_state".
     space : dict
         Settings that tuning searches, with their ranges: of the learner, or of the estimator as ``edges.name``.
     by_gradient : bool
@@ -48,7 +48,7 @@ class EdgesEntry:
         return estimator
 
 
-BIC_PRICE = {"penalty": "penalty", "gamma": "gamma"}
+BIC_PRICE = {"penalty": "penalty", "gamma": "gamma", "min_gain": "min_gain"}
 BIC_SPACE = {"edges.penalty": (0.5, 8.0, "log")}
 GRADIENT_SPACE = {"learning_rate": RATE, "edges.pruning": (1e-6, 1e-1, "log"), "edges.learning_rate": RATE}
 SEED = {"random_state": "random_state"}
@@ -84,15 +84,17 @@ EDGES: Registry[EdgesEntry] = Registry(
 )
 
 
-def make_estimator(edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, seed: int = 0) -> "EdgeEstimator":
-    """The estimator behind ``edges``; ``penalty``, ``gamma`` and ``seed`` go to those that take them."""
+def make_estimator(
+    edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0, seed: int = 0
+) -> "EdgeEstimator":
+    """The estimator behind ``edges``; the settings go to those that take them."""
     if isinstance(edges, str):
         if edges not in EDGES:
             raise ValueError(
                 f"edges must be one of {EDGES.listed()}, a scikit-learn regressor, or an object with "
                 f"prepare(table), got {edges!r}."
             )
-        given = {"penalty": penalty, "gamma": gamma, "random_state": seed}
+        given = {"penalty": penalty, "gamma": gamma, "min_gain": min_gain, "random_state": seed}
         return EDGES[edges].make(**{name: given[word] for name, word in EDGES[edges].shared.items()})
     if isinstance(edges, type):
         raise TypeError(f"edges is the class {edges.__name__}: expected an object. Write {edges.__name__}().")

@@ -10,9 +10,10 @@ from scipy.interpolate import BSpline
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import OnScale, Table
-from daguerreotype.data.transforms import Identity, OfSomeColumns, ShiftedLog, YeoJohnson
+from daguerreotype.data.transforms import Identity, OfSomeColumns
 from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
 from daguerreotype.edges.basis import CountCurve, LevelEffects, SplineCurve
 from daguerreotype.edges.interventional import GroupedModels
@@ -34,7 +35,7 @@ from daguerreotype.result import FitHistory, FitResult, ScaleFit
 from daguerreotype.training.train import TrainingResult
 
 FITS = (LocalFit, GamFit, MlpFit, MixedFit)
-SCALES = (Identity, ShiftedLog, YeoJohnson, OfSomeColumns)
+SCALES = (Identity, OfSomeColumns, ColumnScales)
 DENSITIES = (GaussianDensity, RelativeDensity, CategoricalMass, OrdinalMass, CountMass)
 BASES = (SplineCurve, CountCurve, LevelEffects)
 PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
@@ -160,7 +161,10 @@ class RecordWriter:
         predictor = models.predictor() if offered(models, HasPredictor) is not None else models
         if type(predictor) is GroupedModels and offered(predictor, HasPredictor) is not None:
             each = [self._put_models(f"{name}.{group}", part) for group, part in enumerate(predictor.parts)]
-            saved = {part: self.put(f"{name}.{part}", getattr(predictor, part)) for part in ("group", "centres")}
+            saved = {
+                part: self.put(f"{name}.{part}", getattr(predictor, part))
+                for part in ("group", "centres", "effect_centres")
+            }
             return {"predictor": "groups", "models": each, **saved}
         if type(predictor) is CurvePredictor:
             empty = np.zeros(0)
@@ -249,7 +253,8 @@ class RecordReader:
             models = NetworkPredictor(saved["activation"])
         elif kind == "groups":
             parts = [self._take_models(each) for each in saved["models"]]
-            models = GroupedModels(parts, self.take(saved["group"]), self.take(saved["centres"]))
+            centres = [self.take(saved.get(part)) for part in ("centres", "effect_centres")]  # format 3 has one
+            models = GroupedModels(parts, self.take(saved["group"]), *centres)
         else:
             models = LinearPredictor() if kind == "linear" else UnsavedModels(saved["what"])
         return cast(LocalModels, models)

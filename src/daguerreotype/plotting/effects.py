@@ -72,7 +72,7 @@ def view_effect(
         return None
     low, high = float(values.min()), float(values.max())
     counts = kind.name == "count"
-    logarithmic = model.transform_ == "log" and low > 0.0 and not counts  # the scale that the curve was fitted on
+    logarithmic = result.cause_scales[cause] == "log" and low > 0.0 and not counts  # as it was fitted
     if counts:
         grid = np.unique(np.round(np.linspace(low, high, int(min(high - low, MOST_POINTS)) + 1)))
     else:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.data.column_scales import in_words as scales_in_words
 from daguerreotype.data.kinds import in_words
 from daguerreotype.graphs import Dag, GraphLike
 from daguerreotype.metrics import evaluate
@@ -83,7 +84,7 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
         ["edges", str(int(view.adjacency.sum()))],
         ["orders that carry mass", str(n_orders)],
         ["training steps", str(model.n_iter_)],
-        ["scale", {"none": "as measured", "log": "logarithms"}.get(model.transform_, model.transform_)],
+        ["scale", scales_in_words(model.scales_, model.kinds_)],
         ["loss", _word(model.criterion_)],
         ["loss per row", f"{model.loss_:.{DIGITS}g}"],
     ]

@@ -44,6 +44,8 @@ class LocalFits:
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
     dither : sequence of arrays, optional
         What spreads the ties of each node, in the rows that count for it; its residuals are judged with it.
+    has_floor : bool
+        Whether parents have a price that more rows do not lower.
     quick : HasQuickScores, optional
         The models, where their scores may be asked for without making fits.
     run : Run
@@ -70,11 +72,12 @@ class LocalFits:
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         dither: Sequence[FloatArray] | None = None,
+        has_floor: bool = False,
         quick: HasQuickScores | None = None,
         run: Run | None = None,
     ) -> None:
         self.models, self.constraints, self._quick = models, constraints, quick
-        self._pricing = _Pricing(objective, noise_of_nodes(noise, d), n_rows, rows_per_node, dither)
+        self._pricing = _Pricing(objective, noise_of_nodes(noise, d), n_rows, rows_per_node, dither, has_floor)
         if any(each.needs_residuals for each in self._pricing.noise) and offered(models, HasResiduals) is None:
             raise ValueError(
                 "this noise model looks at residuals, but the edge estimator does not hand them out: give it a "
@@ -239,16 +242,22 @@ class _Pricing:
     n_rows: int
     rows_per_node: IntArray | None
     dither: Sequence[FloatArray] | None
+    has_floor: bool
 
     @cached_property
     def max_rows(self) -> IntArray:
-        """How many rows of each node are looked at at most (d,)."""
+        """How many rows of each node parents are priced by at most (d,).
+
+        A likelihood of fewer rows is less certain, and parents must make up for that; but not for a floor under
+        their price, which is far above what is uncertain.
+        """
+        if self.has_floor:
+            return np.full(len(self.noise), self.n_rows)
         return np.array([self.n_rows if each.max_rows is None else each.max_rows for each in self.noise])
 
     def terms(self, nodes: int | IntArray, excess: FloatArray, dof: FloatArray) -> FloatArray:
         """Local terms (..., 2) of one or several nodes."""
         rows = self.n_rows if self.rows_per_node is None else self.rows_per_node[nodes]
-        # A likelihood of fewer rows is less certain, and parents must make up for that.
         terms = self.objective.terms(excess, dof, np.minimum(rows, self.max_rows[nodes]))
         if self.rows_per_node is None:
             return terms

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
+from daguerreotype._lib.checks import check_count, check_positive, check_positive_int, check_share
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind, check_names, read_given
 from daguerreotype.data.scales import SCALES, check_scale
@@ -14,6 +14,7 @@ from daguerreotype.data.streams import Source
 from daguerreotype.data.table import Table, canonical_columns
 from daguerreotype.edges.base import EdgeEstimator
 from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.edges.price import Price
 from daguerreotype.edges.registry import EDGES, make_estimator
 from daguerreotype.knowledge import Knowledge
 from daguerreotype.noise import DiscreteNoise, FreeShape, NoiseModel, make_noise, noise_by_column
@@ -33,6 +34,10 @@ class Plan:
     ----------
     estimator : EdgeEstimator
         Chooses parents.
+    scale_estimator : EdgeEstimator
+        Chooses parents where scales of columns are compared: the same, if it can.
+    price : Price
+        What parents cost.
     objective : Objective
         How local fits add up.
     noise : tuple of d NoiseModel
@@ -60,6 +65,8 @@ class Plan:
     """
 
     estimator: EdgeEstimator
+    scale_estimator: EdgeEstimator
+    price: Price
     objective: Objective
     noise: tuple[NoiseModel, ...]
     other_noise: tuple[NoiseModel, ...] | None
@@ -102,7 +109,10 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
     extended = settings["penalty"] is None
     penalty = 1.0 if extended else check_positive(settings["penalty"], "penalty")
-    estimator = make_estimator(settings["edges"], penalty=penalty, gamma=1.0 if extended else 0.0, seed=seed or 0)
+    price = Price(penalty, 1.0 if extended else 0.0, check_share(settings["min_gain"], "min_gain"))
+    estimator = make_estimator(
+        settings["edges"], penalty=penalty, gamma=price.gamma, min_gain=price.min_gain, seed=seed or 0
+    )
     constraints.check_estimator(estimator)
     joint, objective = _make_objective(settings, estimator, penalty)
     noise, other = _make_noise(settings, joint, table, columns)
@@ -121,6 +131,8 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     operator = make_operator(settings["operator"], settings["k"], constraints.precedence, constraints.names)
     return Plan(
         estimator=estimator,
+        scale_estimator=_scale_estimator(estimator, price),
+        price=price,
         objective=objective,
         noise=noise,
         other_noise=other if operator is not None else None,
@@ -134,6 +146,14 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         columns=columns,
         start=make_obeying(start[columns], constraints, source, tau(0)),
     )
+
+
+def _scale_estimator(estimator: EdgeEstimator, price: Price) -> EdgeEstimator:
+    """The estimator, or one of its shape that can judge columns on several scales."""
+    if getattr(estimator, "compares_scales", False):
+        return estimator
+    like = "bic" if getattr(estimator, "from_moments", False) else "gam"
+    return make_estimator(like, penalty=price.penalty, gamma=price.gamma, min_gain=price.min_gain)
 
 
 def numbers_alone(settings: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
 from daguerreotype.training.history import FitHistory, Step, history_of
+from daguerreotype.training.line_price import settle_price
 from daguerreotype.training.local_fits import spread_residuals
 from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
@@ -86,21 +87,17 @@ class TrainingResult:
             ]
             nll = np.array(excess) + STANDARD_ENTROPY
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
-        used = np.minimum(rows, self.n_rows_used)
-        penalty = 0.5 * np.log(used) / used * np.array([fit.dof for fit in self.fits])
+        penalty = 0.5 * np.log(rows) / rows * np.array([fit.dof for fit in self.fits])
         return -float(np.sum(rows / self.n_rows * (nll + penalty)))
 
 
-def train(table: Table, plan: Plan, run: Run, models: LocalModels | None = None) -> TrainingResult:
-    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly.
-
-    ``models`` that were prepared for the table before serve again.
-    """
+def train(table: Table, plan: Plan, run: Run) -> TrainingResult:
+    """Learn an ordering of the columns of ``table`` as planned, with its edges on their own or jointly."""
     if plan.joint and plan.operator is not None:
         from daguerreotype.training.joint.fine_tune import train_and_fine_tune  # needs torch
 
         return train_and_fine_tune(table, plan, run)
-    return _train_order(_scores(table, plan, run, plan.noise, models), table, plan, run, plan.start)
+    return _train_order(_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
 
 
 def train_on(
@@ -117,14 +114,6 @@ def train_on(
     return _train_order(scores, table, plan, run, start, first=False)
 
 
-def keep_order(
-    order: IntArray, table: Table, plan: Plan, run: Run, models: LocalModels | None = None
-) -> TrainingResult:
-    """The edges of one order of the columns of ``table``, without any search."""
-    plan, theta = replace(plan, operator=None), order_to_theta(order, 1.0)
-    return _train_order(_scores(table, plan, run, plan.noise, models), table, plan, run, theta, first=False)
-
-
 def _scores(
     table: Table, plan: Plan, run: Run, noise: Sequence[NoiseModel], models: LocalModels | None = None
 ) -> OrderScores:
@@ -138,6 +127,7 @@ def _scores(
         rows_per_node=table.rows_per_node,
         constraints=plan.constraints,
         dither=table.dither_by_node,
+        has_floor=plan.price.min_gain > 0.0,
         moves_obey=isinstance(plan.estimator, KeepsRequired),
         run=run,
     )
@@ -147,18 +137,28 @@ def _train_order(
     scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray, first: bool = True
 ) -> TrainingResult:
     """Train, refine, train on. Only the ``first`` training of a table has restarts and a checkpoint."""
-    operator, schedule = plan.operator, plan.schedule
+    operator, schedule, before = plan.operator, plan.schedule, scores.models
     theta = plan.constraints.project(theta)
     steps: list[Step] = []
     refine_losses: list[float] = []
     refined_at = None
     if operator is None:
         order = plan.constraints.sort(theta)
+        scores, _ = settle_price(scores, order, lambda models: _scores(table, plan, run, scores.noise, models))
         distribution, interrupted = OrderDistribution.of_order(order), False
     else:
         file = _checkpoint(scores, table, plan, run, theta) if first else None
         state = train_bilevel(operator, scores, theta, schedule, checkpoint=file)
         steps = state.steps
+        if first and not state.interrupted:
+            scores, settled = settle_price(
+                scores,
+                state.best_order,
+                lambda models: _scores(table, plan, run, scores.noise, models),
+                schedule.refine,
+            )
+            if scores.models is not before:
+                state = replace(state, best_order=settled, best_loss=np.inf)
         if schedule.refine and not state.interrupted:
             refined_at = len(steps)
             tau = schedule.tau(refined_at)

@@ -15,6 +15,7 @@ from daguerreotype.edges.grow_shrink.newton import RIDGE
 from daguerreotype.edges.grow_shrink.queries import walk_addresses
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.mixed import MixedModels
+from daguerreotype.edges.price import Price
 from support.likelihoods import best_nll
 
 N = 300
@@ -63,7 +64,7 @@ class Engine:
     """Fits of the last column of a table on any of the others, and nothing searched for."""
 
     def __init__(self, table, *, compressed=True, penalty=1.0):
-        self.models = MixedModels(table, 4, penalty)
+        self.models = MixedModels(table, 4, Price(penalty))
         problem = self.models._trees.problem
         self.problem = problem if compressed else problem._replace(n_codes=0 * problem.n_codes)
         self.target = table.n_columns - 1

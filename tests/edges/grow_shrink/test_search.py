@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.price import Price
 
 
 def random_columns(rng, d, stride, n):
@@ -23,10 +24,10 @@ def random_columns(rng, d, stride, n):
     return columns / np.maximum(columns.std(0), 1e-12), widths
 
 
-def trees_of(columns, widths, penalty=1.0, gamma=0.0):
+def trees_of(columns, widths, *price):
     n = columns.shape[0]
     flat = columns.reshape(n, -1)
-    return GrowShrinkTrees(flat.T @ flat / n, widths, n, penalty, gamma)
+    return GrowShrinkTrees(flat.T @ flat / n, widths, n, Price(*price))
 
 
 def variance_by_least_squares(columns, target, used):
@@ -38,12 +39,20 @@ def variance_by_least_squares(columns, target, used):
     return np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
 
 
-def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
+def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0, bent_share=0.0):
+    """What parents cost, by the definition: an edge at least what explaining ``min_gain`` of the rest gains."""
+    dof = penalty * np.log(n)
+    entry = max(2 * gamma * np.log(len(widths)), -n * np.log(1 - min_gain) - dof)
+    lines = {i: 1 + bent_share * (widths[i] - 1) if size == 1 else size for i, size in used.items() if size}
+    return dof * sum(lines.values()) + entry * len(lines)
+
+
+def grow_shrink(columns, widths, target, predecessors, *price):
     """The slow search: every option refitted, the best one taken."""
-    n, d = columns.shape[:2]
+    n = len(columns)
 
     def score(used):
-        cost = penalty * np.log(n) * sum(used.values()) + 2 * gamma * np.log(d) * sum(map(bool, used.values()))
+        cost = cost_of(used, widths, n, *price)
         return n * np.log(variance_by_least_squares(columns, target, used)) + cost
 
     def improve(used, sizes_of):
@@ -64,22 +73,23 @@ def grow_shrink(columns, widths, target, predecessors, penalty, gamma=0.0):
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
-@pytest.mark.parametrize(("penalty", "gamma"), [(0.3, 0.0), (1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.5, 0.3)])
-def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, penalty, gamma):
+@pytest.mark.parametrize(
+    "price",
+    [(0.3,), (1.0,), (2.0,), (1.0, 1.0), (0.5, 0.3), (0.5, 0.0, 0.1), (1.0, 1.0, 0.3), (0.7, 0.2, 0.02, 0.5)],
+)
+def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, price):
     for seed in range(40):
         rng = np.random.default_rng(seed)
         d = int(rng.integers(3, 8))
         columns, widths = random_columns(rng, d, stride, int(rng.integers(30, 200)))
-        trees = trees_of(columns, widths, penalty, gamma)
+        trees = trees_of(columns, widths, *price)
         for _ in range(5):  # later walks meet trees that earlier ones have grown
             target, *rest = rng.permutation(d)
             predecessors = np.sort(rest[: rng.integers(0, d)])
-            expected = grow_shrink(columns, widths, target, predecessors, penalty, gamma)
+            expected = grow_shrink(columns, widths, target, predecessors, *price)
             parents, used, excess, dof = trees.fit(target, predecessors)
-            cost = penalty * np.log(columns.shape[0]) * sum(expected.values()) + 2 * gamma * np.log(d) * len(
-                expected
-            )
-            assert dof == pytest.approx(cost / (penalty * np.log(columns.shape[0])))
+            cost = cost_of(expected, widths, len(columns), *price)
+            assert dof == pytest.approx(cost / (price[0] * np.log(len(columns))))
             assert dict(zip(parents.tolist(), used.tolist(), strict=True)) == expected
             left = variance_by_least_squares(columns, target, expected)
             assert excess == pytest.approx(0.5 * np.log(left), abs=1e-9)
@@ -205,4 +215,4 @@ def test_threads_that_share_trees_get_the_answers_of_one():
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, np.inf])
 def test_a_penalty_that_is_not_positive_is_refused(penalty):
     with pytest.raises(ValueError, match=r"penalty is .*, expected a positive number; .*1 is BIC"):
-        GrowShrinkTrees(np.eye(2), np.ones(2, dtype=np.int64), 10, penalty)
+        GrowShrinkTrees(np.eye(2), np.ones(2, dtype=np.int64), 10, Price(penalty))

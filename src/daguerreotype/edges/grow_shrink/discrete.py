@@ -17,7 +17,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.likelihood import start_from_levels
 from daguerreotype.edges.grow_shrink.newton import RowsFit, solve_in_place
 from daguerreotype.edges.grow_shrink.problem import SOFTMAX, Problem
-from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
+from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, dof_of
 from daguerreotype.edges.grow_shrink.tree import (
     BLOCK,
     LINEAR,
@@ -158,7 +158,10 @@ def find_likely(
                 explained += ahead[a, b] * ahead[a, b]
             size = a + 1 - used
             if (a == line - 1 or a == width - 1) and (spent + size) * q <= problem.max_nonlinear_dof:
-                cost = problem.penalty_per_dof * size * q
+                dof = problem.line_dof[owner] if a == line - 1 else float(width)
+                if used > 0:
+                    dof -= problem.line_dof[owner]
+                cost = problem.penalty_per_dof * dof * q
                 if used == 0:
                     cost += problem.penalty_per_parent
                 gain = rows * explained - cost
@@ -251,7 +254,7 @@ def shrink_likely(
     owners, used, scores, fit = buffers.owners, buffers.used, arena.scores, buffers.fit
     count = collect_parents(problem, arena, buffers, target)
     q = predictors(problem, target)
-    if cost_in_dof(problem, used, q) == scores[node, 1]:
+    if cost_in_dof(problem, owners, used, q) == scores[node, 1]:
         return count
     required, stride = problem.required, problem.blocks.shape[1]
     m = columns_of(stride, owners, used, count, fit.columns)
@@ -278,7 +281,9 @@ def shrink_likely(
                 if kept == 0 and required.size > 0 and required[owners[i], target]:
                     continue
                 had = used[i]
-                price = problem.penalty_per_dof * (had - kept) * q
+                price = problem.penalty_per_dof * q * dof_of(problem, owners[i], had)
+                if kept > 0:
+                    price -= problem.penalty_per_dof * q * problem.line_dof[owners[i]]
                 if kept == 0:
                     price += problem.penalty_per_parent
                 # Bends are largest in the tails, where a row says least about a level: their cost is never clear.
@@ -300,7 +305,7 @@ def shrink_likely(
         nll = fit.nll[0]
     dispersion = 0.5 * shape * problem.penalty_per_dof / problem.outcomes.shape[1]
     scores[node, 0] = nll - STANDARD_ENTROPY + dispersion + problem.offsets[target]
-    scores[node, 1] = cost_in_dof(problem, used, q)
+    scores[node, 1] = cost_in_dof(problem, owners, used, q)
     return count
 
 

@@ -65,6 +65,7 @@ def condition_on(
     within: FloatArray,
     with_target: FloatArray,
     n_rows: int,
+    n_owned: int,
     response: int,
     column: int,
     known: bool,
@@ -77,6 +78,7 @@ def condition_on(
 
     M being the moments and left_c = within_cc the variance of column c given the columns so far. ``known`` says
     that the row is still there from a walk that began with the same steps; then only the subtraction is made.
+    Columns from ``n_owned`` on are variables on other scales, which are nobody's parents.
     """
     row, size, stride = rows[n_rows], moments.shape[0], within.shape[1]
     if not known:
@@ -93,14 +95,18 @@ def condition_on(
         for c in range(size):
             within[c, 0] -= row[c] * row[c]
     else:
-        for first in range(0, size, stride):
+        for first in range(0, n_owned, stride):
             for a in range(first, first + stride):
                 for b in range(stride):
                     within[a, b] -= row[a] * row[first + b]
+        for c in range(n_owned, size):
+            within[c, 0] -= row[c] * row[c]
 
 
 @subkernel
-def find_linear(problem: Problem, path: CholeskyRows, target: int, steps: Steps, least: float, most: float) -> int:
+def find_linear(
+    problem: Problem, path: CholeskyRows, variable: int, steps: Steps, least: float, most: float
+) -> int:
     """Fill in every step of one column that gains; returns how many do.
 
     What a step explains, with_target^2 / within, ranks it: no logarithms are needed.
@@ -114,7 +120,7 @@ def find_linear(problem: Problem, path: CholeskyRows, target: int, steps: Steps,
             explained = shared / left
             if explained > most:
                 explained = most
-            if explained > least and owner != target:
+            if explained > least and owner != variable:
                 steps.gains[count] = explained
                 steps.owners[count] = owner
                 steps.kinds[count] = LINEAR
@@ -126,7 +132,7 @@ def find_linear(problem: Problem, path: CholeskyRows, target: int, steps: Steps,
 def find_blocks(
     problem: Problem,
     path: CholeskyRows,
-    target: int,
+    variable: int,
     steps: Steps,
     least: float,
     variance: float,
@@ -150,7 +156,7 @@ def find_blocks(
         width = problem.widths[owner]
         line = problem.lines[owner]
         first = owner * stride
-        if owner == target or used == width:
+        if owner == variable or used == width:
             continue
         explained = 0.0
         best = 0.0
@@ -176,11 +182,14 @@ def find_blocks(
             explained += score * score
             size = a + 1 - used
             most = problem.max_dof if a == 0 else problem.max_nonlinear_dof
-            if (a == line - 1 or a == width - 1) and explained > least and spent + size <= most:
+            if (a == line - 1 or a == width - 1) and (used > 0 or explained > least) and spent + size <= most:
                 rest = variance - explained
                 if rest < floor:
                     rest = floor
-                gain = problem.n_rows * np.log(variance / rest) - problem.penalty_per_dof * size
+                cost = problem.line_dof[owner] if a == line - 1 else float(width)
+                if used > 0:
+                    cost -= problem.line_dof[owner]
+                gain = problem.n_rows * np.log(variance / rest) - problem.penalty_per_dof * cost
                 if used == 0:
                     gain -= problem.penalty_per_parent
                 if gain > best:
@@ -259,7 +268,9 @@ def expand(
     n_required = problem.required.shape[0]
     if arena.size[0] == links.shape[0] or depth * stride + n_required > path.rows.shape[0]:
         return NO_ROOM
-    response = target * stride
+    response = problem.responses[target]
+    variable = problem.variables[target]
+    n_owned = stride * path.used.size
     known = nodes[0] == target
     if counts[0] < 0:
         for column in range(limits.size):
@@ -277,7 +288,7 @@ def expand(
         owner = i + n_required
         kind = LINEAR
         if i < 0:
-            if not problem.required[owner, target]:
+            if not problem.required[owner, variable]:
                 continue
         else:
             at = buffers.taken[i]
@@ -292,7 +303,9 @@ def expand(
         for a in range(line if kind == NONLINEAR else 0, stop):
             column = owner * stride + a
             if path.within[column, a] > limits[column]:  # else the parents span this column already
-                condition_on(moments, path.rows, path.within, path.with_target, counts[1], response, column, known)
+                condition_on(
+                    moments, path.rows, path.within, path.with_target, counts[1], n_owned, response, column, known
+                )
                 counts[1] += 1
         path.used[owner] = stop
     counts[0] = depth
@@ -312,7 +325,7 @@ def expand(
             penalty += problem.penalty_per_parent
         least = variance * -np.expm1(-penalty / problem.n_rows)
         if stride == 1:
-            count = find_linear(problem, path, target, buffers.steps, least, variance - floor)
+            count = find_linear(problem, path, variable, buffers.steps, least, variance - floor)
         else:
-            count = find_blocks(problem, path, target, buffers.steps, least, variance, floor, spent)
+            count = find_blocks(problem, path, variable, buffers.steps, least, variance, floor, spent)
     return branch(arena, buffers.steps, count, node, buffers.allowed)

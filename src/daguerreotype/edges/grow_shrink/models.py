@@ -1,22 +1,71 @@
 """Local models whose parents are found by grow-shrink tree search: what linear and additive ones share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
 
+import numpy as np
+
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.table import Table
 from daguerreotype.edges.base import Moves
+from daguerreotype.edges.grow_shrink.problem import OtherScales
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+
+ROWS = 2**14  # whose features are laid out at a time
 
 
 class TreeModels:
     """Scores of nodes, of moves and of whole sweeps, by trees that all orderings share."""
 
+    _table: Table
     _trees: GrowShrinkTrees
     _by_end: dict[int, Any]  # fits, by where their walks end
+    learns_bent_share = False
 
     def fit(self, node: int, predecessors: IntArray) -> Any:
-        """Parents of ``node`` among ``predecessors``."""
+        """Parents of ``node`` among ``predecessors``, on its likeliest scale, with what they contribute."""
+        target = self._trees.likeliest(node, predecessors)
+        return self._record(node, target, *self._trees.fit(node, predecessors))
+
+    def _record(self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float) -> Any:
+        """The fit of a target, ``node`` on one scale, with parents of which so many columns are used."""
+        raise NotImplementedError
+
+    def scale_of(self, node: int, predecessors: IntArray) -> int:
+        """The likeliest scale of ``node``; -1 for the table's own."""
+        return max(self._trees.likeliest(node, predecessors) - self._table.n_columns, -1)
+
+    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> Any:
+        """Parents of ``node`` on one scale."""
+        target = self._target(scale, node)
+        return self._record(node, target, *self._trees.fit_target(target, predecessors))
+
+    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
+        """Excess and dof of ``node`` on one scale."""
+        *_, excess, dof = self._trees.fit_target(self._target(scale, node), predecessors)
+        return excess, dof
+
+    def _target(self, scale: int, node: int) -> int:
+        return node if scale < 0 else self._table.n_columns + scale
+
+    def residuals(self, node: int, fit: Any) -> FloatArray:
+        """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first ``MAX_ROWS``."""
+        others = self._table.others
+        return self.residuals_on(-1 if others is None else others.place(node), node, fit)
+
+    def residuals_on(self, scale: int, node: int, fit: Any) -> FloatArray:
+        """Residuals of a fit on one scale."""
+        residuals: FloatArray = self._own_residuals(node, fit)
+        if scale < 0:
+            return residuals
+        assert self._table.others is not None
+        own, other = self._table.values[: residuals.size, node], self._table.others.values[: residuals.size, scale]
+        changed: FloatArray = residuals + (other - own)
+        return changed
+
+    def _own_residuals(self, node: int, fit: Any) -> FloatArray:
+        """Residuals of ``fit`` on the training rows, on the table's scale."""
         raise NotImplementedError
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[Any]:
@@ -33,6 +82,32 @@ class TreeModels:
         clone._trees, clone._by_end = self._trees.fork(), {}
         return clone
 
+    @property
+    def bent_share(self) -> float:
+        """The share of bent edges that lines are priced by."""
+        return self._trees.bent_share
+
+    def share_of_bends(self, fits: Sequence[Any]) -> float:
+        """The share of the edges of ``fits`` that bend, of those that could."""
+        problem = self._trees.problem
+        can, stride = problem.widths > problem.lines, problem.blocks.shape[1]
+        bent = total = 0
+        for fit in fits:
+            some = fit.parents[can[fit.parents]]
+            if some.size:
+                used = np.bincount(fit.columns // stride, minlength=can.size)
+                bent, total = bent + int((used > problem.lines)[some].sum()), total + some.size
+        return bent / total if total else 0.0
+
+    def with_bent_share(self, bent_share: float) -> Self | None:
+        """Models of the same data with the price that belongs to this share; None if it is what they have."""
+        problem = self._trees.problem
+        if bent_share == self.bent_share or not np.any(problem.widths > problem.lines):
+            return None
+        clone = copy(self)
+        clone._trees, clone._by_end = self._trees.with_bent_share(bent_share), {}
+        return clone
+
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         return self._trees.score_many(ranks, rows, nodes)
@@ -44,3 +119,24 @@ class TreeModels:
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
         return self._trees.sweep(order, penalty_per_dof, before)
+
+
+def other_scales(
+    table: Table, features: Callable[[FloatArray], FloatArray], n_rows: int | None = None
+) -> OtherScales | None:
+    """What a search needs of the other columns of a table: moments with the features (m, p) of its rows (m, d).
+
+    ``n_rows``: the first ones, which alone count.
+    """
+    others = table.others
+    if others is None or not others.columns.size:
+        return None
+    n = table.n_rows if n_rows is None else n_rows
+    values = others.values[:n] - others.values[:n].mean(axis=0)
+    second = sum(
+        features(table.values[first : min(first + ROWS, n)]).T @ values[first : first + ROWS]
+        for first in range(0, n, ROWS)
+    )
+    dither = np.zeros(others.columns.size) if others.dither is None else np.mean(others.dither[:n] ** 2, axis=0)
+    variances = np.mean(values**2, axis=0)
+    return OtherScales(others.columns, np.asarray(second) / n, variances, others.offsets, dither, others.instead)

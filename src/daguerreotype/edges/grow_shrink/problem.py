@@ -7,6 +7,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules
+from daguerreotype.edges.price import Price
 
 TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 ROWS_PER_DOF = 10  # rows for each parameter of a search with nonlinear parents; with fewer they fit noise
@@ -21,24 +22,35 @@ class Problem(NamedTuple):
     ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns; or the
     dummies of its levels. Discrete targets have  2 n nll  in the place of  n log(variance).
 
+    A *target* is a variable on one scale: the first d are the variables as they are as parents, the other e are
+    variables on other scales, with one more column each. What is said of targets has shape (d + e,).
+
     Attributes
     ----------
-    moments : array of shape (d * stride, d * stride)
-        Second moments of all columns, owner by owner; columns not in use are zero.
-    blocks : array of shape (d * stride, stride)
+    moments : array of shape (c, c), c = d * stride + e
+        Second moments of all columns, owner by owner, columns not in use being zero; then those of other scales.
+    blocks : array of shape (c, stride)
         The diagonal blocks of ``moments``: each column with the columns of its owner.
-    limits : array of shape (d * stride,)
+    limits : array of shape (c,)
         Conditional variance at which a column counts as spanned by others.
+    responses, variables : arrays of shape (d + e,)
+        The column of each target, and the variable that it is.
+    scales : array of shape (d + 1,)
+        Where the other scales of each variable begin and end among the targets.
+    own_scale : array of shape (d,)
+        Whether a variable may be on the scale too that it has as a parent.
     widths : array of shape (d,)
         How many columns each owner has.
     lines : array of shape (d,)
         With how many of them it can be a parent at least: one, a line, or all the dummies of its levels.
+    line_dof : array of shape (d,)
+        Degrees of freedom that these cost:  lines + bent_share * (widths - lines).
     n_rows : float
         Number of observations n.
     penalty_per_dof : float
         Cost of one degree of freedom, penalty * log(n).
     penalty_per_parent : float
-        Cost of a parent beside its columns, 2 gamma log(d): the extended BIC.
+        Cost of a parent beside its columns: of the extended BIC, or what is least for an edge.
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
     max_nonlinear_dof : int
@@ -48,9 +60,9 @@ class Problem(NamedTuple):
         Set of bits: parents that each target may have.
     required : array of shape (d, d), or empty
         Whether i is always a parent of j.
-    families : array of shape (d,)
+    families : array of shape (d + e,)
         GAUSSIAN, or how the likelihood of a discrete target is made.
-    levels : array of shape (d,)
+    levels : array of shape (d + e,)
         Levels of a discrete target; 2 for others and for counts.
     features : array of shape (m, d * stride), or empty
         All columns in the rows that discrete targets are fitted on.
@@ -60,17 +72,22 @@ class Problem(NamedTuple):
         Codes of owners that have few different values: rows of the same codes have the same features.
     n_codes : array of shape (d,)
         How many codes an owner has; 0 for those that are not coded.
-    offsets : array of shape (d,)
+    offsets : array of shape (d + e,)
         Nats per row that a target loses whatever its parents.
-    rounding : array of shape (d,)
+    rounding : array of shape (d + e,)
         Variance that each target has beside what parents leave of it: that of spreading its ties.
     """
 
     moments: FloatArray
     blocks: FloatArray
     limits: FloatArray
+    responses: IntArray
+    variables: IntArray
+    scales: IntArray
+    own_scale: BoolArray
     widths: IntArray
     lines: IntArray
+    line_dof: FloatArray
     n_rows: float
     penalty_per_dof: float
     penalty_per_parent: float
@@ -86,6 +103,34 @@ class Problem(NamedTuple):
     n_codes: IntArray
     offsets: FloatArray
     rounding: FloatArray
+
+
+@dataclass(frozen=True)
+class OtherScales:
+    """Variables on other scales than they have as parents, variable by variable.
+
+    Attributes
+    ----------
+    variables : array of shape (e,)
+        Which they are, ascending.
+    with_columns : array of shape (d * stride, e)
+        Their second moments with all columns.
+    variances : array of shape (e,)
+        Their variances.
+    offsets : array of shape (e,)
+        Nats per row that are added to make likelihoods comparable: those of the change of scale, and its price.
+    rounding : array of shape (e,)
+        Variance of spreading their ties.
+    instead : bool
+        Whether variables are on these scales alone.
+    """
+
+    variables: IntArray
+    with_columns: FloatArray
+    variances: FloatArray
+    offsets: FloatArray
+    rounding: FloatArray
+    instead: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,44 +151,58 @@ def new_problem(
     moments: FloatArray,
     widths: IntArray,
     n_rows: int,
-    penalty: float,
-    gamma: float,
-    rules: EdgeRules | None,
+    price: Price,
+    rules: EdgeRules | None = None,
     rounding: FloatArray | None = None,
     discrete: DiscreteTargets | None = None,
+    others: OtherScales | None = None,
 ) -> Problem:
     """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types."""
     d = widths.size
+    if others is None:
+        nothing = np.zeros(0)
+        others = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
+    e = others.variables.size
     if discrete is None:
         ones = np.ones(d, dtype=np.int64)
         empty = np.zeros((0, 0))
         none = empty.astype(np.int64)
         discrete = DiscreteTargets(ones, 0 * ones, 2 * ones, empty, none, none, 0 * ones, np.zeros(d))
+    lines = np.ascontiguousarray(discrete.lines, dtype=np.int64)
     stride = moments.shape[0] // d
     each = np.arange(d)
     diagonal = moments.reshape(d, stride, d, stride)[each, :, each, :]  # (d, stride, stride)
+    alone = np.zeros((e, stride))
+    alone[:, 0] = others.variances
+    if e:
+        moments = np.block([[moments, others.with_columns], [others.with_columns.T, np.diag(others.variances)]])
     required = rules.required if rules is not None and rules.anything_required else np.zeros((0, 0))
     return Problem(
         moments=np.ascontiguousarray(moments, dtype=np.float64),
-        blocks=diagonal.reshape(d * stride, stride),
+        blocks=np.concatenate([diagonal.reshape(d * stride, stride), alone]),
         limits=TOLERANCE * np.diag(moments),
+        responses=np.concatenate([each * stride, d * stride + np.arange(e)]),
+        variables=np.concatenate([each, others.variables]),
+        own_scale=~np.isin(each, others.variables) if others.instead else np.ones(d, dtype=np.bool_),
+        scales=d + np.searchsorted(others.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
         n_rows=float(n_rows),
-        penalty_per_dof=penalty * float(np.log(n_rows)),
-        penalty_per_parent=2.0 * gamma * float(np.log(d)),
+        line_dof=lines + price.bent_share * (widths - lines),
+        penalty_per_dof=price.per_dof(n_rows),
+        penalty_per_parent=max(price.per_parent(n_rows, d), 0.0),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
         required=np.ascontiguousarray(required, dtype=np.bool_),
-        lines=np.ascontiguousarray(discrete.lines, dtype=np.int64),
-        families=np.ascontiguousarray(discrete.families, dtype=np.int64),
-        levels=np.ascontiguousarray(discrete.levels, dtype=np.int64),
+        lines=lines,
+        families=np.concatenate([discrete.families, np.full(e, GAUSSIAN)]).astype(np.int64),
+        levels=np.concatenate([discrete.levels, np.full(e, 2)]).astype(np.int64),
         features=np.ascontiguousarray(discrete.features, dtype=np.float64),
         outcomes=np.ascontiguousarray(discrete.outcomes, dtype=np.int64),
         codes=np.ascontiguousarray(discrete.codes, dtype=np.int64),
         n_codes=np.ascontiguousarray(discrete.n_codes, dtype=np.int64),
-        offsets=np.ascontiguousarray(discrete.offsets, dtype=np.float64),
-        rounding=np.zeros(d) if rounding is None else np.ascontiguousarray(rounding, dtype=np.float64),
+        offsets=np.concatenate([discrete.offsets, others.offsets]),
+        rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, others.rounding]),
     )
 
 

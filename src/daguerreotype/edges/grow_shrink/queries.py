@@ -24,15 +24,17 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_path,
     shrink_at,
     walk,
+    walk_scale,
 )
+from daguerreotype.edges.price import Price
 
 
 @cache
 def walk_addresses(discrete: bool = False) -> Addresses:
     """Where the kernels of a walk are. The data of all problems have the types of those of a single column."""
-    problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, 1.0, 0.0, None)
+    problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, Price())
     arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
-    addresses = Addresses(0, address_of(shrink, problem, arena, buffers, 0, 0), 0, 0, 0, 0)
+    addresses = Addresses(0, address_of(shrink, problem, arena, buffers, 0, 0), 0, 0, 0, 0, 0)
     if discrete:
         from daguerreotype.edges.grow_shrink.discrete import find_likely, shrink_likely
 
@@ -43,6 +45,7 @@ def walk_addresses(discrete: bool = False) -> Addresses:
         )
     return addresses._replace(
         expand=address_of(expand, addresses, problem, arena, path, buffers, 0, 0, 0),
+        walk_scale=address_of(walk_scale, addresses, problem, arena, path, buffers, 0),
         walk=address_of(walk, addresses, problem, arena, path, buffers, 0),
     )
 
@@ -77,12 +80,35 @@ def walk_many(
         if end < 0:
             return i
         if wants_parents:
-            shrink_at(addresses, problem, arena, buffers, node, end)
+            target = buffers.chosen[0]
+            if problem.scales[node] < problem.scales[node + 1]:  # the last walk was on another scale
+                call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
+            shrink_at(addresses, problem, arena, buffers, target, end)
         scores[i, 0] = arena.scores[end, 0]
         scores[i, 1] = arena.scores[end, 1]
         if scores.shape[1] > 2:
             scores[i, 2] = end
     return int(nodes.size)
+
+
+@kernel
+def walk_target(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    predecessors: IntArray,
+    target: int,
+) -> int:
+    """Node at which the search for a variable on one scale ends, its parents in the buffers; or NO_ROOM."""
+    empty(buffers.before)
+    for i in range(predecessors.size):
+        include(buffers.before, predecessors[i])
+    end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
+    if end >= 0:
+        shrink_at(addresses, problem, arena, buffers, target, end)
+    return int(end)
 
 
 @kernel

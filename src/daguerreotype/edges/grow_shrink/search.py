@@ -8,8 +8,15 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Moves
-from daguerreotype.edges.grow_shrink.problem import ORDERED, SOFTMAX, DiscreteTargets, Problem, new_problem
-from daguerreotype.edges.grow_shrink.queries import walk_addresses, walk_many, walk_moves
+from daguerreotype.edges.grow_shrink.problem import (
+    ORDERED,
+    SOFTMAX,
+    DiscreteTargets,
+    OtherScales,
+    Problem,
+    new_problem,
+)
+from daguerreotype.edges.grow_shrink.queries import walk_addresses, walk_many, walk_moves, walk_target
 from daguerreotype.edges.grow_shrink.shrink import coefficients
 from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
@@ -22,6 +29,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_buffers,
     new_path,
 )
+from daguerreotype.edges.price import Price
 
 FIRST = np.zeros(1, dtype=np.int64)  # row of a single ranking
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
@@ -46,16 +54,16 @@ class GrowShrinkTrees:
         How many of its columns each variable uses; the others must be zero.
     n_rows : int
         Number of observations.
-    penalty : float
-        Multiplies the BIC term.
-    gamma : float
-        Adds 2 gamma log(d) to the penalty of every parent.
+    price : Price
+        What parents cost.
     rules : EdgeRules, optional
         Parents to leave out, and to begin with and never remove.
     rounding : array of shape (d,), optional
         Variance that each target has beside what parents leave of it.
     discrete : DiscreteTargets, optional
         What is known of targets that are no numbers.
+    others : OtherScales, optional
+        Scales that variables may have beside those that they have as parents: the likeliest counts.
     """
 
     def __init__(
@@ -63,21 +71,21 @@ class GrowShrinkTrees:
         moments: FloatArray,
         widths: IntArray,
         n_rows: int,
-        penalty: float,
-        gamma: float = 0.0,
+        price: Price,
         rules: EdgeRules | None = None,
         rounding: FloatArray | None = None,
         discrete: DiscreteTargets | None = None,
+        others: OtherScales | None = None,
     ) -> None:
-        if not (np.isfinite(penalty) and penalty > 0):
-            raise ValueError(
-                f"penalty is {penalty!r}, expected a positive number; it multiplies the BIC term: 1 is BIC."
-            )
-        d = widths.size
-        self.problem = new_problem(moments, widths, n_rows, penalty, gamma, rules, rounding, discrete)
-        self.discrete = discrete is not None
-        self._arena = new_arena(16 * d, d // 64 + 1)
-        self._arena.size[0] = d  # the roots
+        self.problem = new_problem(moments, widths, n_rows, price, rules, rounding, discrete, others)
+        self.discrete, self.bent_share = discrete is not None, price.bent_share
+        self._plant()
+
+    def _plant(self) -> None:
+        """Begin with the roots alone."""
+        d = self.problem.widths.size
+        self._arena = new_arena(16 * self.problem.responses.size, d // 64 + 1)
+        self._arena.size[0] = self.problem.responses.size
         self._path, self._buffers = new_path(self.problem), new_buffers(self.problem)
         self._lock = Lock()  # kernels release the GIL, and any walk may grow the trees
 
@@ -96,6 +104,15 @@ class GrowShrinkTrees:
         clone._lock = Lock()
         return clone
 
+    def with_bent_share(self, bent_share: float) -> "GrowShrinkTrees":
+        """Trees of the same data that have not grown yet, for another price of lines."""
+        problem, clone = self.problem, copy(self)
+        line_dof = problem.lines + bent_share * (problem.widths - problem.lines)
+        clone.problem = problem._replace(line_dof=line_dof)
+        clone.bent_share = bent_share
+        clone._plant()
+        return clone
+
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
         return walk_addresses(self.discrete), self.problem, self._arena, self._path, self._buffers
@@ -107,6 +124,28 @@ class GrowShrinkTrees:
         ranks[0, node] = 1
         with self._lock:
             ((excess, dof),) = self._score(ranks, FIRST, np.array([node]), True).tolist()
+            chosen = self._buffers.used > 0
+            parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
+        return parents, used, excess, dof
+
+    def likeliest(self, node: int, predecessors: IntArray) -> int:
+        """The target, ``node`` on one scale, whose fit that is."""
+        if not np.any(self.problem.variables[self.problem.widths.size :] == node):
+            return node
+        with self._lock:
+            ranks = np.ones((1, self.problem.widths.size), dtype=np.int64)
+            ranks[0, np.asarray(predecessors, dtype=np.int64)] = 0
+            ranks[0, node] = 1
+            self._score(ranks, FIRST, np.array([node]), False)
+            return int(self._buffers.chosen[0])
+
+    def fit_target(self, target: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
+        """What :meth:`fit` gives of a target, a variable on one scale."""
+        before = np.array(predecessors, dtype=np.int64)
+        with self._lock:
+            while (end := walk_target(*self._trees(), before, target)) < 0:
+                self._make_room()
+            excess, dof = self._arena.scores[end].tolist()
             chosen = self._buffers.used > 0
             parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
         return parents, used, excess, dof
@@ -164,10 +203,10 @@ class GrowShrinkTrees:
                     self._make_room()
         return state.order, float(state.terms[state.order].sum())
 
-    def solve(self, node: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
-        """Columns of a parent set and the least-squares coefficients of ``node`` on them."""
-        problem = self.problem
-        return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], node, parents, used)
+    def solve(self, target: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
+        """Columns of a parent set and the least-squares coefficients of a target on them."""
+        problem, response = self.problem, int(self.problem.responses[target])
+        return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], response, parents, used)
 
     def fit_discrete(
         self, node: int, parents: IntArray, used: IntArray

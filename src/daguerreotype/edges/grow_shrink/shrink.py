@@ -72,9 +72,9 @@ def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, column
 
 @kernel
 def coefficients(
-    moments: FloatArray, limits: FloatArray, stride: int, target: int, owners: IntArray, used: IntArray
+    moments: FloatArray, limits: FloatArray, stride: int, response: int, owners: IntArray, used: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """Columns of a parent set, and the least-squares coefficients of the target on them.
+    """Columns of a parent set, and the least-squares coefficients of the column ``response`` on them.
 
     They are zero for a column that the earlier ones span.
     """
@@ -82,7 +82,7 @@ def coefficients(
     m = columns_of(stride, owners, used, owners.size, columns)
     work = np.empty((m, 2 * m + 1))
     beta = np.empty(m)
-    factorise(moments, limits, target * stride, columns, m, work)
+    factorise(moments, limits, response, columns, m, work)
     solve_upper(work, m, beta)
     return columns[:m], beta
 
@@ -116,7 +116,7 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
         used[i] = 0
     count = 0
     for candidate in range(problem.required.shape[0]):
-        if problem.required[candidate, target]:
+        if problem.required[candidate, problem.variables[target]]:
             owners[count] = candidate
             used[count] = problem.lines[candidate]
             count += 1
@@ -139,12 +139,19 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
 
 
 @subkernel
-def cost_in_dof(problem: Problem, used: IntArray, predictors: int) -> float:
+def dof_of(problem: Problem, owner: int, used: int) -> float:
+    """Degrees of freedom that the first ``used`` columns of a parent cost: a line may cost more than one."""
+    return float(problem.line_dof[owner] if used == problem.lines[owner] else used)
+
+
+@subkernel
+def cost_in_dof(problem: Problem, owners: IntArray, used: IntArray, predictors: int) -> float:
     """Coefficients of the columns in use, and what their owners cost beside them in units of a coefficient."""
     cost = 0.0
     for i in range(used.size):
         if used[i] > 0:
-            cost += predictors * used[i] + problem.penalty_per_parent / problem.penalty_per_dof
+            cost += predictors * dof_of(problem, owners[i], used[i])
+            cost += problem.penalty_per_parent / problem.penalty_per_dof
     return cost
 
 
@@ -170,7 +177,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     owners, used, scores = buffers.owners, buffers.used, arena.scores
     count = collect_parents(problem, arena, buffers, target)
     one = int(np.int64(1))  # a literal would compile the callee once more
-    if cost_in_dof(problem, used, one) == scores[node, 1]:
+    if cost_in_dof(problem, owners, used, one) == scores[node, 1]:
         return count
     moments, limits, required = problem.moments, problem.limits, problem.required
     n_rows, penalty, entry = problem.n_rows, problem.penalty_per_dof, problem.penalty_per_parent
@@ -178,7 +185,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     columns = np.empty(count * stride, dtype=np.int64)
     m = columns_of(stride, owners, used, count, columns)
     work = np.empty((m, 2 * m + 1))
-    variance = factorise(moments, limits, target * stride, columns, m, work) + problem.rounding[target]
+    variance = factorise(moments, limits, problem.responses[target], columns, m, work) + problem.rounding[target]
     beta = np.empty(m)
     solve_upper(work, m, beta)
     inverse = np.empty((m, m))
@@ -193,11 +200,11 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
             pivot = inverse[0, i]
             rise = beta[i] * beta[i] / pivot if pivot > 0.0 else 0.0
             gain = penalty + entry - n_rows * np.log((variance + rise) / variance)
-            if gain > 0.0 and (required.size == 0 or not required[owners[i], target]):
+            if gain > 0.0 and (required.size == 0 or not required[owners[i], problem.variables[target]]):
                 pays = False
         if pays:
             scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
-            scores[node, 1] = cost_in_dof(problem, used, one)
+            scores[node, 1] = cost_in_dof(problem, owners, used, one)
             return count
     for i in range(m):
         for j in range(m):
@@ -222,7 +229,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         keep = 0
         for i in range(count):
             line = problem.lines[owners[i]]
-            least = 1 if required.size > 0 and required[owners[i], target] else 0
+            least = 1 if required.size > 0 and required[owners[i], problem.variables[target]] else 0
             for option in range(least, 0 if used[i] == 0 else (1 if used[i] <= line else 2)):
                 kept = option * line
                 start = starts[i] + kept
@@ -239,7 +246,10 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
                             block[a, b] = inverse[start + a, start + b]
                     for a in range(width):
                         rise += remove(block, part, width, a)
-                gain = penalty * width - n_rows * np.log((now + rise) / now)
+                price = dof_of(problem, owners[i], used[i])
+                if kept > 0:
+                    price -= problem.line_dof[owners[i]]
+                gain = penalty * price - n_rows * np.log((now + rise) / now)
                 if kept == 0:
                     gain += entry
                 if gain > best:
@@ -254,7 +264,9 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         removed = True
     if removed:
         m = columns_of(stride, owners, used, count, columns)
-        variance = factorise(moments, limits, target * stride, columns, m, work) + problem.rounding[target]
+        variance = (
+            factorise(moments, limits, problem.responses[target], columns, m, work) + problem.rounding[target]
+        )
     scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
-    scores[node, 1] = cost_in_dof(problem, used, one)
+    scores[node, 1] = cost_in_dof(problem, owners, used, one)
     return count

@@ -1,4 +1,4 @@
-"""Grow-shrink trees: lazily grown tries of growing steps, one per target, and the walk down one of them.
+"""Grow-shrink trees: lazily grown tries of growing steps, one per target, and the walk down those of a variable.
 
 A tree node is a list of parents in the order they were added. It stores the set of parents that would
 improve BIC next and, in its children, the steps that some walk has taken from it, each with the set of the
@@ -25,7 +25,7 @@ LINEAR, BLOCK, NONLINEAR = 0, 1, 2
 
 
 class TreeArena(NamedTuple):
-    """The trees of all targets in flat arrays, with spare room at the end. Nodes 0 to d - 1 are the roots.
+    """The trees of all targets in flat arrays, with spare room at the end. The first nodes are the roots.
 
     Attributes
     ----------
@@ -94,6 +94,10 @@ class WalkBuffers(NamedTuple):
     before, allowed, missed : arrays of shape (words,)
         Predecessors; those that may be used; parents that would have changed the last walk, had they been
         allowed.
+    known : array of shape (words,)
+        Parents that walks on other scales took or missed.
+    chosen : array of shape (1,)
+        The target, a variable on one scale, that the last walk found likeliest.
     taken : array of shape (2 d + 1,)
         The nodes that the last walk visited below the root, to the first NONE.
     steps : Steps
@@ -108,6 +112,8 @@ class WalkBuffers(NamedTuple):
     before: IntArray
     allowed: IntArray
     missed: IntArray
+    known: IntArray
+    chosen: IntArray
     taken: IntArray
     steps: Steps
     owners: IntArray
@@ -123,6 +129,7 @@ class Addresses(NamedTuple):
 
     expand: int
     shrink: int
+    walk_scale: int
     walk: int
     maximise: int
     find_likely: int
@@ -166,11 +173,20 @@ def new_path(problem: Problem) -> CholeskyRows:
 def new_buffers(problem: Problem) -> WalkBuffers:
     """Scratch space for walks among the variables of a problem."""
     d = problem.widths.size
-    before, allowed, missed = np.zeros((3, d // 64 + 1), dtype=np.int64)
+    before, allowed, missed, known = np.zeros((4, d // 64 + 1), dtype=np.int64)
     owners, used, step_owners, kinds = np.zeros((4, d), dtype=np.int64)
     steps = Steps(np.zeros(d), step_owners, kinds)
     return WalkBuffers(
-        before, allowed, missed, np.full(2 * d + 1, NONE), steps, owners, used, new_rows_fit(problem)
+        before,
+        allowed,
+        missed,
+        known,
+        np.zeros(1, dtype=np.int64),
+        np.full(2 * d + 1, NONE),
+        steps,
+        owners,
+        used,
+        new_rows_fit(problem),
     )
 
 
@@ -226,7 +242,7 @@ def shrink_at(
 
 
 @kernel
-def walk(
+def walk_scale(
     addresses: Addresses,
     problem: Problem,
     arena: TreeArena,
@@ -251,7 +267,7 @@ def walk(
         missed[word] = 0
     if problem.allowed.size > 0:
         for word in range(missed.size):
-            allowed[word] &= problem.allowed[target, word]
+            allowed[word] &= problem.allowed[problem.variables[target], word]
     path.counts[0] = NONE
     node = target
     depth = 0
@@ -278,3 +294,49 @@ def walk(
     if np.isnan(arena.scores[node, 0]):
         shrink_at(addresses, problem, arena, buffers, target, node)
     return node
+
+
+@kernel
+def walk(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    variable: int,
+) -> int:
+    """Node at which the search for a variable ends on its likeliest scale; NO_ROOM when room runs out.
+
+    Its tree on each scale is walked. What any of these walks took or missed is among ``buffers.missed``.
+    """
+    missed, known, taken = buffers.missed, buffers.known, buffers.taken
+    first, last = problem.scales[variable], problem.scales[variable + 1]
+    price = 0.5 * problem.penalty_per_dof / problem.n_rows
+    for word in range(known.size):
+        known[word] = 0
+    best = -1
+    least = np.inf
+    for target in range(first - 1, last):
+        if target < first:  # the scale that it has as a parent comes first
+            if not problem.own_scale[variable]:
+                continue
+            target = variable
+        end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
+        if end < 0:
+            return end
+        loss = arena.scores[end, 0] + price * arena.scores[end, 1]
+        if best < 0 or loss < least:
+            best = end
+            least = loss
+            buffers.chosen[0] = target
+        if first < last:
+            for word in range(known.size):
+                known[word] |= missed[word]
+            i = 0
+            while taken[i] != NONE:
+                include(known, arena.links[taken[i], OWNER])
+                i += 1
+    if first < last:
+        for word in range(known.size):
+            missed[word] = known[word]
+    return best

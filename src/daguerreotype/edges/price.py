@@ -1,0 +1,59 @@
+"""The price of a parent: extended BIC, a floor under the gain of an edge, and the price of a straight line."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daguerreotype._lib.checks import check_share
+
+
+@dataclass(frozen=True)
+class Price:
+    r"""What parents cost in a search for them.
+
+    BIC's price of a parameter, :math:`penalty \frac{\log n}{2n}` nats per row, is right for models that hold,
+    and falls with the number of rows. But what a slightly wrong model leaves over does not fall, and in long
+    tables BIC buys edges to make up for it. So a straight edge costs at least
+    :math:`-\frac12 \log(1 - min\_gain)`: what is gained by explaining the share ``min_gain`` of the variance
+    that is left. Bends are paid for beside that.
+
+    Attributes
+    ----------
+    penalty : float
+        Multiplies the BIC term.
+    gamma : float
+        Every parent costs  gamma log(d) / n  beside its degrees of freedom: the extended BIC.
+    min_gain : float
+        Share of what is left of an effect that an edge must explain.
+    bent_share : float
+        Share of the edges of the graph that bend. A line costs  1 + bent_share (k - 1)  degrees of freedom where a
+        spline costs k: where all edges bend, a straight one is as unlikely as it is simple.
+    """
+
+    penalty: float = 1.0
+    gamma: float = 0.0
+    min_gain: float = 0.0
+    bent_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.penalty) and self.penalty > 0):
+            raise ValueError(
+                f"penalty is {self.penalty!r}, expected a positive number; it multiplies the BIC term: 1 is BIC."
+            )
+        check_share(self.min_gain, "min_gain")
+
+    def per_dof(self, n_rows: float) -> float:
+        """Cost of a degree of freedom, in units of half a nat: twice the log-likelihood must rise by as much."""
+        return self.penalty * float(np.log(n_rows))
+
+    def per_parent(self, n_rows: float, n_columns: int) -> float:
+        """Cost of a parent beside its degrees of freedom, in the same units.
+
+        >>> price = Price(min_gain=0.02)
+        >>> round(price.per_dof(10**4) + price.per_parent(10**4, 20), 1)  # -n log(1 - 0.02)
+        202.0
+        >>> price.per_parent(100, 20)
+        0.0
+        """
+        floor = -n_rows * float(np.log1p(-self.min_gain))
+        return max(2.0 * self.gamma * float(np.log(n_columns)), floor - self.per_dof(n_rows))
