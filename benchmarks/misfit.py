@@ -1,10 +1,13 @@
 """What becomes of graphs where the model is a little wrong? Edges by rows, on real tables, and weak ones.
 
 Run ``python benchmarks/misfit.py --out docs/results/misfit --label after`` for all of it (some minutes), with
-``--rows``, ``--real``, ``--sachs``, ``--syntren`` or ``--floor`` for parts, with ``--smoke`` for a quick pass.
+``--families``, ``--lines``, ``--rows``, ``--real``, ``--sachs``, ``--syntren`` or ``--floor`` for parts, with
+``--smoke`` for a quick pass.
 Every part writes a line per fit and a table. A label tells versions or settings of the learner apart; rows of
 other labels are kept as the folder has them. ``--set penalty=2.0`` changes the learner.
 
+- families: the problems of ``defaults.py``, four of each family and size.
+- lines: the same, two of each, where a line costs one degree of freedom, and where its price is learned.
 - rows: tables that are not additive with independent noise, and "gp-add", which is, from 300 to 100000 rows. Small
   tables are the first rows of large ones. A figure shows how many edges are found.
 - real: how many edges the learner finds in ten tables of people, flowers, wines, tumours, schools and states.
@@ -32,7 +35,7 @@ from daguerreotype.datasets import load_sachs, load_syntren
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
 from daguerreotype.simulate import simulate_dag
-from defaults import parse_setting
+from defaults import groups, parse_setting
 from problems import MISSPECIFIED, drawn_bend, mixed_table, problem, standardized
 from tables import PLACES, markdown, number
 
@@ -68,6 +71,29 @@ def judge(truth: IntArray, found: IntArray, seconds: float) -> Row:
     """How right a graph is."""
     scores = {"SHD": shd(truth, found), "SID": sid(truth, found), "F1": round(f1(truth, found), 4)}
     return scores | {"edges": int(found.sum()), "seconds": round(seconds, 3)}
+
+
+def family_fits(changes: Changes, smoke: bool, seeds: int = 4) -> Iterator[Row]:
+    """Fits to tables that the model is for, and to tables whose model is a little wrong."""
+    for name, group in groups(seeds, smoke).items():
+        for family, seed, d, n in group.problems():
+            X, truth = problem(family, seed, d, n)
+            about = {"group": name, "table": family, "seed": seed, "n": n, "true edges": int(truth.sum())}
+            for method, found, seconds in fits(X, truth, changes):
+                yield about | {"method": method} | judge(truth, found, seconds)
+
+
+def prices_of_lines(changes: Changes, smoke: bool) -> Iterator[Row]:
+    """The same where a line costs one degree of freedom, and where its price is learned."""
+    from daguerreotype.edges import GamEdges
+
+    learned = GamEdges(gamma=1.0, min_gain=Daguerreotype(**changes).min_gain, bent_share="auto")
+    for row in family_fits(changes, smoke, 2):
+        if row["method"] == FOUND:
+            yield row | {"price": "one degree of freedom"}
+    for row in family_fits(changes | {"edges": learned}, smoke, 2):
+        if row["method"] == FOUND:
+            yield row | {"price": "learned"}
 
 
 def edges_by_rows(changes: Changes, smoke: bool) -> Iterator[Row]:
@@ -209,6 +235,41 @@ def count_by_strength(strengths: FloatArray, found: IntArray) -> Iterator[Row]:
     yield {"strength": ABSENT, "pairs": int(absent.sum()), "joined": int(joined[absent].sum()), "directed": 0}
 
 
+def scores_by_family(table: pd.DataFrame) -> str:
+    """SHD / SID / F1 and seconds by family, labels and true order beside each other: Markdown."""
+    pooled = table.assign(table="mean of the " + table.group)
+    both = pd.concat([table, pooled])
+    methods = list(dict.fromkeys(zip(both.label, both.method, strict=True)))
+    means = both.groupby(["table", "label", "method"])[[*MEASURES, "seconds"]].mean()
+    lines = []
+    for name, chosen in both.groupby("table", sort=False):
+        line = [str(name), f"{chosen['true edges'].mean():.1f}"]
+        for method in methods:
+            mean = means.loc[(name, *method)] if (name, *method) in means.index else None
+            shown = "" if mean is None else f"{mean.SHD:.1f} / {mean.SID:.1f} / {mean.F1:.2f}"
+            line += [shown] if method[1] == CEILING else [shown, "" if mean is None else number(mean.seconds)]
+        lines.append(line)
+    heads = [title for each in methods for title in ([head(*each)] + ["seconds"] * (each[1] == FOUND))]
+    return markdown(("table", "true edges", *heads), lines)
+
+
+def scores_by_price(table: pd.DataFrame) -> str:
+    """SHD / SID / F1 of groups of families, and how far the learned price is from the other: Markdown."""
+    lines = []
+    for name, chosen in table.groupby("group", sort=False):
+        wide = chosen.pivot(index=["table", "seed", "n"], columns="price", values=["SHD", "SID", "F1"])
+        line = [str(name), str(len(wide))]
+        for price in ("one degree of freedom", "learned"):
+            mean = wide.xs(price, axis=1, level="price").mean()
+            line.append(f"{mean.SHD:.2f} / {mean.SID:.2f} / {mean.F1:.3f}")
+        for measure in ("SHD", "SID"):
+            change = wide[measure]["learned"] - wide[measure]["one degree of freedom"]
+            line.append(f"{change.mean():+.2f} ± {change.std(ddof=1) / np.sqrt(len(change)):.2f}")
+        lines.append(line)
+    heads = ("one degree of freedom: SHD / SID / F1", "learned", "difference of SHD ± its error", "of SID")
+    return markdown(("tables", "number", *heads), lines)
+
+
 def scores_by_rows(table: pd.DataFrame) -> str:
     """Edges, and SHD / SID / F1, by family and rows, labels beside each other: Markdown."""
     pooled = table.assign(table="mean of the misspecified")[table.table != "gp-add"]
@@ -329,6 +390,8 @@ def draw_edges(table: pd.DataFrame, path: Path) -> None:
 
 
 PARTS: dict[str, tuple[Callable[..., Iterator[Row]], Callable[[pd.DataFrame], str]]] = {
+    "families": (family_fits, scores_by_family),
+    "lines": (prices_of_lines, scores_by_price),
     "rows": (edges_by_rows, scores_by_rows),
     "real": (edges_of_real_tables, real_edges),
     "sachs": (proteins, scores),

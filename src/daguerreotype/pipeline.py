@@ -99,10 +99,11 @@ def fit_own_scales(first: "Candidate", training: TrainingResult) -> list[ScaleFi
     if chosen is None:
         return []
     candidate = Candidate(table, chosen.causes, plan, run, chosen.effects)
-    fits = [candidate.finish(candidate.train_on(training))]
+    fits = [candidate.finish(candidate.train_on(training) if plan.knows_two_scales else training)]
     logarithms, numbers = logarithms_of(table), np.flatnonzero(~table.discrete)
     most = np.mean([chosen.effects.form(column) == "log" for column in numbers]) > 0.5
     if most and not fits[0].training.interrupted and not chosen.effects.same_as(logarithms):
+        run = first.run.of_candidate("log", 2, first.run.n_jobs)
         fits.append(Candidate(table, logarithms, plan, run, logarithms).fit())
     return fits
 
@@ -111,9 +112,9 @@ def search_scales(
     choice: ScaleChoice, table: Table, found: TrainingResult | None, plan: Plan, run: Run
 ) -> TrainingResult:
     """Train where effects are on the likeliest of several scales; from an order that was found, if any."""
-    able = plan.scale_estimator is plan.estimator and not any(each.needs_residuals for each in plan.noise)
-    scaled = choice.prepared(table, plan) if able else table.on_scale(choice.causes, plan.standardize)
-    if found is None:
+    by_scores = plan.knows_two_scales and not any(each.needs_residuals for each in plan.noise)
+    scaled = choice.prepared(table, plan) if by_scores else table.on_scale(choice.causes, plan.standardize)
+    if found is None or plan.joint:
         return train(scaled.table, plan, run)
     models = plan.constraints.prepare(plan.estimator, scaled.table)
     return train_on(found, plan.noise, scaled.table, plan, run, models)

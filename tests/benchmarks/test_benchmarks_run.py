@@ -39,7 +39,11 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
     labels = {path.stem: pd.read_csv(path).label.unique().tolist() for path in tmp_path.glob("*.csv")}
-    assert {path.stem for path in tmp_path.glob("*.md")} == set(labels) == {"rows", "real", "sachs", "floor"}
+    assert (
+        {path.stem for path in tmp_path.glob("*.md")}
+        == set(labels)
+        == {"families", "lines", "rows", "real", "sachs", "floor"}
+    )
     assert labels["rows"] == labels["floor"] == ["before", "after"]
     assert labels["real"] == labels["sachs"] == ["before"]
     assert "<svg" in (tmp_path / "edges.svg").read_text(encoding="utf-8")

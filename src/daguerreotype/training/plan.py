@@ -80,6 +80,11 @@ class Plan:
     columns: IntArray
     start: FloatArray
 
+    @property
+    def knows_two_scales(self) -> bool:
+        """Whether the estimator can judge a column on another scale than it has as a cause."""
+        return self.scale_estimator is self.estimator
+
 
 def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     """The plan for one table, from the settings of a learner by name."""

@@ -24,7 +24,7 @@ UNTOLD = 0.5  # times 1 / sqrt(n) nats per row: less than that does not tell sca
 # column by twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on
 # the scale of logarithms, with uniform U.
 AS_MEASURED = 0.03
-BASES = 3  # sets of scales that causes are tried on beside the measured ones
+BASES = 2  # sets of scales that causes are tried on beside the measured ones
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,7 @@ def choose_scales(table: Table, training: TrainingResult, plan: Plan) -> ScaleCh
         if best.effects.same_as(tried) or best.effects.same_as(best.causes):
             break
         tried = best.effects
-    if plan.scale_estimator is not plan.estimator:  # which cannot have two scales for one column
-        return replace(best, causes=best.effects)
-    return best
+    return best if plan.knows_two_scales else replace(best, causes=best.effects)
 
 
 def logarithms_of(table: Table) -> ColumnScales:
@@ -108,7 +106,9 @@ def judge_scales(table: Table, causes: ColumnScales, training: TrainingResult, p
     rules, ranks = plan.constraints.rules, np.argsort(training.order)
     effects, rivals, loss = causes, [], float(prices.sum()) - table.mean_log_slopes(scaled, ENOUGH)
     for node in range(table.n_columns):
-        allowed = np.arange(table.n_columns) != node if rules is None else rules.allowed[:, node]
+        allowed = np.arange(table.n_columns) != node
+        if rules is not None:
+            allowed &= rules.allowed[:, node]
         before, everyone = np.flatnonzero(allowed & (ranks < ranks[node])), np.flatnonzero(allowed)
         judge = _Judge(models, scaled.table, others, node, plan)
         if table.discrete[node]:
