@@ -295,6 +295,10 @@ class HasScales(Protocol):
         """Excess and dof of such a fit."""
         ...
 
+    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows that count for it."""
+        ...
+
     def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
         """Residuals (n,) of such a fit."""
         ...

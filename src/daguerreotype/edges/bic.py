@@ -85,5 +85,10 @@ class BicModels(TreeModels, LinearPredictor):
         norms = norms_of_lines(self._table, parents, weights)
         return LocalFit(parents, weights, excess + STANDARD_ENTROPY, dof, norms=norms)
 
+    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
+        columns: FloatArray = self._table.values[:n_rows, fit.parents]
+        return columns
+
     def _own_residuals(self, node: int, fit: LocalFit) -> FloatArray:
         return first_residuals(self, self._table, node, fit)

@@ -154,6 +154,14 @@ class GamModels(TreeModels, CurvePredictor):
         # what is orthogonal to the column leaves the slope of the best line to its linear coefficient
         return GamFit(parents, beta[starts], excess + STANDARD_ENTROPY, dof, columns, beta, norms=norms)
 
+    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
+        if n_rows >= self._table.n_rows and 8 * self._table.values.size * self.stride <= KEPT_BYTES:
+            kept: FloatArray = self._basis[:, additive(fit).columns]
+            return kept
+        first: FloatArray = self._columns(self._table.values[:n_rows])[:, additive(fit).columns]
+        return first
+
     def _own_residuals(self, node: int, fit: LocalFit) -> FloatArray:
         fit, values = additive(fit), self._table.values[:MAX_ROWS]
         if 8 * values.size * self.stride > KEPT_BYTES:

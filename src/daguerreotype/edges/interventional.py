@@ -157,6 +157,11 @@ class GroupedModels:
         score: tuple[float, float] = self._of(node).score_on(scale, node, predecessors)
         return score
 
+    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows that count for it."""
+        columns: FloatArray = self._of(node).regressors(node, fit, n_rows)
+        return columns
+
     def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of a fit on one scale, in the rows that count for ``node``."""
         residuals: FloatArray = self._of(node).residuals_on(scale, node, fit)

@@ -275,6 +275,11 @@ class MixedModels(TreeModels, MixedPredictor):
         nll = excess + STANDARD_ENTROPY
         return MixedFit(parents, weights, nll, self._share * dof, columns, coefficients, shape, norms=norms)
 
+    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
+        columns: FloatArray = self._some[:n_rows, _mixed(fit).columns]
+        return columns
+
     def _own_residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Those of a continuous node."""
         mixed = _mixed(fit)

@@ -15,6 +15,7 @@ from daguerreotype.data.column_scales import FORMS, ColumnScales, family, fit_lo
 from daguerreotype.data.table import OnScale, OtherColumns, Table
 from daguerreotype.edges.base import HasScales, LocalModels, PricesLines, offered
 from daguerreotype.noise.free_shape import excess_entropy
+from daguerreotype.noise.gaussian import LEAST_VARIANCE
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.train import TrainingResult
 
@@ -24,6 +25,7 @@ UNTOLD = 0.5  # times 1 / sqrt(n) nats per row: less than that does not tell sca
 # column by twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on
 # the scale of logarithms, with uniform U.
 AS_MEASURED = 0.03
+PROMISING = 2  # scales of a column, by either likelihood, that are looked at more closely
 BASES = 2  # sets of scales that causes are tried on beside the measured ones
 
 
@@ -114,7 +116,7 @@ def judge_scales(table: Table, causes: ColumnScales, training: TrainingResult, p
         if table.discrete[node]:
             loss += judge.gaussian(-1, before)
             continue
-        places = np.concatenate([[-1], np.flatnonzero(columns == node)]).tolist()
+        places = judge.promising(np.flatnonzero(columns == node), before)
         free, gaussian = np.array([judge.losses(place, before) for place in places]).T
         likely = free - np.concatenate([[0.0], priors[places[1:]]])
         told = likely <= likely.min() + UNTOLD / np.sqrt(table.n_rows)
@@ -135,6 +137,29 @@ class _Judge:
         self.models, self.table, self.others, self.node = models, table, others, node
         rows = table.n_rows if table.rows_per_node is None else int(table.rows_per_node[node])
         self.price = 0.5 * plan.price.per_dof(rows) / rows
+
+    def promising(self, places: IntArray, predecessors: IntArray) -> list[int]:
+        """The node's own scale, and those others that may suit it, by fits on the parents that it has there."""
+        fit = self.models.fit_on(-1, self.node, predecessors)
+        own = self.models.residuals_on(-1, self.node, fit)[:ENOUGH]
+        columns = self.models.regressors(self.node, fit, ENOUGH)
+        outcomes = self._values(places)[: own.size]
+        columns, outcomes = columns - columns.mean(axis=0), outcomes - outcomes.mean(axis=0)
+        left = outcomes - columns @ np.linalg.lstsq(columns, outcomes)[0] if columns.size else outcomes
+        assert self.others.first_offsets is not None
+        offsets = self.others.first_offsets[places]
+        free = offsets + [
+            excess_entropy(each + self._dither(int(place), own.size), "three-spacings")
+            for place, each in zip(places, left.T, strict=True)
+        ]
+        gaussian = offsets + 0.5 * np.log(np.maximum(left.var(axis=0), LEAST_VARIANCE))
+        near = [np.argsort(losses)[:PROMISING] for losses in (free, gaussian)]
+        return [-1, *sorted({int(places[i]) for i in np.concatenate(near)})]
+
+    def _values(self, places: IntArray) -> FloatArray:
+        """The node on other scales (m, p), in the rows that count for it."""
+        values: FloatArray = self.others.values[:, places]
+        return values if self.table.intervened is None else values[~self.table.intervened[:, self.node]]
 
     def losses(self, place: int, predecessors: IntArray) -> tuple[float, float]:
         """What the node loses under noise of any shape, and under Gaussian noise."""

@@ -46,6 +46,10 @@ class TreeModels:
         *_, excess, dof = self._trees.fit_target(self._target(scale, node), predecessors)
         return excess, dof
 
+    def regressors(self, node: int, fit: Any, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
+        raise NotImplementedError
+
     def _target(self, scale: int, node: int) -> int:
         return node if scale < 0 else self._table.n_columns + scale
 
