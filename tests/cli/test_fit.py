@@ -21,6 +21,7 @@ from daguerreotype.cli import options
 from daguerreotype.cli.fit_output import FitOutput, show_fit, to_json
 from daguerreotype.cli.inputs import read_input
 from daguerreotype.cli.main import app
+from daguerreotype.data.kinds import Kind
 from daguerreotype.data.readers import Input, Reading
 from daguerreotype.datasets import load_sachs
 from daguerreotype.edges import EDGES
@@ -44,11 +45,15 @@ def truth(tmp_path):
     return tmp_path / "graph.csv"
 
 
+MORE = ("--transform", "none", "--operator", "sparsemap")
+
+
 def test_the_json_is_what_the_learner_finds(data):
-    result = run(data, "--json", "--seed", 3, "--penalty", 2, "--transform", "none", "--operator", "sparsemap")
+    result = run(data, "--json", "--seed", 3, "--penalty", 2, "--min-gain", 0.05, *MORE)
     found = json.loads(result.stdout)
     X = pd.read_csv(data)
-    model = Daguerreotype("sparsemap", "gam", transform="none", penalty=2.0, random_state=3).fit(X)
+    settings = {"transform": "none", "penalty": 2.0, "min_gain": 0.05, "random_state": 3}
+    model = Daguerreotype("sparsemap", "gam", **settings).fit(X)
     assert found["order"] == model.causal_order_
     assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
     for edge in found["edges"]:
@@ -59,11 +64,13 @@ def test_the_json_is_what_the_learner_finds(data):
         "operator": "sparsemap",
         "transform": "none",
         "penalty": 2.0,
+        "min_gain": 0.05,
         "knowledge": None,
         "seed": 3,
     }
     assert found["data"] == {"name": "data.csv", "rows": 300, "columns": list(X.columns)}
     assert found["transform"] == "none"
+    assert found["scales"] == dict.fromkeys(X.columns, "none")
     assert found["metrics"] is None
     assert found["seconds"] > 0
 
@@ -295,9 +302,10 @@ class Fitted:
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
-        self.transform, self.transform_, self.knowledge = "auto", "log", None
+        self.transform, self.transform_, self.knowledge, self.min_gain = "auto", "log", None, 0.02
         self.interrupted_ = False
-        self.kinds_, self.noise_ = {}, {}
+        self.kinds_, self.noise_ = dict.fromkeys(order, Kind("continuous", "many values")), {}
+        self.scales_ = dict.fromkeys(order, "log")
 
 
 def outcome(edges, order=("a", "b", "c"), known=None):
@@ -325,6 +333,14 @@ def test_an_edge_is_shown_with_its_sign_and_its_norm():
     (bent,) = [line.split() for line in lines if "-0.01" in line]
     assert bent[-3:] == ["-0.01", "0.40", "1.00"]
     assert any("-0.80" in line for line in lines)
+
+
+def test_the_scale_of_each_column_is_shown():
+    result = outcome([("a", "b", 1.0, 1.0)])
+    assert "log, by likelihood" in shown(result)
+    result.model.scales_ = {"a": "none", "b": "log", "c": "logit(0, 1)"}
+    assert "log (b), logit(0, 1) (c), as measured (a), by likelihood" in shown(result)
+    assert json.loads(to_json(result))["scales"] == result.model.scales_
 
 
 def test_a_graph_without_edges_says_so_in_words_and_in_json():

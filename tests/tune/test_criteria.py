@@ -93,7 +93,7 @@ def test_curves_cost_their_columns_and_no_price_per_parent_beside(rng):
     X = rng.normal(size=(300, 2))
     X[:, 1] += np.sin(2 * X[:, 0])
     extended = Daguerreotype(transform="none").fit(X)
-    plain = Daguerreotype(transform="none", penalty=1.0).fit(X)
+    plain = Daguerreotype(transform="none", penalty=1.0, min_gain=0.0).fit(X)
     assert n_parameters(plain) == sum(fit.dof for fit in plain._result.best.training.fits) > 1
     assert n_parameters(extended) == n_parameters(plain)
     assert sum(fit.dof for fit in extended._result.best.training.fits) > n_parameters(extended)
