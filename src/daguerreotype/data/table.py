@@ -327,6 +327,13 @@ class Table:
         untied, steps = spread
         return replace(table, untied=untied, steps=steps if steps.any() else None)
 
+    def first(self, n_rows: int) -> "Table":
+        """Its first rows, which :meth:`canonical` has mixed; all of them where some do not count for a column."""
+        if self.n_rows <= n_rows or self.intervened is not None:
+            return self
+        untied = None if self.untied is None else self.untied[:n_rows]
+        return replace(self, values=self.values[:n_rows], untied=untied, known_moments=None)
+
     def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
         """The columns transformed, then centred and, if asked, scaled; values intervened on have no say."""
         values = transform.apply(self.values)

@@ -156,11 +156,21 @@ class GamModels(TreeModels, CurvePredictor):
 
     def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
         """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
-        if n_rows >= self._table.n_rows and 8 * self._table.values.size * self.stride <= KEPT_BYTES:
-            kept: FloatArray = self._basis[:, additive(fit).columns]
+        values, columns = self._table.values[:MAX_ROWS], additive(fit).columns
+        if 8 * values.size * self.stride <= KEPT_BYTES:
+            kept: FloatArray = self._basis[:n_rows, columns]
             return kept
-        first: FloatArray = self._columns(self._table.values[:n_rows])[:, additive(fit).columns]
-        return first
+        parts: list[FloatArray] = [np.zeros((len(values[:n_rows]), 0))]
+        for parent in fit.parents:
+            used, spline, own = (
+                int(np.sum(columns // self.stride == parent)),
+                self.splines[parent],
+                values[:n_rows, parent],
+            )
+            parts.append(own[:, None])
+            if used > 1 and spline is not None:
+                parts.append(nonlinear_columns(spline, own))
+        return np.hstack(parts)
 
     def _own_residuals(self, node: int, fit: LocalFit) -> FloatArray:
         fit, values = additive(fit), self._table.values[:MAX_ROWS]

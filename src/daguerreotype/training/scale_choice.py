@@ -19,7 +19,7 @@ from daguerreotype.noise.gaussian import LEAST_VARIANCE
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.train import TrainingResult
 
-ENOUGH = 2**14  # rows whose residuals tell shapes apart
+ENOUGH = 2**13  # rows that tell scales apart; longer tables are judged by their first ones
 UNTOLD = 0.5  # times 1 / sqrt(n) nats per row: less than that does not tell scales apart
 # Nats per row by which a plain logarithm must be likelier than the measured scale; scales that are fitted to the
 # column by twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on
@@ -75,12 +75,14 @@ def choose_scales(table: Table, training: TrainingResult, plan: Plan) -> ScaleCh
     Causes are as they were measured, on the scale of logarithms, or on the scales that they have as effects,
     whichever is likelier.
     """
-    best = judge_scales(table, ColumnScales.as_measured(table.n_columns), training, plan)
+    some = table.first(ENOUGH)
+    candidates = candidates_of(table)
+    best = judge_scales(some, candidates, ColumnScales.as_measured(table.n_columns), training, plan)
     if best.effects.same_as(best.causes):
         return best
     tried = logarithms_of(table)
     for _ in range(BASES):
-        changed = judge_scales(table, tried, training, plan)
+        changed = judge_scales(some, candidates, tried, training, plan)
         best = min(best, changed, key=lambda choice: choice.loss)
         if best.effects.same_as(tried) or best.effects.same_as(best.causes):
             break
@@ -95,10 +97,12 @@ def logarithms_of(table: Table) -> ColumnScales:
     return ColumnScales.as_measured(table.n_columns).replaced(numbers, logarithms)
 
 
-def judge_scales(table: Table, causes: ColumnScales, training: TrainingResult, plan: Plan) -> ScaleChoice:
+def judge_scales(
+    table: Table, tried: "Candidates", causes: ColumnScales, training: TrainingResult, plan: Plan
+) -> ScaleChoice:
     """The scales of effects that suit the order that training found, where causes are on given ones."""
     scaled = table.on_scale(causes, plan.standardize)
-    columns, candidates = candidates_of(table, causes)
+    columns, candidates = tried.but(causes)
     prices = scale_prices(causes, table.n_rows)
     others = table.other_columns(
         scaled, columns, candidates, scale_prices(candidates, table.n_rows) - prices[columns], ENOUGH
@@ -186,19 +190,31 @@ class _Judge:
         return spread
 
 
-def candidates_of(table: Table, current: ColumnScales) -> tuple[IntArray, ColumnScales]:
-    """Columns (e,), ascending, and their scales: all that a column may have but for its current one."""
+@dataclass(frozen=True)
+class Candidates:
+    """Scales that columns may have: columns (e,), ascending, and the scales of these."""
+
+    columns: IntArray
+    scales: ColumnScales
+
+    def but(self, current: ColumnScales) -> tuple[IntArray, ColumnScales]:
+        """The same without the scale that each column has."""
+        own = current.take(self.columns)
+        others = self.scales.unlike(own)
+        return self.columns[others], self.scales.take(others)
+
+
+def candidates_of(table: Table) -> Candidates:
+    """The scales that the columns of a table as it came may have."""
     columns: list[int] = []
     forms: list[str] = []
     parameters: list[FloatArray] = []
     for node in np.flatnonzero(~table.discrete).tolist():
         found = family(table.all_values[:, node])
-        for form, p in zip(("none", *found.forms), (np.zeros(3), *found.parameters), strict=True):
-            if form != current.forms[node] or not np.array_equal(p, current.parameters[node]):
-                columns.append(node)
-                forms.append(form)
-                parameters.append(p)
-    return np.array(columns, dtype=np.int64), ColumnScales(tuple(forms), np.array(parameters))
+        columns += [node] * (1 + len(found.forms))
+        forms += ["none", *found.forms]
+        parameters += [np.zeros(3), *found.parameters]
+    return Candidates(np.array(columns, dtype=np.int64), ColumnScales(tuple(forms), np.array(parameters)))
 
 
 def scale_prices(scales: ColumnScales, n_rows: int) -> FloatArray:
