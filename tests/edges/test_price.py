@@ -11,11 +11,12 @@ from support.fits import standard_table
 
 @pytest.mark.parametrize("n", [100, 10_000, 10**6])
 @pytest.mark.parametrize("d", [2, 50])
-def test_a_line_costs_at_least_what_explaining_the_least_share_gains(n, d):
+def test_prices_are_those_of_the_extended_bic_and_of_the_least_share_to_explain(n, d):
     for price in (Price(min_gain=0.02), Price(2.0, 1.0, 0.05), Price(0.5, 0.0, 0.0)):
-        cost = price.per_dof(n) + max(price.per_parent(n, d), 0.0)
-        bic = price.penalty * np.log(n) + 2 * price.gamma * np.log(d)
-        assert cost == pytest.approx(max(bic, -n * np.log(1 - price.min_gain)))
+        assert price.per_dof(n) + price.per_parent(d) == pytest.approx(
+            price.penalty * np.log(n) + 2 * price.gamma * np.log(d)
+        )
+        assert price.least(n) == pytest.approx(-n * np.log(1 - price.min_gain))
 
 
 @pytest.mark.parametrize("edges", ["gam", "bic"])

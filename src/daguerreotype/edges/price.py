@@ -13,9 +13,9 @@ class Price:
 
     BIC's price of a parameter, :math:`penalty \frac{\log n}{2n}` nats per row, is right for models that hold,
     and falls with the number of rows. But what a slightly wrong model leaves over does not fall, and in long
-    tables BIC buys edges to make up for it. So a straight edge costs at least
-    :math:`-\frac12 \log(1 - min\_gain)`: what is gained by explaining the share ``min_gain`` of the variance
-    that is left. Bends are paid for beside that.
+    tables BIC buys edges to make up for it. So an edge costs at least :math:`-\frac12 \log(1 - min\_gain)`: what
+    is gained by explaining the share ``min_gain`` of the variance that is left. Where this is more than BIC asks
+    for, a bend costs the one nat of AIC for each of its degrees of freedom.
 
     Attributes
     ----------
@@ -46,14 +46,14 @@ class Price:
         """Cost of a degree of freedom, in units of half a nat: twice the log-likelihood must rise by as much."""
         return self.penalty * float(np.log(n_rows))
 
-    def per_parent(self, n_rows: float, n_columns: int) -> float:
-        """Cost of a parent beside its degrees of freedom, in the same units.
+    def per_parent(self, n_columns: int) -> float:
+        """Cost of a parent beside its degrees of freedom, in the same units."""
+        return 2.0 * self.gamma * float(np.log(n_columns))
 
-        >>> price = Price(min_gain=0.02)
-        >>> round(price.per_dof(10**4) + price.per_parent(10**4, 20), 1)  # -n log(1 - 0.02)
+    def least(self, n_rows: float) -> float:
+        """The least cost of an edge, in the same units.
+
+        >>> round(Price(min_gain=0.02).least(10**4), 1)
         202.0
-        >>> price.per_parent(100, 20)
-        0.0
         """
-        floor = -n_rows * float(np.log1p(-self.min_gain))
-        return max(2.0 * self.gamma * float(np.log(n_columns)), floor - self.per_dof(n_rows))
+        return -n_rows * float(np.log1p(-self.min_gain))

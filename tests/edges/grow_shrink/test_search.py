@@ -41,10 +41,13 @@ def variance_by_least_squares(columns, target, used):
 
 def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0, bent_share=0.0):
     """What parents cost, by the definition: an edge at least what explaining ``min_gain`` of the rest gains."""
-    dof = penalty * np.log(n)
-    entry = max(2 * gamma * np.log(len(widths)), -n * np.log(1 - min_gain) - dof)
-    lines = {i: 1 + bent_share * (widths[i] - 1) if size == 1 else size for i, size in used.items() if size}
-    return dof * sum(lines.values()) + entry * len(lines)
+    cost = 0.0
+    for i, size in used.items():
+        if size:
+            dof = 1 + bent_share * (widths[i] - 1) if size == 1 else size
+            bic = penalty * np.log(n) * dof + 2 * gamma * np.log(len(widths))
+            cost += max(bic, -n * np.log(1 - min_gain) + 2 * (size - 1))
+    return cost
 
 
 def grow_shrink(columns, widths, target, predecessors, *price):

@@ -17,7 +17,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.likelihood import start_from_levels
 from daguerreotype.edges.grow_shrink.newton import RowsFit, solve_in_place
 from daguerreotype.edges.grow_shrink.problem import SOFTMAX, Problem
-from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, dof_of
+from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
 from daguerreotype.edges.grow_shrink.tree import (
     BLOCK,
     LINEAR,
@@ -26,6 +26,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     CholeskyRows,
     TreeArena,
     WalkBuffers,
+    price_of,
 )
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
@@ -158,12 +159,9 @@ def find_likely(
                 explained += ahead[a, b] * ahead[a, b]
             size = a + 1 - used
             if (a == line - 1 or a == width - 1) and (spent + size) * q <= problem.max_nonlinear_dof:
-                dof = problem.line_dof[owner] if a == line - 1 else float(width)
+                cost = price_of(problem, owner, a + 1, q)
                 if used > 0:
-                    dof -= problem.line_dof[owner]
-                cost = problem.penalty_per_dof * dof * q
-                if used == 0:
-                    cost += problem.penalty_per_parent
+                    cost -= price_of(problem, owner, used, q)
                 gain = rows * explained - cost
                 if gain > best:
                     best, price = gain, cost
@@ -281,11 +279,9 @@ def shrink_likely(
                 if kept == 0 and required.size > 0 and required[owners[i], target]:
                     continue
                 had = used[i]
-                price = problem.penalty_per_dof * q * dof_of(problem, owners[i], had)
+                price = price_of(problem, owners[i], had, q)
                 if kept > 0:
-                    price -= problem.penalty_per_dof * q * problem.line_dof[owners[i]]
-                if kept == 0:
-                    price += problem.penalty_per_parent
+                    price -= price_of(problem, owners[i], kept, q)
                 # Bends are largest in the tails, where a row says least about a level: their cost is never clear.
                 if option == 0 and costs[i] > CLEAR * price:
                     continue

@@ -22,6 +22,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     TreeArena,
     WalkBuffers,
     contains,
+    price_of,
     row_contains,
 )
 
@@ -150,6 +151,7 @@ def find_blocks(
     within, limits, stride = path.within, problem.limits, path.within.shape[1]
     lower = np.empty((stride, stride))
     scores = np.empty(stride)
+    one = int(np.int64(1))  # a literal would compile the callee once more
     count = 0
     for owner in range(path.used.size):
         used = path.used[owner]
@@ -186,12 +188,10 @@ def find_blocks(
                 rest = variance - explained
                 if rest < floor:
                     rest = floor
-                cost = problem.line_dof[owner] if a == line - 1 else float(width)
+                price = price_of(problem, owner, a + 1, one)
                 if used > 0:
-                    cost -= problem.line_dof[owner]
-                gain = problem.n_rows * np.log(variance / rest) - problem.penalty_per_dof * cost
-                if used == 0:
-                    gain -= problem.penalty_per_parent
+                    price -= price_of(problem, owner, used, one)
+                gain = problem.n_rows * np.log(variance / rest) - price
                 if gain > best:
                     best = gain
                     kind = LINEAR if a == line - 1 else (BLOCK if used == 0 else NONLINEAR)
@@ -320,9 +320,9 @@ def expand(
     if problem.families[target] != GAUSSIAN:
         count = call_address(addresses.find_likely, addresses, problem, path, buffers, target, spent)
     elif spent < problem.max_dof:
-        penalty = problem.penalty_per_dof
-        if stride == 1:
-            penalty += problem.penalty_per_parent
+        penalty = problem.penalty_per_dof + problem.penalty_per_parent
+        if penalty < problem.least_price:
+            penalty = problem.least_price
         least = variance * -np.expm1(-penalty / problem.n_rows)
         if stride == 1:
             count = find_linear(problem, path, variable, buffers.steps, least, variance - floor)

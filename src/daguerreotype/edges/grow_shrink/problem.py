@@ -50,7 +50,9 @@ class Problem(NamedTuple):
     penalty_per_dof : float
         Cost of one degree of freedom, penalty * log(n).
     penalty_per_parent : float
-        Cost of a parent beside its columns: of the extended BIC, or what is least for an edge.
+        Cost of a parent beside its columns, 2 gamma log(d): the extended BIC.
+    least_price : float
+        The least cost of a parent, however few its columns; bends cost 2 for each column beside that.
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
     max_nonlinear_dof : int
@@ -91,6 +93,7 @@ class Problem(NamedTuple):
     n_rows: float
     penalty_per_dof: float
     penalty_per_parent: float
+    least_price: float
     max_dof: int
     max_nonlinear_dof: int
     allowed: IntArray
@@ -189,7 +192,8 @@ def new_problem(
         n_rows=float(n_rows),
         line_dof=lines + price.bent_share * (widths - lines),
         penalty_per_dof=price.per_dof(n_rows),
-        penalty_per_parent=max(price.per_parent(n_rows, d), 0.0),
+        penalty_per_parent=price.per_parent(d),
+        least_price=price.least(n_rows),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),

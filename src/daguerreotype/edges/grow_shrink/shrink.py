@@ -9,7 +9,16 @@ from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
 from daguerreotype.edges.grow_shrink.problem import Problem
-from daguerreotype.edges.grow_shrink.tree import KIND, LINEAR, NONE, NONLINEAR, OWNER, TreeArena, WalkBuffers
+from daguerreotype.edges.grow_shrink.tree import (
+    KIND,
+    LINEAR,
+    NONE,
+    NONLINEAR,
+    OWNER,
+    TreeArena,
+    WalkBuffers,
+    price_of,
+)
 
 
 @subkernel
@@ -139,19 +148,16 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
 
 
 @subkernel
-def dof_of(problem: Problem, owner: int, used: int) -> float:
-    """Degrees of freedom that the first ``used`` columns of a parent cost: a line may cost more than one."""
-    return float(problem.line_dof[owner] if used == problem.lines[owner] else used)
-
-
-@subkernel
 def cost_in_dof(problem: Problem, owners: IntArray, used: IntArray, predictors: int) -> float:
-    """Coefficients of the columns in use, and what their owners cost beside them in units of a coefficient."""
+    """What parents cost, in units of a degree of freedom."""
     cost = 0.0
     for i in range(used.size):
         if used[i] > 0:
-            cost += predictors * dof_of(problem, owners[i], used[i])
-            cost += problem.penalty_per_parent / problem.penalty_per_dof
+            line = problem.lines[owners[i]]
+            dof = problem.line_dof[owners[i]] if used[i] == line else float(used[i])
+            price = predictors * dof + problem.penalty_per_parent / problem.penalty_per_dof
+            least = (problem.least_price + 2.0 * predictors * (used[i] - line)) / problem.penalty_per_dof
+            cost += price if price > least else least  # as of price_of, but whole numbers stay whole
     return cost
 
 
@@ -180,7 +186,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     if cost_in_dof(problem, owners, used, one) == scores[node, 1]:
         return count
     moments, limits, required = problem.moments, problem.limits, problem.required
-    n_rows, penalty, entry = problem.n_rows, problem.penalty_per_dof, problem.penalty_per_parent
+    n_rows = problem.n_rows
     stride = problem.blocks.shape[1]
     columns = np.empty(count * stride, dtype=np.int64)
     m = columns_of(stride, owners, used, count, columns)
@@ -199,7 +205,7 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         for i in range(m):
             pivot = inverse[0, i]
             rise = beta[i] * beta[i] / pivot if pivot > 0.0 else 0.0
-            gain = penalty + entry - n_rows * np.log((variance + rise) / variance)
+            gain = price_of(problem, owners[i], one, one) - n_rows * np.log((variance + rise) / variance)
             if gain > 0.0 and (required.size == 0 or not required[owners[i], problem.variables[target]]):
                 pays = False
         if pays:
@@ -246,12 +252,10 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
                             block[a, b] = inverse[start + a, start + b]
                     for a in range(width):
                         rise += remove(block, part, width, a)
-                price = dof_of(problem, owners[i], used[i])
+                price = price_of(problem, owners[i], used[i], one)
                 if kept > 0:
-                    price -= problem.line_dof[owners[i]]
-                gain = penalty * price - n_rows * np.log((now + rise) / now)
-                if kept == 0:
-                    gain += entry
+                    price -= price_of(problem, owners[i], kept, one)
+                gain = price - n_rows * np.log((now + rise) / now)
                 if gain > best:
                     best = gain
                     choice = i

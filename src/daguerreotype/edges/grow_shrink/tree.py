@@ -231,6 +231,16 @@ def overlap(sets: IntArray, row: int, bits: IntArray) -> bool:
 
 
 @subkernel
+def price_of(problem: Problem, owner: int, used: int, predictors: int) -> float:
+    """What the first ``used`` columns of a parent cost a target with so many linear predictors."""
+    line = problem.lines[owner]
+    dof = problem.line_dof[owner] if used == line else float(used)
+    price = problem.penalty_per_dof * predictors * dof + problem.penalty_per_parent
+    least = problem.least_price + 2.0 * predictors * (used - line)
+    return price if price > least else least
+
+
+@subkernel
 def shrink_at(
     addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
 ) -> None:
