@@ -88,12 +88,12 @@ def prices_of_lines(changes: Changes, smoke: bool) -> Iterator[Row]:
     from daguerreotype.edges import GamEdges
 
     learned = GamEdges(gamma=1.0, min_gain=Daguerreotype(**changes).min_gain, bent_share="auto")
-    for row in family_fits(changes, smoke, 2):
-        if row["method"] == FOUND:
-            yield row | {"price": "one degree of freedom"}
-    for row in family_fits(changes | {"edges": learned}, smoke, 2):
-        if row["method"] == FOUND:
-            yield row | {"price": "learned"}
+    for name, group in groups(2, smoke).items():
+        for family, seed, d, n in group.problems():
+            X, truth = problem(family, seed, d, n)
+            for price, more in (("one degree of freedom", {}), ("learned", {"edges": learned})):
+                about = {"group": name, "table": family, "seed": seed, "n": n, "price": price}
+                yield about | judge(truth, *fit(X, changes | more))
 
 
 def edges_by_rows(changes: Changes, smoke: bool) -> Iterator[Row]:
