@@ -92,9 +92,10 @@ def fit_own_scales(first: "Candidate", training: TrainingResult) -> list[ScaleFi
         choice = choose_scales(table, training, plan)
         if choice.same_as(chosen) or (chosen is None and not choice.effects.surprise.any()):
             break
+        before = training.order
         training = search_scales(choice, table, training if chosen is not None else None, plan, run)
         chosen = choice
-        if training.interrupted:
+        if training.interrupted or np.array_equal(training.order, before):  # which would choose the same again
             break
     if chosen is None:
         return []
