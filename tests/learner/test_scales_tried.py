@@ -106,7 +106,7 @@ def test_the_density_of_scores_sums_to_one():
     X = np.column_stack([cause, np.exp(np.sin(1.5 * cause) + 0.5 * rng.normal(size=500))])
     model = Daguerreotype(loss="bic").fit(X)
     assert (model.scales_[1], model.cause_scales_[0]) == ("log", "none")
-    first, second = np.linspace(-5.0, 5.0, 101), np.geomspace(1e-4, 1e4, 401)
+    first, second = np.linspace(-5.0, 5.0, 41), np.geomspace(1e-3, 1e3, 121)
     density = np.array([[np.exp(model.score([[a, b]])) for b in second] for a in first])
     assert np.trapezoid(np.trapezoid(density, second, axis=1), first) == pytest.approx(1.0, abs=0.01)
 
@@ -115,14 +115,14 @@ def test_the_density_of_scores_sums_to_one():
 def test_noise_of_another_shape_is_no_other_scale(noise):
     """Also where another scale is exactly as likely: x + e of exponential ones is also a product of logarithms."""
     right = measured = 0
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng([seed, 3])
         cause, error = getattr(rng, noise)(size=(2, 500))
         model = Daguerreotype().fit(np.column_stack([cause + error, cause]))
         right += int(model.adjacency_matrix_[1, 0])
         measured += model.transform_ == "none"
-    assert right >= 8
-    assert measured >= 8
+    assert right >= 5
+    assert measured >= 5
 
 
 @pytest.mark.parametrize("edges", ["lars", "lasso"])

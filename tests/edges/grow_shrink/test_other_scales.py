@@ -51,7 +51,7 @@ def test_a_node_on_another_scale_is_fitted_like_a_column_that_holds_it(name, see
 
 
 @pytest.mark.parametrize("name", EDGES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_node_is_scored_on_its_likeliest_scale(name, seed):
     table, rng = scaled_table(seed), np.random.default_rng(seed)
@@ -73,7 +73,7 @@ def test_a_node_is_scored_on_its_likeliest_scale(name, seed):
         np.testing.assert_allclose(fit.weights, expected.weights)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_sweeps_and_moves_know_all_scales(seed):
     table = scaled_table(seed)
