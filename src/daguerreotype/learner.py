@@ -90,7 +90,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     transform : {"auto", "none", "log", "yeo-johnson"}
         Change of scale of all continuous columns. "auto" leaves columns as they came unless residuals ask for
         other scales; then it finds one for each column, by the likelihood of the values as they came, the measured
-        one having the benefit of the doubt; ``scales_`` says which.
+        one having the benefit of the doubt; ``scales_`` says which. Fewer than 50 rows stay as they came.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says

@@ -131,3 +131,10 @@ def test_edges_of_one_scale_have_the_same_for_causes_and_effects(edges):
     model = Daguerreotype(edges=edges, loss="bic").fit(X)
     assert model.transform_ == "log"
     assert model.scales_ == model.cause_scales_
+
+
+def test_few_rows_stay_as_they_came(chosen):
+    """A scale that is fitted to a handful of values suits them by chance."""
+    X = np.exp(linear_data(0, 49, 3))
+    assert Daguerreotype().fit(X).transform_ == "none"
+    assert not chosen

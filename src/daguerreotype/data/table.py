@@ -34,6 +34,8 @@ from daguerreotype.data.validation import (
     column_names,
 )
 
+LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -292,8 +294,8 @@ class Table:
         return np.vstack([self.untied, self.values.min(axis=0), self.values.max(axis=0)])
 
     def may_change_scale(self, name: str) -> bool:
-        """Whether the scales of columns are to be found out: not where none is continuous."""
-        return name == "auto" and not self.discrete.all()
+        """Whether the scales of columns are to be found out: not where none is continuous, or rows are few."""
+        return name == "auto" and not self.discrete.all() and self.n_rows >= LEAST_ROWS
 
     def scale(self, name: str) -> Scale:
         """The scale behind a name, fitted to the continuous columns; columns as they came for "auto"."""

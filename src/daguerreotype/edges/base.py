@@ -283,10 +283,6 @@ class HasScales(Protocol):
     A scale is known by its place among the other columns, -1 for the table's own.
     """
 
-    def scale_of(self, node: int, predecessors: IntArray) -> int:
-        """The likeliest scale of ``node`` with parents among ``predecessors``: that of what ``fit`` gives."""
-        ...
-
     def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
         """What ``fit`` would give were this the only scale."""
         ...

@@ -143,10 +143,6 @@ class GroupedModels:
         residuals: FloatArray = self._of(node).residuals(node, fit)
         return residuals
 
-    def scale_of(self, node: int, predecessors: IntArray) -> int:
-        """The likeliest scale of ``node`` in the rows that count for it; -1 for the table's own."""
-        return int(self._of(node).scale_of(node, predecessors))
-
     def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` on one scale, from the rows that count for it."""
         fit: LocalFit = self._of(node).fit_on(scale, node, predecessors)

@@ -1,5 +1,6 @@
 """Local models whose parents are found by grow-shrink tree search: what linear and additive ones share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
@@ -15,7 +16,7 @@ from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 ROWS = 2**14  # whose features are laid out at a time
 
 
-class TreeModels:
+class TreeModels(ABC):
     """Scores of nodes, of moves and of whole sweeps, by trees that all orderings share."""
 
     _table: Table
@@ -28,13 +29,9 @@ class TreeModels:
         target = self._trees.likeliest(node, predecessors)
         return self._record(node, target, *self._trees.fit(node, predecessors))
 
+    @abstractmethod
     def _record(self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float) -> Any:
         """The fit of a target, ``node`` on one scale, with parents of which so many columns are used."""
-        raise NotImplementedError
-
-    def scale_of(self, node: int, predecessors: IntArray) -> int:
-        """The likeliest scale of ``node``; -1 for the table's own."""
-        return max(self._trees.likeliest(node, predecessors) - self._table.n_columns, -1)
 
     def fit_on(self, scale: int, node: int, predecessors: IntArray) -> Any:
         """Parents of ``node`` on one scale."""
@@ -46,9 +43,9 @@ class TreeModels:
         *_, excess, dof = self._trees.fit_target(self._target(scale, node), predecessors)
         return excess, dof
 
+    @abstractmethod
     def regressors(self, node: int, fit: Any, n_rows: int) -> FloatArray:
         """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
-        raise NotImplementedError
 
     def _target(self, scale: int, node: int) -> int:
         return node if scale < 0 else self._table.n_columns + scale
@@ -68,9 +65,9 @@ class TreeModels:
         changed: FloatArray = residuals + (other - own)
         return changed
 
+    @abstractmethod
     def _own_residuals(self, node: int, fit: Any) -> FloatArray:
         """Residuals of ``fit`` on the training rows, on the table's scale."""
-        raise NotImplementedError
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[Any]:
         """What ``fit`` gives for each (node, predecessors); walks that end in one place share their fit."""
