@@ -13,7 +13,7 @@ LAYERS = [
     ("noise", "metrics", "simulate", "datasets"),
     ("edges",),
     ("training",),
-    ("result", "pipeline", "paper"),
+    ("completion", "result", "candidate", "gap_rounds", "pipeline", "paper", "imputation"),
     ("persistence", "bootstrap", "plotting", "report"),
     ("learner",),
     ("baselines", "tune", "experiments"),

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.checks import check_positive, check_positive_int
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
@@ -23,7 +23,15 @@ from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
-from daguerreotype.data.table import Table, rows_of, table_of_chunks, table_of_moments, table_of_rows
+from daguerreotype.data.table import (
+    ReadTable,
+    Table,
+    rows_of,
+    table_of_chunks,
+    table_of_moments,
+    table_of_rows,
+)
+from daguerreotype.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
 from daguerreotype.persistence.settings import check_saved
@@ -96,6 +104,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
         otherwise for some columns, by name or, of arrays, by number; its values may be kinds of another fit.
         Edges other than "gam" and "bic" and losses other than "auto", "bic" and "entropy" take numbers alone.
+    missing : {"auto", "error", "drop"}
+        What to do with missing values (nan, None, NA, empty cells). "auto" learns from all rows: linear edges
+        under Gaussian noise from the moments that EM expects; all others by stochastic EM, which completes the
+        table several times by draws from what was learned, a value's causes *and* effects informing it, and learns
+        again until the graph settles. That is right if values are missing at random given what is seen; nothing
+        can tell if they are missing because of what they are. "drop" leaves out rows with gaps, "error" refuses.
+        ``missing_`` says what was done.
     init : {"zeros", "variances"}, an order, or scores
         Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
         (names or whole numbers), or at given scores (floats).
@@ -174,6 +189,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         The noise model of every column, by name.
     kinds_ : dict
         The :class:`~daguerreotype.data.Kind` of every column: its name, the reason, levels, and grid.
+    missing_ : MissingValues or None
+        Where values were missing, and what was done about it; None if none was.
     interventions_ : dict
         In how many rows each column was intervened on; only columns that were.
     history_ : FitHistory
@@ -229,6 +246,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         patience: int = 20,
         cache_size: float = 256.0,
         n_jobs: int | None = None,
+        missing: Literal["auto", "error", "drop"] = "auto",
         random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
@@ -255,6 +273,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.cache_size = cache_size
         self.n_jobs = n_jobs
+        self.missing = missing
         self.random_state = random_state
         self.verbose = verbose
 
@@ -289,8 +308,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame or array of shape (n, d)
-            Observations, one row each, without missing values: numbers, truth values, text and categories. Frames
-            of pandas, of polars, and tables of pyarrow.
+            Observations, one row each: numbers, truth values, text and categories; nan, None or NA where a value
+            is missing. Frames of pandas, of polars, and tables of pyarrow.
         y : None
             Ignored; there for pipelines.
         interventions : sequence of n entries, or boolean table of shape (n, d), optional
@@ -317,9 +336,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         {0: 100}
         """
         check_saved(self._settings())
-        table, kinds = self._read(X, interventions)
+        read = self._read(X, interventions)
         with ProgressBar(self.verbose, self.max_iter) as bar:
-            return self._fit(table, kinds, bar, None if resume is None else Path(resume))
+            return self._fit(read, bar, None if resume is None else Path(resume))
 
     def fit_chunks(self, source: Any) -> Self:
         """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
@@ -413,19 +432,19 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         ('Bonn', 'Oslo', 'Rome')
         """
         copied: Self = clone(self)
-        table, kinds = copied._read(X, interventions)
-        columns = table.names if table.named else range(table.n_columns)
-        copied.set_params(kinds=dict(zip(columns, kinds, strict=True)))
+        read = copied._read(X, interventions)
+        columns = read.table.names if read.table.named else range(read.table.n_columns)
+        copied.set_params(kinds=dict(zip(columns, read.kinds, strict=True)))
         return copied
 
     def _settings(self) -> dict[str, Any]:
         """The learner's own parameters, which a subclass may set without taking them as arguments."""
         return {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
 
-    def _read(self, X: Any, interventions: Any = None) -> tuple[Table, tuple[Kind, ...]]:
-        """The table to learn from, and its kinds."""
+    def _read(self, X: Any, interventions: Any = None) -> ReadTable:
+        """The table to learn from, its kinds and its gaps."""
         alone = numbers_alone(self._settings())
-        return table_of_rows(self, X, interventions, self.kinds, numbers_alone=alone)
+        return table_of_rows(self, X, interventions, self.kinds, numbers_alone=alone, missing=self.missing)
 
     def _check_streamable(self, source: Source | None) -> bool:
         """Refuse settings that need all rows; whether quantiles of the columns are needed."""
@@ -445,11 +464,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         read_given(self.kinds, table.names, numbered=not table.named)
         kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
-        return self._fit(table, kinds, bar)
+        return self._fit(ReadTable(table, kinds), bar)
 
-    def _fit(self, table: Table, kinds: tuple[Kind, ...], bar: ProgressBar, resume: Path | None = None) -> Self:
+    def _fit(self, read: ReadTable, bar: ProgressBar, resume: Path | None = None) -> Self:
         """Plan, learn, and keep what was found."""
-        settings = self._settings()
+        settings, table = self._settings(), read.table
         cache_bytes = 1e6 * check_positive(self.cache_size, "cache_size")
         run = Run(count_jobs(self.n_jobs), cache_bytes, bar.update, checkpoint=resume)
         plan = make_plan(settings, table)
@@ -458,7 +477,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with one_thread, compiling(lambda _: compiled(1)):
             result = fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss)
-        self._keep(replace(result, kinds=kinds))
+        self._keep(replace(result, kinds=read.kinds, gaps=read.gaps, n_dropped=read.n_dropped))
         return self
 
     def _keep(self, result: FitResult) -> None:
@@ -473,6 +492,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.causal_order_ = [result.names[j] for j in result.order] if result.named else result.order
         self.theta_ = result.theta
         self.order_distribution_ = result.distribution
+        self.missing_ = result.missing
         self.interventions_ = result.interventions
         self.kinds_ = dict(zip(result.labels, result.kinds, strict=True))
         self.loss_ = result.best.training.loss
@@ -554,12 +574,52 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Residuals are judged by the noise that was learned: Gaussian, or of free shape where ``criterion_`` is
         "entropy". The change of scale is accounted for, so that scores of different transforms compare. A column
         that was intervened on in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood
-        there.
+        there. What is missing of a row is integrated out, by draws with a seed of their own.
         """
         check_is_fitted(self)
         values, names, named = rows_of(self, X, self._result.kinds)
         intervened = read_interventions(interventions, len(values), names, numbered=not named)
         return self._result.score(values, intervened)
+
+    def impute(self, X: Any, n_draws: int = 20, *, interventions: Any = None, random_state: int = 0) -> Imputation:
+        """Complete rows with missing values by what was learned, and say how sure that is.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (m, d)
+            Rows with gaps; they need not have been seen.
+        n_draws : int
+            Draws of what is missing given what is not, by the learned graph. The values are their means, their
+            medians where columns hold whole numbers, and the most frequent levels.
+        interventions : optional
+            As for :meth:`fit`: what columns were set to does not depend on their causes.
+        random_state : int
+            The same seed gives the same draws.
+
+        Returns
+        -------
+        Imputation
+            ``table``, the completed rows, of the type of X; ``spread``, the standard deviation of the draws, for
+            levels the share of draws that have another; and all ``draws``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> cause = rng.normal(size=500)
+        >>> X = np.column_stack([cause, 2.0 * cause + 0.1 * rng.normal(size=500)])
+        >>> m = Daguerreotype().fit(X)
+        >>> m.impute([[1.0, np.nan], [np.nan, -2.0]]).table.round(1)
+        array([[ 1. ,  2. ],
+               [-1. , -2. ]])
+        """
+        check_is_fitted(self)
+        check_positive_int(n_draws, "n_draws")
+        values, names, named = rows_of(self, X, self._result.kinds)
+        intervened = read_interventions(interventions, len(values), names, numbered=not named)
+        draws = self._result.draw(values, n_draws, random_state, intervened)
+        return make_imputation(X, values, draws, self._result.kinds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted learner to one file, from which :meth:`load` makes it again.
@@ -780,6 +840,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
+        tags.input_tags.allow_nan = self.missing != "error"
         # A parameter called transform makes scikit-learn take the class for a transformer, which must say so.
         tags.transformer_tags = TransformerTags()
         return tags

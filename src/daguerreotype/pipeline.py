@@ -5,31 +5,23 @@ made. :class:`Candidate` is the part that is repeated for every candidate scale 
 """
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
-from daguerreotype.data.column_scales import ColumnScales
-from daguerreotype.data.table import OnScale, Table
-from daguerreotype.data.transforms import Identity, Scale
-from daguerreotype.edges.base import HasMasses, offered
-from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
-from daguerreotype.noise.counts import CountMass
-from daguerreotype.noise.free_shape import MAX_ROWS, negentropy
-from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
-from daguerreotype.result import FitResult, ScaleFit
+from daguerreotype.candidate import Candidate, with_families
+from daguerreotype.data.table import Table
+from daguerreotype.data.transforms import Identity
+from daguerreotype.gap_rounds import GapRounds
+from daguerreotype.result import Completion, FitResult, ScaleFit
 from daguerreotype.training.misfit import asks_for_another_scale
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
-from daguerreotype.training.scale_choice import ScaleChoice, choose_scales, logarithms_of, scale_prices
+from daguerreotype.training.scale_choice import ScaleChoice, choose_scales, logarithms_of
 from daguerreotype.training.train import TrainingResult, train, train_on
 
 logger = logging.getLogger("daguerreotype")
 
-# Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
-NON_GAUSSIAN, DOUBTFUL = 0.03, 0.005
 # Nats per column by which a scale is clearly likelier than another: more than orders and noise models differ by.
 CLEARLY = 0.3
 ROUNDS = 3  # of choosing scales for an order, and an order for scales
@@ -38,14 +30,51 @@ ROUNDS = 3  # of choosing scales for an order, and an order for scales
 def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResult:
     """Learn a graph of the columns of ``table`` as planned, on the likeliest of the scales to try."""
     ordered = with_families(table.canonical(plan.columns), plan.noise)
-    if ordered.may_change_scale(plan.transform):
-        best = fit_auto(ordered, plan, run)
+    completion = None
+    if ordered.gaps is None:
+        best = fit_complete(ordered, plan, run)
     else:
-        best = Candidate(ordered, ordered.scale(plan.transform), plan, run).fit()
+        best, completion = fit_gaps(ordered, plan, run)
     if criterion == "auto":
         criterion = "bic" if best.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)
-    return FitResult(best, plan.columns, table.names, table.named, criterion)
+    best = replace(best, support=ordered.support)
+    return FitResult(best, plan.columns, table.names, table.named, criterion, completion=completion)
+
+
+def fit_complete(table: Table, plan: Plan, run: Run) -> ScaleFit:
+    """Learn from a table without gaps, its rows and columns in canonical order."""
+    if table.may_change_scale(plan.transform):
+        return fit_auto(table, plan, run)
+    return Candidate(table, table.scale(plan.transform), plan, run).fit()
+
+
+def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
+    """Complete a table by draws from what was learned and learn again, in short rounds, until the graph settles.
+
+    Then learn from the draws of the last rounds as from any table, with all choices of scales and noise. If these
+    turn out to be others than draws were made by, there are rounds with these.
+    """
+    rounds = GapRounds(table, plan, run)
+    rounds.start()
+    try:
+        if not rounds.exact:
+            rounds.settle()
+        best = fit_complete(rounds.completed(), plan, run)
+        others = rounds.take(best)
+        if best.training.interrupted:
+            return best, rounds.completion()
+        if rounds.exact and not others:
+            rounds.settle_moments()
+            best = rounds.finish()
+        elif others:
+            rounds.redraw_from(best)
+            rounds.settle()
+            best = rounds.finish()
+    except KeyboardInterrupt:
+        logger.warning("interrupted while the table was completed: what was found until then is kept.")
+        best = rounds.finish(interrupted=True)
+    return best, rounds.completion()
 
 
 def fit_auto(table: Table, plan: Plan, run: Run) -> ScaleFit:
@@ -119,165 +148,3 @@ def search_scales(
         return train(scaled.table, plan, run)
     models = plan.constraints.prepare(plan.estimator, scaled.table)
     return train_on(found, plan.noise, scaled.table, plan, run, models)
-
-
-class Candidate:
-    """A scale that a table may be learned on.
-
-    Parameters
-    ----------
-    table : Table
-        The columns as they came, in canonical order.
-    scale : Scale
-        What to learn them on.
-    plan, run : Plan, Run
-        How.
-    effects : ColumnScales, optional
-        The scales of columns as effects, if these are others than they have as causes.
-    """
-
-    def __init__(
-        self, table: Table, scale: Scale, plan: Plan, run: Run, effects: ColumnScales | None = None
-    ) -> None:
-        self.table, self.scale, self.plan, self.run, self.effects = table, scale, plan, run, effects
-
-    @cached_property
-    def scaled(self) -> OnScale:
-        """The columns on the scale."""
-        scaled = self.table.on_scale(self.scale, self.plan.standardize)
-        if self.effects is None:
-            return scaled
-        return self.table.with_effects(scaled, self.table.on_scale(self.effects, self.plan.standardize))
-
-    def fit(self) -> ScaleFit:
-        """Train on the scale; under another noise model where residuals ask for it."""
-        return self.finish(self.train())
-
-    def train(self) -> TrainingResult:
-        """Train on the scale under the noise model of the plan."""
-        return train(self.scaled.table, self.plan, self.run)
-
-    def train_on(self, found: TrainingResult) -> TrainingResult:
-        """Go on from an order that was found otherwise."""
-        models = self.plan.constraints.prepare(self.plan.estimator, self.scaled.table)
-        return train_on(found, self.plan.noise, self.scaled.table, self.plan, self.run, models)
-
-    def is_doubtful(self, training: TrainingResult) -> bool:
-        """Whether the residuals may not be Gaussian.
-
-        A discrete effect that is taken for the cause of a number may hide the number's shape, so that in such
-        tables the columns themselves are looked at too.
-        """
-        if self.plan.other_noise is None:
-            return False
-        table = self.scaled.table
-        hidden = table.discrete.any() and shape_of_columns(table) >= NON_GAUSSIAN
-        return bool(training.negentropy >= DOUBTFUL or hidden)
-
-    def finish(self, training: TrainingResult) -> ScaleFit:
-        """Go on under another noise model where residuals ask for it, and put together what was learned."""
-        plan, noise, scaled = self.plan, self.plan.noise, self.scaled
-        if plan.families_open and not training.interrupted:
-            likelier = drop_orders_of_levels(training, noise, scaled.table, plan)
-            if likelier != noise:
-                scaled, noise = replace(scaled, table=with_families(scaled.table, likelier)), likelier
-                models = plan.constraints.prepare(plan.estimator, scaled.table)
-                training = train_on(training, noise, scaled.table, plan, self.run, models)
-        if plan.other_noise is not None and not training.interrupted and self.is_doubtful(training):
-            free = tuple(
-                each if isinstance(each, DiscreteNoise) else other
-                for each, other in zip(noise, plan.other_noise, strict=True)
-            )
-            found = train_on(training, free, scaled.table, plan, self.run)
-            # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
-            if max(training.negentropy, found.negentropy) >= NON_GAUSSIAN:
-                training, noise = found, free
-        densities = fit_densities(training, noise)
-        return ScaleFit(
-            scaled,
-            self.table.typical(),
-            training,
-            densities,
-            gaussian=not any(each.needs_residuals for each in noise),
-            log_likelihood=self.log_likelihood(training),
-            noise=tuple(name_of_noise(each, density) for each, density in zip(noise, densities, strict=True)),
-        )
-
-    def log_likelihood(self, training: TrainingResult) -> float:
-        """Of the rows as they came: of the table's, times both changes of scale in them, times steps of grids."""
-        n = training.n_rows_used
-        jacobian = self.table.mean_log_slopes(self.scaled, n) + self.table.mean_log_steps
-        if self.effects is not None:
-            penalty = float(scale_prices(self.effects, n).sum())
-        else:
-            penalty = 0.5 * np.log(n) / n * self.scale.n_parameters
-        return float(training.log_likelihood() + jacobian - penalty)
-
-
-def shape_of_columns(table: Table) -> float:
-    """How far the median continuous column is from Gaussian, its ties spread, in nats per row."""
-    untied = table.values if table.dither is None else table.values + table.dither
-    return float(np.median([negentropy(untied[:MAX_ROWS, j]) for j in np.flatnonzero(~table.discrete)] or [0.0]))
-
-
-def with_families(table: Table, noise: Sequence[NoiseModel]) -> Table:
-    """The table with the names of the noise models of its discrete columns."""
-    if not table.discrete.any():
-        return table
-    return replace(table, families=tuple(each.name if isinstance(each, DiscreteNoise) else "" for each in noise))
-
-
-def drop_orders_of_levels(
-    training: TrainingResult, noise: tuple[NoiseModel, ...], table: Table, plan: Plan
-) -> tuple[NoiseModel, ...]:
-    """The noise models, but those of levels whose order does not help to predict them from their causes."""
-    ordered = [node for node, each in enumerate(noise) if each == DiscreteNoise("ordinal")]
-    if not ordered:
-        return noise
-    free = tuple(DiscreteNoise("categorical") if node in ordered else each for node, each in enumerate(noise))
-    models = plan.constraints.prepare(plan.estimator, with_families(table, free))
-    ranks = np.argsort(training.order)
-    chosen = list(noise)
-    for node in ordered:
-        before = np.flatnonzero(ranks < ranks[node])
-        if plan.constraints.rules is not None:
-            before = before[plan.constraints.rules.allowed[before, node]]
-        costs = [
-            fit.nll + 0.5 * np.log(table.n_rows) / table.n_rows * fit.dof
-            for fit in (training.fits[node], models.fit(node, before))
-        ]
-        if costs[1] < costs[0]:
-            chosen[node] = free[node]
-    return tuple(chosen)
-
-
-def name_of_noise(noise: NoiseModel, density: Density | Mass) -> str:
-    """What ``noise_`` calls it."""
-    if isinstance(density, CountMass):
-        return "poisson" if density.dispersion == 0.0 else "negative-binomial"
-    if isinstance(noise, DiscreteNoise):
-        return noise.name
-    names = {entry.make: name for name, entry in NOISE.items()}
-    return names.get(type(noise), type(noise).__name__)
-
-
-def fit_densities(training: TrainingResult, noise: Sequence[NoiseModel]) -> list[Density | Mass]:
-    """The noise of every node under the model that orders were compared by; Gaussian without residuals."""
-    wanted = any(each.needs_residuals for each in noise)
-    residuals = (training.residuals() if wanted else None) or [None] * len(noise)
-    masses = offered(training.models, HasMasses)
-    densities: list[Density | Mass] = []
-    for node, (fit, each, left) in enumerate(zip(training.fits, noise, residuals, strict=True)):
-        if isinstance(each, DiscreteNoise):
-            if masses is None:
-                raise TypeError(
-                    f"{type(training.models).__name__} takes discrete columns, but does not say how likely they "
-                    "are: give it a method mass(node, fit) that returns an object with "
-                    "log_mass(outcomes, predictors)."
-                )
-            densities.append(masses.mass(node, fit))
-        elif left is not None and each.needs_residuals:
-            densities.append(each.fit(left))
-        else:
-            densities.append(GaussianDensity(float(variance_of_nll(fit.nll))))
-    return densities

@@ -1,28 +1,33 @@
 """The result of a fit: frozen records of what was learned, in the user's numbering of the columns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from daguerreotype._lib.labels import plural
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.completion.draws import completions, integrated
+from daguerreotype.completion.mechanisms import Mechanisms
 from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.kinds import Kind, encode_values
+from daguerreotype.data.missing import Gaps
+from daguerreotype.data.support import Support
 from daguerreotype.data.table import OnScale, mean_sum
 from daguerreotype.data.transforms import Scale
-from daguerreotype.edges.base import HasCurves, HasPredictions, LocalFit, offered
+from daguerreotype.edges.base import HasCurves, LocalFit, offered
 from daguerreotype.edges.mixed import MixedFit
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
-from daguerreotype.noise import Density, Mass
+from daguerreotype.noise import Density, Mass, NoiseModel
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.history import FitHistory
 from daguerreotype.training.train import TrainingResult
 
-__all__ = ["FitHistory", "FitResult", "ScaleFit"]
+__all__ = ["FitHistory", "FitResult", "MissingValues", "ScaleFit"]
 
-POINTS = 16  # of a cell of a grid, to know its mass by
+SETTLED = 2  # entries of the adjacency matrix: an edge that turned round, or two that come and go
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,10 @@ class ScaleFit:
         Whether orders were compared under Gaussian noise.
     log_likelihood : float
         Of the training rows as they came, per row and less the BIC penalty: what scales are chosen by.
+    noise_models : tuple of NoiseModel
+        What orders were compared by; empty in a learner that was loaded.
+    support : Support
+        What values columns have.
     """
 
     scaled: OnScale
@@ -54,6 +63,8 @@ class ScaleFit:
     gaussian: bool
     log_likelihood: float
     noise: tuple[str, ...] = ()
+    noise_models: tuple[NoiseModel, ...] = ()
+    support: Support = field(default_factory=Support)
 
     def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
         """Contribution of one parent at values (m,) of it, codes of levels among them.
@@ -69,45 +80,58 @@ class ScaleFit:
         rows[:, cause] = values
         return models.curve(effect, self.training.fits[effect], cause, self.scaled.apply(rows)[:, cause])
 
-    def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
-        """Mean log-likelihood per row of any values (m, d), but for those that were intervened on."""
-        models = offered(self.training.models, HasPredictions)
-        if models is None:
-            raise TypeError(
-                f"{type(self.training.models).__name__} cannot predict unseen rows: give it a method "
-                "predict(node, fit, values)."
-            )
-        scaled, effects = self.scaled.apply(values), self.scaled.of_effects
-        density, outcomes = effects.log_slopes(values), effects.apply(values)  # (m, d)
-        fitted = np.empty_like(density)
-        for node, (fit, noise) in enumerate(zip(self.training.fits, self.densities, strict=True)):
-            predicted = models.predict(node, fit, scaled)
-            if isinstance(noise, Mass):
-                density[:, node] = noise.log_mass(values[:, node], predicted)
-                continue
-            fitted[:, node] = predicted
-            density[:, node] += noise.log_density(outcomes[:, node] - predicted)
-        steps = self.scaled.table.steps
-        if steps is not None:
-            on_grid = steps > 0.0
-            density[:, on_grid] = self._log_masses(values, fitted, steps)[:, on_grid]
-        return mean_sum(density, intervened)
+    @cached_property
+    def mechanisms(self) -> Mechanisms:
+        """What was learned, as a distribution of rows."""
+        training = self.training
+        return Mechanisms(
+            self.scaled,
+            training.models,
+            training.fits,
+            self.densities,
+            training.order,
+            self.support,
+            self.scaled.table.kinds,
+        )
 
-    def _log_masses(self, values: FloatArray, fitted: FloatArray, steps: FloatArray) -> FloatArray:
-        """Logarithms of the probability masses (m, d) of the cells of grids: their density, at points of each."""
-        points = (np.arange(POINTS) + 0.5) / POINTS - 0.5
-        nodes = np.flatnonzero(steps > 0.0)
-        inside = np.full((POINTS, *values.shape), -np.inf)
-        for density, point in zip(inside, points, strict=True):
-            there = values + point * steps
-            scaled, slopes = self.scaled.of_effects.apply(there), self.scaled.of_effects.log_slopes(there)
-            for node in nodes:
-                residuals = scaled[:, node] - fitted[:, node]
-                noise = self.densities[node]
-                assert not isinstance(noise, Mass)  # discrete columns have no grid to be rounded to
-                density[:, node] = noise.log_density(residuals) + slopes[:, node]
-        masses: FloatArray = np.logaddexp.reduce(inside) - np.log(POINTS) + self.scaled.table.log_steps
-        return masses
+    def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
+        """Mean log-likelihood per row of any values (m, d), but for those that were intervened on.
+
+        What is missing of a row, nan, is integrated out.
+        """
+        gaps = np.isnan(values)
+        some = gaps.any(axis=1)
+        out = np.zeros(gaps.shape, dtype=np.bool_) if intervened is None else intervened
+        complete, total = values[~some], 0.0
+        if len(complete):
+            causes = self.scaled.apply(complete)
+            density = np.column_stack(
+                [
+                    self.mechanisms.log_mass(node, complete[:, node], self.mechanisms.predictors(node, causes))
+                    for node in range(values.shape[1])
+                ]
+            )
+            total += mean_sum(density, out[~some]) * len(complete)
+        if some.any():
+            self._check_support()
+            likelihood = integrated(self.mechanisms, values[some], gaps[some], out[some])
+            total += float(likelihood.sum())
+        return total / len(values)
+
+    def draw(
+        self, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None = None
+    ) -> FloatArray:
+        """Completed rows (n_draws, m, d) of rows (m, d) that are nan where a value is missing."""
+        self._check_support()
+        return completions(self.mechanisms, values, n_draws, np.random.default_rng(random_state), intervened)
+
+    def _check_support(self) -> None:
+        """Refuse to draw without knowing what values columns have."""
+        if not self.support.seen.size:
+            raise ValueError(
+                "this learner was fitted without rows, or saved by an older version: it does not know what values "
+                "columns have, so it cannot tell what is missing. Fit it again, on rows."
+            )
 
 
 def _n_coefficients(fit: LocalFit) -> float:
@@ -115,6 +139,73 @@ def _n_coefficients(fit: LocalFit) -> float:
     if isinstance(fit, MixedFit):
         return float(fit.coefficients[1:].size)
     return float(fit.columns.size if isinstance(fit, GamFit) else fit.dof)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """How a table with gaps was completed.
+
+    Attributes
+    ----------
+    n_tables : int
+        Completed tables that were learned from together; 0 where expected moments were enough.
+    n_rounds : int
+        Rounds of drawing and learning.
+    n_changed : int
+        Edges that only one of the last two graphs has: 0 where the graph settled.
+    """
+
+    n_tables: int
+    n_rounds: int
+    n_changed: int
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """Where values of a table were missing, and what a fit did about it.
+
+    Attributes
+    ----------
+    counts : dict
+        How many values are missing of each column; only columns with gaps.
+    n_rows, n_complete : int
+        Rows of the table, and those without gaps.
+    n_dropped : int
+        Rows that were left out, with ``missing="drop"``.
+    n_completions : int
+        Completed tables that were learned from together. 0 where none was needed: rows were dropped, or linear
+        edges had the moments that EM expects.
+    n_rounds : int
+        Rounds of completing the table and learning again.
+    n_changed : int
+        Edges that only one of the last two graphs has.
+    depends_on : dict
+        Columns whose gaps depend on others, and on which: there values are not missing completely at random. That
+        is taken care of, but a column whose gaps depend on others may hide that they depend on itself.
+    """
+
+    counts: dict[Any, int]
+    n_rows: int
+    n_complete: int
+    n_dropped: int
+    n_completions: int
+    n_rounds: int
+    n_changed: int
+    depends_on: dict[Any, list[Any]]
+
+    @property
+    def settled(self) -> bool:
+        """Whether the last round changed at most one edge in the graph: what is drawn makes that little."""
+        return self.n_changed <= SETTLED
+
+    def __str__(self) -> str:
+        total, d = sum(self.counts.values()), len(self.counts)
+        where = f"{total} missing value{plural(total)} in {d} column{plural(d)}"
+        if self.n_dropped:
+            return f"{where}: left out {self.n_dropped} of {self.n_rows} rows"
+        how = f"{self.n_completions} completed tables" if self.n_completions else "expected moments"
+        ended = "settled" if self.settled else f"not settled, the last changed {self.n_changed} edges"
+        return f"{where}: {how}, {self.n_rounds} round{plural(self.n_rounds)}, {ended}"
 
 
 @dataclass(frozen=True)
@@ -135,6 +226,12 @@ class FitResult:
         What orders were compared by.
     kinds : tuple of Kind
         The kinds of the user's columns.
+    completion : Completion, optional
+        How gaps of the table were filled; None without any.
+    gaps : Gaps, optional
+        Where values were missing, in the user's numbering of rows and columns; None if none was.
+    n_dropped : int
+        Rows that were left out because of that.
     """
 
     best: ScaleFit
@@ -143,6 +240,9 @@ class FitResult:
     named: bool
     criterion: Any
     kinds: tuple[Kind, ...] = ()
+    completion: Completion | None = None
+    gaps: Gaps | None = None
+    n_dropped: int = 0
 
     @cached_property
     def place(self) -> IntArray:
@@ -254,6 +354,29 @@ class FitResult:
         return {label: int(count) for label, count in zip(self.labels, counts, strict=True) if count}
 
     @property
+    def missing(self) -> "MissingValues | None":
+        """Where values were missing, and what was done about it."""
+        if self.gaps is None:
+            return None
+        counts = {label: int(n) for label, n in zip(self.labels, self.gaps.counts, strict=True) if n}
+        depends = {
+            label: [self.labels[i] for i in np.flatnonzero(self.gaps.depends[:, j])]
+            for j, label in enumerate(self.labels)
+            if self.gaps.depends[:, j].any()
+        }
+        done = self.completion or Completion(0, 0, 0)
+        return MissingValues(
+            counts=counts,
+            n_rows=self.gaps.n_rows,
+            n_complete=self.gaps.n_complete,
+            n_dropped=self.n_dropped,
+            n_completions=done.n_tables,
+            n_rounds=done.n_rounds,
+            n_changed=done.n_changed,
+            depends_on=depends,
+        )
+
+    @property
     def n_parameters(self) -> float:
         """Parameters spent on edges: coefficients of linear and spline edges, degrees of freedom of others."""
         training = self.best.training
@@ -291,3 +414,10 @@ class FitResult:
         return self.best.score(
             values[:, self.columns], None if intervened is None else intervened[:, self.columns]
         )
+
+    def draw(
+        self, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None = None
+    ) -> FloatArray:
+        """Completed rows (n_draws, m, d) of rows (m, d) that are nan where a value is missing."""
+        out = None if intervened is None else intervened[:, self.columns]
+        return self.best.draw(values[:, self.columns], n_draws, random_state, out)[:, :, self.place]

@@ -87,7 +87,8 @@ def compare(
     """
     names = _chosen(methods)
     with show_status(quiet, steps=len(names) * seeds) as status:
-        task = options.read_table(status, data, numbers_alone=True, **reading)  # baselines take nothing else
+        # Baselines take nothing else.
+        task = options.read_table(status, data, numbers_alone=True, complete=True, **reading)
         known = options.read_truth(truth, task)
         from daguerreotype.experiments.compare import Comparison, method_called
 

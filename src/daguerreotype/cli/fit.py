@@ -119,6 +119,15 @@ def fit(
         if model.interventions_:
             listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
             status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
+        if model.missing_ is not None and model.missing_.depends_on:
+            names = ", ".join(
+                f"{name!r} (on {', '.join(map(repr, others))})"
+                for name, others in model.missing_.depends_on.items()
+            )
+            status.note(
+                f"note: whether a value is missing depends on other columns: {names}. That is taken care of; "
+                "if it also depends on the missing value itself, nobody can tell."
+            )
         resampled = None
         if bootstrap and not model.interrupted_:
             with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", status):

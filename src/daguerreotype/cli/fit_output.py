@@ -3,7 +3,7 @@
 import importlib.util
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -125,6 +125,9 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
             for name, kind in model.kinds_.items()
         },
         "noise": dict(model.noise_),
+        "missing": None
+        if model.missing_ is None
+        else asdict(model.missing_) | {"settled": model.missing_.settled},
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
@@ -184,6 +187,8 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     facts = {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]}
     if len(set(outcome.model.noise_.values())) > 1:
         facts = {"noise": [Text(noise_in_words(outcome.model.noise_))], **facts}
+    if outcome.model.missing_ is not None:
+        facts = {"missing": [Text(str(outcome.model.missing_))], **facts}
     if any(kind.discrete for kind in outcome.model.kinds_.values()):
         facts = {"kinds": [Text(in_words(outcome.model.kinds_))], **facts}
     show_facts(console, facts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from daguerreotype._lib.progress import Status
+from daguerreotype.data.missing import MISSING
 from daguerreotype.data.scales import SCALES
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.operators.registry import OPERATORS
@@ -31,6 +32,7 @@ Operator = StrEnum(  # type: ignore[misc]
     "Operator", choices(name for name, entry in OPERATORS.items() if entry.order != "given")
 )
 Transform = StrEnum("Transform", choices(("auto", *SCALES)))  # type: ignore[misc]
+Missing = StrEnum("Missing", choices(MISSING))  # type: ignore[misc]
 P = ParamSpec("P")
 _reading = partial(typer.Option, rich_help_panel="Reading the table")
 
@@ -108,12 +110,20 @@ def read_table(
     interventions: str | None = None,
     kinds: Mapping[str, str] | None = None,
     numbers_alone: bool = False,
+    complete: bool = False,
     *,
     drop: Annotated[list[str], _reading("--drop", metavar="COLUMN", help="Leave a column out; repeatable.")] = [],  # noqa: B006
     drop_non_numeric: Annotated[
         bool, _reading("--drop-non-numeric", help="Leave out columns that hold no numbers.")
     ] = False,
-    drop_missing: Annotated[bool, _reading("--drop-missing", help="Leave out rows with empty cells.")] = False,
+    missing: Annotated[
+        Missing,
+        _reading(
+            "--missing",
+            help="Rows with empty cells: learn from them, leave them out, or refuse. Other methods cannot "
+            "learn from them.",
+        ),
+    ] = Missing("auto"),
     delimiter: Annotated[
         str | None,
         _reading(
@@ -132,12 +142,14 @@ def read_table(
 ) -> "Input":
     """The table at ``data``, or that of Sachs, read as the options say; its notes are shown.
 
-    Columns of text are levels, unless ``kinds`` say otherwise or ``numbers_alone`` are asked for.
+    Columns of text are levels, unless ``kinds`` say otherwise or ``numbers_alone`` are asked for. Rows with empty
+    cells are refused, unless asked for otherwise, where the table must be ``complete``.
     """
     from daguerreotype.cli.inputs import read_input
     from daguerreotype.data.readers import Reading
 
-    how = (drop, drop_non_numeric, drop_missing, delimiter, header, interventions)
+    kept = "error" if complete and missing.value == "auto" else missing.value
+    how = (drop, drop_non_numeric, kept, delimiter, header, interventions)
     reading = Reading(*how, kinds or {}, numbers_alone)
     table = read_input(data, reading)
     for note in table.notes:

@@ -1,5 +1,6 @@
 """Interventions: which columns were intervened on in which rows, as users say it and as a boolean mask."""
 
+import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,7 @@ def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str
     """Refuse columns about whose causes the rows that are left for them say nothing."""
     for j in np.flatnonzero(intervened.any(axis=0)):
         kept = values[~intervened[:, j]]
+        kept = kept[~np.isnan(kept[:, j])]
         name, n = names[j], len(values)
         if len(kept) < LEAST:
             left = "in all" if not len(kept) else f"in all but {len(kept)} of"
@@ -59,7 +61,10 @@ def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str
                 f"{LEAST} other rows are needed, and many more to learn. Add rows in which it was not, or drop "
                 "the column."
             )
-        constant = np.flatnonzero(np.ptp(kept, axis=0) <= 1e-14 * np.abs(kept).max(axis=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that is missing wherever this one is seen
+            low, high = np.nanmin(kept, axis=0), np.nanmax(kept, axis=0)
+        constant = np.flatnonzero(high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high)))
         if constant.size:
             one = int(j) if j in constant else int(constant[0])
             advice = "Add rows in which it varies, or drop the column."

@@ -147,7 +147,7 @@ def find_kinds(
     Parameters
     ----------
     values : array of shape (n, d)
-        Numbers, and codes of columns that held something else; none missing.
+        Numbers, and codes of columns that held something else; nan where one is missing.
     names : sequence of str
         Columns, for messages.
     origins : sequence of Origin
@@ -167,10 +167,12 @@ def find_kinds(
     if numbers_alone:
         return tuple(_as_number(origins[j], names[j], given.get(j), numbers_alone) for j in range(d))
     tied = _have_ties(values)
+    gaps = np.isnan(values)
+    columns = [values[:, j] if not gaps[:, j].any() else values[~gaps[:, j], j] for j in range(d)]
     return tuple(
-        _given_kind(values[:, j], names[j], origins[j], given[j])
+        _given_kind(columns[j], names[j], origins[j], given[j])
         if j in given
-        else _kind_of(values[:, j], origins[j])
+        else _kind_of(columns[j], origins[j])
         if tied[j] or origins[j].what != "numbers"
         else Kind("continuous", "numbers")
         for j in range(d)
@@ -395,7 +397,7 @@ def _not_a_number(name: str, kind: str, origin: Origin) -> str:
 def _have_ties(values: FloatArray) -> BoolArray:
     """Which columns (d,) of (n, d) hold some value twice, by some of their rows if there are many."""
     some = np.sort(values[:: 1 + len(values) // SAMPLE].T, axis=1)  # (d, m)
-    close = 4.0 * np.finfo(np.float64).eps * np.abs(some[:, [0, -1]]).max(axis=1)
+    close = 4.0 * np.finfo(np.float64).eps * np.nanmax(np.abs(some), axis=1, initial=0.0)  # nan sorts last
     ties: BoolArray = (np.diff(some, axis=1) <= close[:, None]).any(axis=1)
     return ties
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from daguerreotype.data.columns import Origin, read_columns
 from daguerreotype.data.dialect import ROWS, START, Dialect, detect, is_number
 from daguerreotype.data.formats import format_by_start
 from daguerreotype.data.kinds import WITH_LEVELS, check_usable, unusable
+from daguerreotype.data.missing import check_missing
 from daguerreotype.data.number_formats import DECIMAL, THOUSANDS, parse_numbers
 
 logger = logging.getLogger("daguerreotype")
@@ -44,7 +45,7 @@ EMPTY = ("?", ".", "-", "--", "n.a.", "#DIV/0!", "#REF!", "#VALUE!", "#NUM!", "#
 PYTHON = {
     "drop": "drop=[{!r}]",
     "drop_non_numeric": "drop_non_numeric=True",
-    "drop_missing": "drop_missing=True",
+    "missing": "missing={!r}",
 }
 
 
@@ -56,8 +57,10 @@ class Reading:
     ----------
     drop : sequence of str
         Columns to leave out.
-    drop_non_numeric, drop_missing : bool
-        Leave out columns that hold no numbers, rows with empty cells.
+    drop_non_numeric : bool
+        Leave out columns that hold no numbers.
+    missing : {"auto", "drop", "error"}
+        Keep rows with empty cells, leave them out, or refuse them.
     delimiter, header : str, bool or None
         How the file is written; None to find out.
     interventions : str or None
@@ -67,12 +70,12 @@ class Reading:
     numbers_alone : bool
         Refuse columns of text, which are levels otherwise.
     words : mapping
-        What messages call ``drop``, ``drop_non_numeric`` and ``drop_missing``.
+        What messages call ``drop``, ``drop_non_numeric`` and ``missing``.
     """
 
     drop: Sequence[str] = ()
     drop_non_numeric: bool = False
-    drop_missing: bool = False
+    missing: str = "auto"
     delimiter: str | None = None
     header: bool | None = None
     interventions: str | None = None
@@ -113,7 +116,7 @@ def read_table(
     header: bool | None = None,
     drop: str | Sequence[str] = (),
     drop_non_numeric: bool = False,
-    drop_missing: bool = False,
+    missing: Literal["auto", "drop", "error"] = "auto",
 ) -> pd.DataFrame:
     r"""Read a table of numbers and text from a file, whatever program wrote it.
 
@@ -135,8 +138,8 @@ def read_table(
         Columns to leave out.
     drop_non_numeric : bool
         Leave out columns that hold anything but numbers.
-    drop_missing : bool
-        Leave out rows with empty cells. They are refused otherwise.
+    missing : {"auto", "drop", "error"}
+        Keep empty cells, which are missing values; leave out rows that have any; or refuse them.
 
     Returns
     -------
@@ -161,8 +164,9 @@ def read_table(
     0  12.5   3.25
     1   8.0   2.75
     """
+    check_missing(missing)
     dropped = [drop] if isinstance(drop, str) else list(drop)
-    found = read_file(Path(path), Reading(dropped, drop_non_numeric, drop_missing, delimiter, header))
+    found = read_file(Path(path), Reading(dropped, drop_non_numeric, missing, delimiter, header))
     for note in found.notes:
         logger.info("%s", note)
     return found.table
@@ -180,8 +184,8 @@ def read_file(path: Path, reading: Reading | None = None) -> Input:
     table, targets = cleaner.take_interventions(table)
     table = cleaner.to_numbers(cleaner.without_dropped(table))
     complete = table.notna().all(axis=1).to_numpy()
-    table = cleaner.complete_rows(table)
-    if targets is not None:
+    table = cleaner.without_gaps(table)
+    if targets is not None and len(table) < len(targets):
         targets = list(compress(targets, complete))
     return Input("standard input" if path == PIPE else path.name, table, None, tuple(cleaner.notes), targets)
 
@@ -486,8 +490,8 @@ class _Cleaner:
                 "may be decimal marks, or separate thousands. Write all numbers alike."
             )
 
-    def complete_rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table without empty cells: they are refused, or their rows left out if asked."""
+    def without_gaps(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table without rows with empty cells, or with them, or refused, whatever was asked for."""
         missing = table.isna()
         counts = missing.sum()
         bad = [column for column in table.columns if counts[column]]
@@ -501,17 +505,18 @@ class _Cleaner:
                 f"column{plural(len(empty))} {listed(empty)} of {self.name} {are} empty. "
                 f"Leave {it} out with {say['drop'].format(empty[0])}."
             )
+        if self.reading.missing == "auto":
+            return table
         rows = missing.any(axis=1).to_numpy()
-        if not self.reading.drop_missing:
+        drop = say["missing"].format("drop")
+        if self.reading.missing == "error":
             where = listed([f"{column!r} ({counts[column]})" for column in bad], more="more columns", quote=False)
             raise ValueError(
                 f"{self.name} has empty cells in {where}; the first is in row {int(np.argmax(rows)) + 1}. Fill "
-                f"them, or leave out the {rows.sum()} rows that have any with {say['drop_missing']}."
+                f"them, or leave out the {rows.sum()} rows that have any with {drop}."
             )
         if rows.all():
-            raise ValueError(
-                f"every row of {self.name} has an empty cell: {say['drop_missing']} would leave nothing."
-            )
+            raise ValueError(f"every row of {self.name} has an empty cell: {drop} would leave nothing.")
         self.notes.append(f"left out {rows.sum()} of {len(table)} rows, which have empty cells.")
         return table.loc[~rows].reset_index(drop=True)
 

@@ -7,7 +7,7 @@ their own, :meth:`Table.on_scale` centres and scales the columns: that is what e
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -16,24 +16,32 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.accumulators import Both, Mapped
 from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.columns import read_columns
+from daguerreotype.data.gaussian_em import fit_normal
 from daguerreotype.data.interventions import check_counted, read_interventions
 from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
+from daguerreotype.data.missing import Gaps, check_missing, check_seen
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
 from daguerreotype.data.scales import fit_scale
 from daguerreotype.data.streams import Source
+from daguerreotype.data.support import Support
 from daguerreotype.data.ties import FirstRows, untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
 from daguerreotype.data.validation import (
     check_finite,
+    check_gappy,
     check_given,
     check_moments,
     check_renamed,
     check_size,
+    check_spread,
     check_unique,
     column_names,
 )
 
+REFUSED = "Learn from them with missing='auto', or leave their rows out with missing='drop'."
+SEED = 31_415_926  # of what spreads draws over the cells of grids
+SUMMARY_STEPS, SUMMARY_TOLERANCE = 50, 1e-4  # of EM, where a close look at gaps comes later
 LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 
 
@@ -99,6 +107,29 @@ class OnScale:
         """Logarithm of the derivative of :meth:`apply` at every value (m, d)."""
         slopes: FloatArray = self.transform.log_slopes(values) - np.log(self.spread)
         return slopes
+
+    def column(self, number: int, values: FloatArray) -> FloatArray:
+        """Values (m,) of one column as they come, on the scale of the table."""
+        scaled: FloatArray = (self._of_column(number, values, "apply") - self.centre[number]) / self.spread[number]
+        return scaled
+
+    def log_slope(self, number: int, values: FloatArray) -> FloatArray:
+        """Logarithm of the derivative of :meth:`column` at values (m,)."""
+        slopes: FloatArray = self._of_column(number, values, "log_slopes") - np.log(self.spread[number])
+        return slopes
+
+    def _of_column(self, number: int, values: FloatArray, what: Literal["apply", "log_slopes"]) -> FloatArray:
+        """What the change of scale makes of one column."""
+        if isinstance(self.transform, Identity):
+            return values if what == "apply" else np.zeros(values.shape)
+        if isinstance(self.transform, ColumnScales):
+            alone: FloatArray = getattr(self.transform.take([number]), what)(values[:, None])
+            return alone[:, 0]
+        rows = np.zeros((values.size, self.centre.size))
+        rows[:, number] = values
+        with np.errstate(all="ignore"):  # of the other columns
+            column: FloatArray = getattr(self.transform, what)(rows)[:, number]
+        return column
 
 
 @dataclass(frozen=True)
@@ -173,6 +204,15 @@ class Table:
         The variance of that, where it is known without looking at rows.
     others : OtherColumns, optional
         Columns on other scales, which estimators may judge effects on.
+    gaps : array of shape (n, d), optional
+        Where values are missing; they are nan there. Estimators never see such a table: it is completed before.
+    copies : int
+        How often every row is there, each time with other draws in its gaps: ``values`` and all that goes with
+        them hold one completed table after the other. They say no more than one of them would.
+    known_summary : Summary, optional
+        Moments that are expected of the columns as they are, where they are known better than by draws.
+    known_support : Support, optional
+        What values columns have where they are seen, of a completed table.
     """
 
     values: FloatArray
@@ -187,11 +227,15 @@ class Table:
     dither: FloatArray | None = field(default=None, kw_only=True)
     known_rounding: FloatArray | None = field(default=None, kw_only=True)
     others: OtherColumns | None = field(default=None, kw_only=True)
+    gaps: BoolArray | None = field(default=None, kw_only=True)
+    copies: int = field(default=1, kw_only=True)
+    known_summary: Summary | None = field(default=None, kw_only=True)
+    known_support: Support | None = field(default=None, kw_only=True)
 
     @property
     def n_rows(self) -> int:
-        """Number of observations n."""
-        return int(self.values.shape[0])
+        """Number of observations n, however often each is there."""
+        return int(self.values.shape[0]) // self.copies
 
     @property
     def holds_rows(self) -> bool:
@@ -213,7 +257,7 @@ class Table:
     @cached_property
     def rows_per_node(self) -> IntArray | None:
         """How many rows count for each column's own fit (d,); None where all do."""
-        return None if self.intervened is None else self.n_rows - self.intervened.sum(axis=0)
+        return None if self.intervened is None else self.n_rows - self.intervened.sum(axis=0) // self.copies
 
     @cached_property
     def log_steps(self) -> FloatArray:
@@ -253,20 +297,29 @@ class Table:
 
     @cached_property
     def summary(self) -> Summary:
-        """Moments of the columns as they are."""
-        return Summary.of(Moments().update(self.values))
+        """Moments of the columns as they are; of those with gaps, the likeliest."""
+        if self.known_summary is not None:
+            return self.known_summary
+        if self.gaps is None:
+            return Summary.of(Moments().update(self.values))
+        found = fit_normal(self.values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
+        scaled = (self.values - np.nanmean(self.values, axis=0)) / np.nanstd(self.values, axis=0)
+        low, high = np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
+        return Summary(self.n_rows, found.mean, found.covariance, np.nanmean(scaled**3, axis=0), low, high)
 
     @cached_property
     def moments(self) -> FloatArray:
         """Second-moment matrix X'X / n of shape (d, d); all that a linear estimator needs of X."""
         if self.known_moments is not None:
             return self.known_moments
-        moments: FloatArray = self.values.T @ self.values / self.n_rows
+        moments: FloatArray = self.values.T @ self.values / len(self.values)
         return moments
 
     def quantiles(self, probs: FloatArray) -> FloatArray:
         """Values (q, d) that shares ``probs`` (q,) of each column do not exceed, interpolated between rows."""
-        ranks, share = ranks_around(probs, self.n_rows)
+        if self.gaps is not None:
+            return np.asarray(np.nanquantile(self.values, probs, axis=0), dtype=np.float64)
+        ranks, share = ranks_around(probs, len(self.values))
         sorted_there = (np.partition(column, np.unique(ranks))[ranks] for column in self.values.T)
         first, second = np.stack(list(sorted_there), axis=-1)  # (2, q, d)
         return between(first, second, share)
@@ -276,7 +329,18 @@ class Table:
 
         Exact ones do not depend on the sequence of the rows; others are faster.
         """
+        if self.gaps is not None:
+            return _available(features(self.values))
+        if self.copies > 1:  # draws break all ties
+            exact = False
         return Mapped(features, Moments(exact=exact)).update(self.values).inner.second
+
+    @cached_property
+    def support(self) -> Support:
+        """What values columns have, where they are seen."""
+        if self.known_support is not None:
+            return self.known_support
+        return Support.of_rows(self.values, self.kinds, self.intervened)
 
     def typical(self) -> FloatArray:
         """A row (d,) in the middle of all: medians."""
@@ -322,26 +386,71 @@ class Table:
         names = tuple(self.names[j] for j in columns)
         kinds = tuple(self.kinds[j] for j in columns) if self.kinds else ()
         table = Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
+        out = intervened
+        if self.gaps is not None:
+            gaps = np.isnan(table.values)
+            table = replace(table, gaps=gaps, known_summary=self.summary.take(columns))
+            out = gaps if intervened is None else gaps | intervened
         known = np.array([kind.step for kind in kinds]) if kinds else None
-        spread = untie(table.values, np.flatnonzero(~table.discrete), known, intervened)
+        spread = untie(table.values, np.flatnonzero(~table.discrete), known, out)
         if spread is None:
             return table
         untied, steps = spread
         return replace(table, untied=untied, steps=steps if steps.any() else None)
+
+    def one_copy(self) -> "Table":
+        """The first of several completed tables."""
+        if self.copies == 1:
+            return self
+        parts = {
+            name: getattr(self, name)[: self.n_rows]
+            for name in ("values", "intervened", "untied", "dither")
+            if getattr(self, name) is not None
+        }
+        return replace(self, copies=1, known_moments=None, known_summary=None, **parts)
 
     def first(self, n_rows: int) -> "Table":
         """Its first rows, which :meth:`canonical` has mixed; all of them where some do not count for a column."""
         if self.n_rows <= n_rows or self.intervened is not None:
             return self
         untied = None if self.untied is None else self.untied[:n_rows]
-        return replace(self, values=self.values[:n_rows], untied=untied, known_moments=None)
+        return replace(
+            self, values=self.values[:n_rows], untied=untied, known_moments=None, copies=1, known_summary=None
+        )
+
+    def completed(self, draws: FloatArray) -> "Table":
+        """The table with every row as often as there are ``draws`` (m, n, d): values where it has gaps."""
+        assert self.gaps is not None
+        m = len(draws)
+        gaps = np.tile(self.gaps, (m, 1))
+        values = np.where(gaps, draws.reshape(gaps.shape), np.tile(self.values, (m, 1)))
+        untied = None
+        if self.untied is not None:
+            # Draws are on no atom, but on the grid of their column.
+            steps = np.zeros(self.n_columns) if self.steps is None else self.steps
+            offsets = steps * (np.random.default_rng(SEED).random(values.shape) - 0.5)
+            untied = np.where(gaps, values + offsets, np.tile(self.untied, (m, 1)))
+        intervened = None if self.intervened is None else np.tile(self.intervened, (m, 1))
+        return replace(
+            self,
+            values=values,
+            intervened=intervened,
+            untied=untied,
+            gaps=None,
+            copies=m,
+            known_summary=None,
+            known_support=self.support,
+        )
 
     def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
         """The columns transformed, then centred and, if asked, scaled; values intervened on have no say."""
         values = transform.apply(self.values)
         moments = None
-        if self.intervened is None:
-            seen = Moments().update(values)
+        if self.known_summary is not None and isinstance(transform, Identity):
+            known = self.known_summary
+            centre, spread, moments = _standard(known.mean, known.covariance, standardize)
+        elif self.intervened is None:
+            seen = Moments(exact=self.copies == 1).update(values)
             centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
         else:
             centre, spread = centre_and_spread(values, self.intervened)
@@ -354,7 +463,7 @@ class Table:
             )
         scaled = np.ascontiguousarray((values - centre) / spread)
         dither = None if self.untied is None else (transform.apply(self.untied) - values) / spread
-        table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither)
+        table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither, known_summary=None)
         if dither is not None and self.steps is not None and isinstance(transform, Identity):
             one_cell = np.abs(dither).max(axis=0) * spread <= 0.5001 * self.steps  # no more: no atom
             rounding = np.where(one_cell, _rounding(self.steps, spread), table.rounding)
@@ -473,6 +582,11 @@ class StreamedTable(Table):
         empty = partial(_mapped_moments, partial(_compose, features, self._scaled), exact)
         return self.source.gather(empty).inner.second
 
+    @cached_property
+    def support(self) -> Support:
+        """Nobody looked."""
+        return Support()
+
     def typical(self) -> FloatArray:
         """Means: medians are not known, and any value serves, since a curve looks at one column at a time."""
         return self.seen.mean
@@ -518,14 +632,43 @@ class StreamedTable(Table):
         return values[:, self.columns] if self.scaling is None else self.scaling(values)
 
 
-def table_of_rows(
-    estimator: Any, X: Any, interventions: Any = None, kinds: Any = "auto", *, numbers_alone: str = ""
-) -> tuple[Table, tuple[Kind, ...]]:
-    """The table to fit ``estimator`` on, after all checks of its rows, columns and interventions, and its kinds.
+@dataclass(frozen=True)
+class ReadTable:
+    """What was read of a user's rows.
 
-    The table itself holds kinds only where some column is discrete or on a grid. ``numbers_alone`` names the
-    setting that takes continuous columns alone, if one does.
+    Attributes
+    ----------
+    table : Table
+        To learn from. It holds kinds only where some column is discrete or on a grid.
+    kinds : tuple of Kind
+        Those of all columns.
+    gaps : Gaps, optional
+        Where values were missing; None if none was.
+    n_dropped : int
+        Rows that were left out because of that.
     """
+
+    table: Table
+    kinds: tuple[Kind, ...]
+    gaps: Gaps | None = None
+    n_dropped: int = 0
+
+
+def table_of_rows(
+    estimator: Any,
+    X: Any,
+    interventions: Any = None,
+    kinds: Any = "auto",
+    *,
+    numbers_alone: str = "",
+    missing: str = "error",
+) -> ReadTable:
+    """The table to fit ``estimator`` on, after all checks of its rows, columns and interventions.
+
+    ``numbers_alone`` names the setting that takes continuous columns alone, if one does. Rows with ``missing``
+    values are learned from ("auto"), left out ("drop") or refused ("error").
+    """
+    check_missing(missing)
     rows = read_columns(X)
     if rows.named:
         check_unique(rows.table)
@@ -535,29 +678,55 @@ def table_of_rows(
     given = read_given(kinds, names, numbered=not rows.named)
     if rows.origins:
         check_usable(names, rows.origins, len(values))
-    check_finite(values, names)
+    check_finite(values, names, REFUSED if missing == "error" else "")
+    intervened = read_interventions(interventions, len(values), names, numbered=not rows.named)
+    gaps: Gaps | None = None
+    n_dropped = 0
+    if np.isnan(values).any():
+        check_seen(np.isnan(values), names)
+        levels = [origin.what in ("text", "category") for origin in rows.origins] or [False] * len(names)
+        gaps = Gaps.of(values, np.array(levels))
+        if missing == "drop":
+            kept = ~np.isnan(values).any(axis=1)
+            if kept.sum() < 3:
+                raise ValueError(
+                    f"only {kept.sum()} of {len(values)} rows have no gap, too few for missing='drop': learn from "
+                    "all of them with missing='auto'."
+                )
+            n_dropped = int((~kept).sum())
+            values = values[kept]
+            intervened = None if intervened is None or not intervened[kept].any() else intervened[kept]
     found = find_kinds(values, names, rows.origins, given, numbers_alone=numbers_alone)
     values = encode(values, names, rows.origins, found)
-    intervened = read_interventions(interventions, len(values), names, numbered=not rows.named)
-    unordered = np.array([kind.unordered for kind in found])
-    check_moments(Moments().update(values), names, np.array([kind.discrete for kind in found]), unordered)
+    discrete, unordered = (np.array([getattr(k, what) for k in found]) for what in ("discrete", "unordered"))
+    told = found if any(kind.discrete or kind.step > 0 for kind in found) else ()
+    table = Table(values, names, None, intervened, named=rows.named, kinds=told)
+    if gaps is not None and not n_dropped:
+        table = replace(table, gaps=np.isnan(values))
+        check_spread(np.nanmin(values, axis=0), np.nanmax(values, axis=0), names)
+        check_gappy(values, table.summary.covariance, names, discrete, unordered)
+    else:
+        check_moments(Moments().update(values), names, discrete, unordered)
     if unordered.sum() > 1:
         some = np.flatnonzero(unordered)
-        check_renamed(values[:, some], [len(found[j].levels) for j in some], [names[j] for j in some])
+        seen = values[:, some][~np.isnan(values[:, some]).any(axis=1)]
+        check_renamed(seen, [len(found[j].levels) for j in some], [names[j] for j in some])
     if intervened is not None:
         check_counted(values, intervened, names)
-    told = found if any(kind.discrete or kind.step > 0 for kind in found) else ()
-    return Table(values, names, None, intervened, named=rows.named, kinds=told), found
+    return ReadTable(table, found, gaps, n_dropped)
 
 
 def rows_of(estimator: Any, X: Any, kinds: Sequence[Kind]) -> tuple[FloatArray, tuple[str, ...], bool]:
-    """Values (m, d) of rows to ask a fitted estimator about, by the kinds it learned; names; whether named."""
+    """Values (m, d) of rows to ask a fitted estimator about, by the kinds it learned; names; whether named.
+
+    Where one is missing it is nan.
+    """
     rows = read_columns(X)
     if rows.named:
         check_unique(rows.table)
     values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, reset=False)
     names = column_names(rows.table, values.shape[1])
-    check_finite(values, names)
+    check_finite(values, names, "")
     return encode(values, names, rows.origins, kinds), names, rows.named
 
 
@@ -613,7 +782,7 @@ def canonical_rows(values: FloatArray, intervened: BoolArray | None = None) -> I
     Sorted, then mixed by a fixed permutation: an estimator that splits rows as they come must not get sorted ones.
     """
     rows = np.argsort(values[:, 0], kind="stable")
-    if np.any(np.diff(values[rows, 0]) == 0):
+    if np.any(np.diff(values[rows, 0]) == 0) or np.isnan(values[:, 0]).any():
         keys = values.T[::-1]
         rows = np.lexsort(keys if intervened is None else np.concatenate([intervened.T, keys]))
     mixed: IntArray = rows[np.random.default_rng(0).permutation(rows.size)]
@@ -632,6 +801,16 @@ def _standard(
     """Centre (d,) and spread (d,) of columns, and their second moments (d, d) without them."""
     spread = np.sqrt(np.diag(covariance)) if standardize else np.ones(mean.size)
     return mean, spread, np.ascontiguousarray(covariance / (spread[:, None] * spread))
+
+
+def _available(features: FloatArray) -> FloatArray:
+    """Second moments (p, p) that are expected of features (n, p) with nan."""
+    found = fit_normal(features, EM_STEPS, 1e-4)
+    moments: FloatArray = found.covariance + np.outer(found.mean, found.mean)
+    return moments
+
+
+EM_STEPS = 10
 
 
 def _rounding(steps: FloatArray, spread: FloatArray) -> FloatArray:

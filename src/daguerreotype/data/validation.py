@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CORRELATED = 1e-12  # 1 - |correlation| below which two columns are the same up to scale
 ASYMMETRY = 1e-8  # of a given covariance, relative to its variances
+NEARLY = 0.999  # correlation in a table with gaps from where on two columns may be copies
 SPANNED = 1e-10  # share of a column's variance left by the others, below which they determine it
 
 
@@ -59,12 +60,17 @@ def check_unique(X: pd.DataFrame) -> None:
         )
 
 
-def check_finite(values: FloatArray, names: Sequence[str]) -> None:
-    """Refuse missing and infinite values, and say how many are where."""
+IMPUTE = "Missing values must be imputed, or their rows dropped, before: X.dropna()."
+
+
+def check_finite(values: FloatArray, names: Sequence[str], missing: str = IMPUTE) -> None:
+    """Refuse infinite values, and say how many are where; missing ones too, unless ``missing`` advice is empty."""
     for kind, test, advice in (
-        ("NaN", np.isnan, "Missing values must be imputed, or their rows dropped, before: X.dropna()."),
+        ("NaN", np.isnan, missing),
         ("infinite", np.isinf, "Replace them, or drop their rows, before."),
     ):
+        if not advice:
+            continue
         counts = test(values).sum(axis=0)
         if counts.any():
             bad = np.flatnonzero(counts)
@@ -174,6 +180,25 @@ def check_moments(
     check_spread(seen.low, seen.high, names)
     check_covariance(seen.covariance, seen.n_rows, names, discrete, unordered)
     return seen
+
+
+def check_gappy(
+    values: FloatArray,
+    covariance: FloatArray,
+    names: Sequence[str],
+    discrete: BoolArray,
+    unordered: BoolArray,
+) -> None:
+    """The same of rows (n, d) with gaps whose covariance is known; copies are known by the rows that have both."""
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    check_spread(low, high, names)
+    scale = np.sqrt(np.diag(covariance))
+    close = np.triu(np.abs(covariance) / (scale[:, None] * scale) > NEARLY, 1)
+    for i, j in np.argwhere(close).tolist():
+        both = values[~np.isnan(values[:, [i, j]]).any(axis=1)][:, [i, j]]
+        if np.ptp(both, axis=0).min() > 0.0:
+            check_covariance(np.cov(both.T), 0, [names[i], names[j]])
+    check_covariance(covariance, len(values), names, discrete, unordered)
 
 
 def check_renamed(codes: FloatArray, n_levels: Sequence[int], names: Sequence[str]) -> None:

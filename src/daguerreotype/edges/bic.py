@@ -45,6 +45,7 @@ class BicEdges:
     from_moments = True
     takes_kinds = True
     compares_scales = True
+    takes_copies = True
 
     def __init__(self, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
         self.penalty = penalty

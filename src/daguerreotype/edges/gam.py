@@ -63,6 +63,7 @@ class GamEdges:
     from_passes = True
     takes_kinds = True
     compares_scales = True
+    takes_copies = True
 
     def __init__(
         self,

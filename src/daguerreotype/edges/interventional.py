@@ -36,6 +36,7 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
             families=table.families,
             dither=None if table.dither is None else table.dither[rows],
             others=None if table.others is None else table.others.take_rows(rows),
+            copies=table.copies,
         )
         for rows, centre in zip(kept, centres, strict=True)
     ]

@@ -178,9 +178,9 @@ class MixedModels(TreeModels, MixedPredictor):
 
     def __init__(self, table: Table, n_knots: int, price: Price, rules: EdgeRules | None = None) -> None:
         self._table, self._by_end = table, {}
-        rows = min(table.n_rows, LIKELIHOOD_ROWS)
+        rows = min(len(table.values), LIKELIHOOD_ROWS)
         # A sum over all rows takes the uncertainty of these for that of all.
-        self._share = table.n_rows / rows
+        self._share = len(table.values) / rows
         bases = [
             fit_basis(column[:rows] if np.ptp(column[:rows]) > 0.0 else column, kind, int(n_knots))
             for column, kind in zip(table.values.T, table.kinds, strict=True)
@@ -220,7 +220,10 @@ class MixedModels(TreeModels, MixedPredictor):
         )
         rounding = table.rounding / np.exp(2.0 * np.where(self._families == GAUSSIAN, offsets, 0.0))
         others = other_scales(table, self._columns, rows)
-        self._trees = GrowShrinkTrees(moments, widths, rows, price, rules, rounding, discrete, others)
+        n = rows // table.copies
+        self._trees = GrowShrinkTrees(
+            moments, widths, n, price, rules, rounding, discrete, others, copies=table.copies
+        )
 
     def _columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d)."""

@@ -12,6 +12,8 @@ from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.kinds import Kind
+from daguerreotype.data.missing import Gaps
+from daguerreotype.data.support import Support
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.data.transforms import Identity, OfSomeColumns
 from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
@@ -31,7 +33,7 @@ from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.peel import PeelPullback
 from daguerreotype.operators.sparsemax import SparsemaxPullback
 from daguerreotype.persistence.settings import decode_kind, decode_setting, encode_kind, encode_setting
-from daguerreotype.result import FitHistory, FitResult, ScaleFit
+from daguerreotype.result import Completion, FitHistory, FitResult, ScaleFit
 from daguerreotype.training.train import TrainingResult
 
 FITS = (LocalFit, GamFit, MlpFit, MixedFit)
@@ -44,6 +46,7 @@ RECORDS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *(FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree),
+        *(Support, Gaps, Completion),
         *(*SCALES, *DENSITIES, *PULLBACKS, *BASES),
     )
 }
@@ -140,6 +143,8 @@ class RecordWriter:
             put = {"fits": self._put_fits, "models": self._put_models}
         elif isinstance(value, FitResult):
             put = {"criterion": lambda _, criterion: {"setting": encode_setting(criterion)}}
+        elif isinstance(value, ScaleFit):
+            put = {"noise_models": lambda _, models: {"list": []}}  # what training needs alone
         values = {part: put.get(part, self.put)(f"{name}.{part}", getattr(value, part)) for part in parts}
         return {"record": kind, "fields": values}
 

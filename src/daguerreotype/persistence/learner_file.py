@@ -11,7 +11,7 @@ from daguerreotype.persistence.codec import RecordReader, RecordWriter
 from daguerreotype.persistence.settings import decode_setting, encode_setting, name_of
 from daguerreotype.result import FitResult
 
-FORMAT = 4
+FORMAT = 5
 KIND = "fitted learner of daguerreotype"
 
 

@@ -44,6 +44,9 @@ class LocalFits:
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
     dither : sequence of arrays, optional
         What spreads the ties of each node, in the rows that count for it; its residuals are judged with it.
+    copies : int
+        How often every row is there, with other draws where values are missing: the likelihood of residuals is
+        the mean of those of completed tables.
     has_floor : bool
         Whether parents have a price that more rows do not lower.
     quick : HasQuickScores, optional
@@ -72,12 +75,15 @@ class LocalFits:
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         dither: Sequence[FloatArray] | None = None,
+        copies: int = 1,
         has_floor: bool = False,
         quick: HasQuickScores | None = None,
         run: Run | None = None,
     ) -> None:
         self.models, self.constraints, self._quick = models, constraints, quick
-        self._pricing = _Pricing(objective, noise_of_nodes(noise, d), n_rows, rows_per_node, dither, has_floor)
+        self._pricing = _Pricing(
+            objective, noise_of_nodes(noise, d), n_rows, rows_per_node, dither, copies, has_floor
+        )
         if any(each.needs_residuals for each in self._pricing.noise) and offered(models, HasResiduals) is None:
             raise ValueError(
                 "this noise model looks at residuals, but the edge estimator does not hand them out: give it a "
@@ -242,6 +248,7 @@ class _Pricing:
     n_rows: int
     rows_per_node: IntArray | None
     dither: Sequence[FloatArray] | None
+    copies: int
     has_floor: bool
 
     @cached_property
@@ -268,8 +275,12 @@ class _Pricing:
 def _terms_by_residuals(models: HasResiduals, pricing: _Pricing, node: int, fit: LocalFit) -> FloatArray:
     """Local terms (2,) of one node, from residuals that are forgotten at once."""
     noise, residuals = pricing.noise[node], spread_residuals(models.residuals(node, fit), node, pricing.dither)
-    excess = noise.excess(residuals) if isinstance(noise, HasExcess) else noise.nll(residuals) - STANDARD_ENTROPY
-    return pricing.terms(node, np.array(excess), np.array(fit.dof))
+    tables = np.split(residuals, pricing.copies) if pricing.copies > 1 else [residuals]
+    excess = [
+        noise.excess(each) if isinstance(noise, HasExcess) else noise.nll(each) - STANDARD_ENTROPY
+        for each in tables
+    ]
+    return pricing.terms(node, np.array(np.mean(excess)), np.array(fit.dof))
 
 
 def noise_of_nodes(noise: NoiseModel | Sequence[NoiseModel] | None, d: int) -> tuple[NoiseModel, ...]:

@@ -39,6 +39,8 @@ class OrderScores:
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
     dither : sequence of arrays, optional
         What spreads the ties of each node, in the rows that count for it.
+    copies : int
+        How often every row is there, with other draws where values are missing.
     has_floor : bool
         Whether parents have a price that more rows do not lower.
     moves_obey : bool
@@ -63,6 +65,7 @@ class OrderScores:
         rows_per_node: IntArray | None = None,
         constraints: Constraints = FREE,
         dither: Sequence[FloatArray] | None = None,
+        copies: int = 1,
         has_floor: bool = False,
         moves_obey: bool = True,
         run: Run | None = None,
@@ -70,7 +73,7 @@ class OrderScores:
         self.models, self.objective, self.n_rows, self.d = models, objective, n_rows, d
         self.noise, self.rows_per_node = noise_of_nodes(noise, d), rows_per_node
         self.constraints, self.dither, self.moves_obey = constraints, dither, moves_obey
-        self.has_floor = has_floor
+        self.copies, self.has_floor = copies, has_floor
         self.run = Run() if run is None else run
         self.weight = d if rows_per_node is None else float(rows_per_node.sum() / n_rows)  # of all nodes
         by_residuals = any(each.needs_residuals for each in self.noise)
@@ -88,6 +91,7 @@ class OrderScores:
             rows_per_node=rows_per_node,
             constraints=constraints,
             dither=dither,
+            copies=copies,
             has_floor=has_floor,
             quick=None if self._fast is None else offered(models, HasQuickScores),
             run=self.run,
@@ -113,6 +117,7 @@ class OrderScores:
                 rows_per_node=self.rows_per_node,
                 constraints=self.constraints,
                 dither=self.dither,
+                copies=self.copies,
                 has_floor=self.has_floor,
                 moves_obey=self.moves_obey,
                 run=alone,

@@ -75,7 +75,7 @@ def choose_scales(table: Table, training: TrainingResult, plan: Plan) -> ScaleCh
     Causes are as they were measured, on the scale of logarithms, or on the scales that they have as effects,
     whichever is likelier.
     """
-    some = table.first(ENOUGH)
+    some = table.one_copy().first(ENOUGH)
     candidates = candidates_of(table)
     best = judge_scales(some, candidates, ColumnScales.as_measured(table.n_columns), training, plan)
     if best.effects.same_as(best.causes):

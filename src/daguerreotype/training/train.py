@@ -46,15 +46,17 @@ class TrainingResult:
     def residuals(self) -> list[FloatArray | None] | None:
         """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had.
 
-        Discrete nodes have none.
+        Discrete nodes have none. Of several completed tables they are those of the first.
         """
         models = offered(self.models, HasResiduals)
         if models is None or not self.holds_rows:
             return None
         dither = None if self.table is None else self.table.dither_by_node
         discrete = np.zeros(len(self.fits)) if self.table is None else self.table.discrete
+        rows = np.full(len(self.fits), self.n_rows) if self.rows_per_node is None else self.rows_per_node
+        rows = np.minimum(rows, MAX_ROWS)
         return [
-            None if discrete[node] else spread_residuals(models.residuals(node, fit)[:MAX_ROWS], node, dither)
+            None if discrete[node] else spread_residuals(models.residuals(node, fit)[: rows[node]], node, dither)
             for node, fit in enumerate(self.fits)
         ]
 
@@ -114,6 +116,21 @@ def train_on(
     return _train_order(scores, table, plan, run, start, first=False)
 
 
+def train_again(
+    order: IntArray, noise: Sequence[NoiseModel], table: Table, plan: Plan, run: Run
+) -> TrainingResult:
+    """An order as good as any near one that was found, without a distribution around it: a short round of many."""
+    if plan.joint and plan.operator is not None:
+        return train(table, plan, run)
+    scores = _scores(table, plan, run, noise)
+    interrupted = False
+    if plan.operator is not None:
+        order, _, interrupted = refine_order(order, scores)
+    return _around(
+        OrderDistribution.of_order(order), order_to_theta(order, 1.0), order, scores, table, interrupted
+    )
+
+
 def _scores(
     table: Table, plan: Plan, run: Run, noise: Sequence[NoiseModel], models: LocalModels | None = None
 ) -> OrderScores:
@@ -127,6 +144,7 @@ def _scores(
         rows_per_node=table.rows_per_node,
         constraints=plan.constraints,
         dither=table.dither_by_node,
+        copies=table.copies,
         has_floor=plan.price.min_gain > 0.0,
         moves_obey=isinstance(plan.estimator, KeepsRequired),
         run=run,
@@ -177,6 +195,20 @@ def _train_order(
                 steps = steps + state.steps
         theta, order, interrupted = state.best_theta, state.best_order, state.interrupted
         distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0)))
+    history = history_of(steps, table.n_columns, refined_at, refine_losses)
+    return _around(distribution, theta, order, scores, table, interrupted, history)
+
+
+def _around(
+    distribution: OrderDistribution,
+    theta: FloatArray,
+    order: IntArray,
+    scores: OrderScores,
+    table: Table,
+    interrupted: bool,
+    history: FitHistory | None = None,
+) -> TrainingResult:
+    """What was found, with the edges of its mode."""
     return TrainingResult(
         theta=theta,
         distribution=distribution,
@@ -185,7 +217,7 @@ def _train_order(
         models=scores.models,
         edge_probabilities=scores.edge_probabilities(distribution),
         loss=scores.loss_of(order),
-        history=history_of(steps, table.n_columns, refined_at, refine_losses),
+        history=history_of([], table.n_columns) if history is None else history,
         interrupted=interrupted,
         n_rows=table.n_rows,
         rows_per_node=table.rows_per_node,

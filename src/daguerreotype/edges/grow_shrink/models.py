@@ -132,7 +132,7 @@ def other_scales(
     others = table.others
     if others is None or not others.columns.size:
         return None
-    n = table.n_rows if n_rows is None else n_rows
+    n = len(table.values) if n_rows is None else n_rows
     values = others.values[:n] - others.values[:n].mean(axis=0)
     second = sum(
         features(table.values[first : min(first + ROWS, n)]).T @ values[first : first + ROWS]

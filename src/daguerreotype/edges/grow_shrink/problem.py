@@ -46,9 +46,9 @@ class Problem(NamedTuple):
     line_dof : array of shape (d,)
         Degrees of freedom that these cost:  lines + bent_share * (widths - lines).
     n_rows : float
-        Number of observations n.
+        Number of observations n, times how often each is there.
     penalty_per_dof : float
-        Cost of one degree of freedom, penalty * log(n).
+        Cost of one degree of freedom, penalty * log(n), as often as each is there; so are the other costs.
     penalty_per_parent : float
         Cost of a parent beside its columns, 2 gamma log(d): the extended BIC.
     least_price : float
@@ -159,8 +159,13 @@ def new_problem(
     rounding: FloatArray | None = None,
     discrete: DiscreteTargets | None = None,
     others: OtherScales | None = None,
+    copies: int = 1,
 ) -> Problem:
-    """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types."""
+    """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types.
+
+    Where each of ``n_rows`` observations is there several times, likelihoods are sums over all these rows, and
+    prices grow with them.
+    """
     d = widths.size
     if others is None:
         nothing = np.zeros(0)
@@ -189,11 +194,11 @@ def new_problem(
         own_scale=~np.isin(each, others.variables) if others.instead else np.ones(d, dtype=np.bool_),
         scales=d + np.searchsorted(others.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
-        n_rows=float(n_rows),
+        n_rows=float(n_rows * copies),
         line_dof=lines + price.bent_share * (widths - lines),
-        penalty_per_dof=price.per_dof(n_rows),
-        penalty_per_parent=price.per_parent(d),
-        least_price=price.least(n_rows),
+        penalty_per_dof=copies * price.per_dof(n_rows),
+        penalty_per_parent=copies * price.per_parent(d),
+        least_price=copies * price.least(n_rows),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),

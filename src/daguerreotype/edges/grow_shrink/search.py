@@ -64,6 +64,8 @@ class GrowShrinkTrees:
         What is known of targets that are no numbers.
     others : OtherScales, optional
         Scales that variables may have beside those that they have as parents: the likeliest counts.
+    copies : int
+        How often each observation is among the rows of discrete targets.
     """
 
     def __init__(
@@ -76,8 +78,9 @@ class GrowShrinkTrees:
         rounding: FloatArray | None = None,
         discrete: DiscreteTargets | None = None,
         others: OtherScales | None = None,
+        copies: int = 1,
     ) -> None:
-        self.problem = new_problem(moments, widths, n_rows, price, rules, rounding, discrete, others)
+        self.problem = new_problem(moments, widths, n_rows, price, rules, rounding, discrete, others, copies)
         self.discrete, self.bent_share = discrete is not None, price.bent_share
         self._plant()
 

@@ -1,0 +1,94 @@
+"""Completed tables of one table with gaps: where draws start, and how a fitted graph draws them anew."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.completion.mechanisms import Mechanisms
+from daguerreotype.completion.sampler import GapSampler
+from daguerreotype.completion.start import first_draws
+from daguerreotype.data.gaussian_em import GappyRows, NormalFit
+from daguerreotype.data.table import OnScale, Summary, Table
+from daguerreotype.noise import Density, Mass
+from daguerreotype.training.train import TrainingResult
+
+# Completed tables that are drawn together, and those that are learned from together; likelihoods of levels and
+# counts take each row in every step, so that fewer must do.
+AT_ONCE, KEPT = 2, 4
+AT_ONCE_DISCRETE, KEPT_DISCRETE = 1, 3
+SEED = 577_215  # of no stream that a simulated column is likely to come from
+
+
+class Completer:
+    """A table with gaps, its rows and columns in canonical order, and the latest draws of what it lacks.
+
+    Parameters
+    ----------
+    table : Table
+        With gaps.
+    several : bool
+        Whether several completed tables can be learned from together.
+    most_rows : int
+        That they may have in all.
+    """
+
+    def __init__(self, table: Table, several: bool, most_rows: int) -> None:
+        assert table.gaps is not None
+        self.table, self._gaps = table, table.gaps
+        at_once, kept = (AT_ONCE_DISCRETE, KEPT_DISCRETE) if table.discrete.any() else (AT_ONCE, KEPT)
+        self._kept = int(np.clip(most_rows // table.n_rows, 1, kept)) if several else 1
+        self._at_once = min(at_once, self._kept)
+        self._rng = np.random.default_rng(SEED)
+        self._some = np.flatnonzero(self._gaps.any(axis=1))
+        self._draws: list[FloatArray] = []  # completed tables (m, n, d), the latest last
+
+    @property
+    def n_kept(self) -> int:
+        """How many completed tables there are."""
+        return sum(map(len, self._draws))
+
+    def start(self) -> None:
+        """Draw before any graph is known."""
+        self._draws = [first_draws(self.table, self._at_once, self._rng)]
+
+    def start_normal(self, known: Summary) -> None:
+        """Draw from the normal distribution that has known moments."""
+        rows, normal = GappyRows(self.table.values), NormalFit(known.mean, known.covariance)
+        self._draws = [rows.draw(normal.mean, normal.precision, self._rng)[None]]
+        self._at_once = 1
+
+    def latest(self) -> Table:
+        """The table with its latest draws."""
+        return self.table.completed(self._draws[-1])
+
+    def all(self) -> Table:
+        """The table with the draws of the last rounds."""
+        return self.table.completed(np.concatenate(self._draws))
+
+    def mechanisms(
+        self, scaled: OnScale, training: TrainingResult, densities: Sequence[Density | Mass]
+    ) -> Mechanisms:
+        """What training found, as a distribution to draw from."""
+        return Mechanisms(
+            scaled, training.models, training.fits, densities, training.order, self.table.support, self.table.kinds
+        )
+
+    def redraw(self, mechanisms: Mechanisms, n_sweeps: int = 1) -> None:
+        """Draw all gaps anew from fitted mechanisms, and forget draws that are older than enough."""
+        some, n = self._some, self.table.n_rows
+        gaps = np.tile(self._gaps[some], (self._at_once, 1))
+        intervened = self.table.intervened
+        if intervened is not None:
+            intervened = np.tile(intervened[some], (self._at_once, 1))
+        fresh = not self._draws
+        before = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else self._draws[-1]
+        sampler = GapSampler(mechanisms, before[:, some].reshape(gaps.shape), gaps, intervened)
+        if fresh:
+            sampler.fill_forwards(self._rng)
+        for _ in range(n_sweeps + 2 * fresh):
+            sampler.sweep(self._rng)
+        drawn = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else before.copy()
+        drawn[:, some] = sampler.values.reshape(self._at_once, some.size, -1)
+        assert drawn.shape == (self._at_once, n, self.table.n_columns)
+        self._draws = [*self._draws, drawn][-max(self._kept // self._at_once, 1) :]

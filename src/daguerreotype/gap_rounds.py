@@ -1,0 +1,194 @@
+"""Rounds of stochastic EM: complete a table by draws from what was learned, and learn again, until it settles."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from daguerreotype.candidate import Candidate, fit_densities, with_families
+from daguerreotype.completion.completer import Completer
+from daguerreotype.completion.linear import expected_summary
+from daguerreotype.completion.mechanisms import Mechanisms
+from daguerreotype.data.column_scales import ColumnScales
+from daguerreotype.data.gaussian_em import GappyRows
+from daguerreotype.data.table import Summary, Table
+from daguerreotype.data.transforms import Identity, Scale
+from daguerreotype.edges.base import LocalFit
+from daguerreotype.edges.gam import GamEdges
+from daguerreotype.noise import Gaussian, NoiseModel
+from daguerreotype.noise.free_shape import MAX_ROWS
+from daguerreotype.result import Completion, ScaleFit
+from daguerreotype.training.plan import Plan
+from daguerreotype.training.run import Run
+from daguerreotype.training.train import TrainingResult
+
+logger = logging.getLogger("daguerreotype")
+
+LEAST_ROUNDS, MOST_ROUNDS = 3, 6
+MOST_EXACT = 30  # rounds without draws, which are short
+CUBIC = 2  # knots of the curves that a start is made of
+SETTLED = 1e-4  # of correlations from one round to the next
+AFFORDABLE = 3e8  # operations of one step of EM for the moments of curves
+
+
+class GapRounds:
+    """A table with gaps, what was learned from its completed tables so far, and how that came about.
+
+    Parameters
+    ----------
+    table : Table
+        With gaps, rows and columns in canonical order.
+    plan, run : Plan, Run
+        How to learn.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether moments that are expected are all that is learned from: linear edges under normal noise.
+    """
+
+    def __init__(self, table: Table, plan: Plan, run: Run) -> None:
+        assert table.gaps is not None
+        self.table, self.plan, self.run = table, plan, run
+        several = bool(getattr(plan.estimator, "takes_copies", False)) and not plan.joint
+        self.completer = Completer(table, several, MAX_ROWS)
+        plain = not table.discrete.any() and table.intervened is None and plan.transform in ("auto", "none")
+        normal = all(isinstance(noise, Gaussian) for noise in plan.noise)
+        self.exact = plain and normal and bool(getattr(plan.estimator, "from_moments", False))
+        features = (table.gaps.mean() * (CUBIC + 2) * table.n_columns) ** 3 * table.n_rows
+        self._by_features = plain and features < AFFORDABLE
+        self._summary: Summary | None = None
+        self._scale: Scale = Identity()
+        self._effects: ColumnScales | None = None
+        self._noise: tuple[NoiseModel, ...] = plan.noise
+        self._training: TrainingResult | None = None
+        self.n_rounds, self.n_changed = 0, 0
+
+    # ------------------------------------------------------------------ before any graph is known
+
+    def start(self) -> None:
+        """Learn a first graph, and draw from it what is missing."""
+        alone = replace(self.run, checkpoint=None, name="first draws")
+        if self.exact:
+            self._summary = self.table.summary
+            self.completer.start_normal(self._summary)
+            return
+        if self._by_features:
+            plan = self._cubic_plan()
+            candidate = Candidate(self.table, Identity(), plan, alone)
+        else:
+            self.completer.start()
+            plan, completed = self.plan, self.completer.latest()
+            self._scale = completed.scale(plan.transform)
+            candidate = Candidate(completed, self._scale, plan, alone)
+        self._training = candidate.train()
+        self._redraw(candidate, plan.noise)
+
+    def _cubic_plan(self) -> Plan:
+        """The plan of a first graph, with cubic curves.
+
+        Their moments are those that EM expects, which look like more evidence than there is: edges cost more.
+        """
+        price, seen = self.plan.price, (~np.isnan(self.table.values)).astype(np.float64)
+        dearer = 1.0 / np.sqrt(float((seen.T @ seen).mean()) / len(seen))
+        cubic = GamEdges(CUBIC, dearer * price.penalty, dearer * price.gamma, dearer * price.min_gain)
+        return replace(self.plan, estimator=cubic, noise=(Gaussian(),) * self.table.n_columns, joint=False)
+
+    # ------------------------------------------------------------------ rounds
+
+    def completed(self) -> Table:
+        """The table to learn from: the draws of the last rounds, or expected moments."""
+        table = self.completer.all()
+        return table if self._summary is None else replace(table, known_summary=self._summary)
+
+    def settle(self) -> None:
+        """Draw and learn in turns, until the graph stays the same."""
+        for number in range(MOST_ROUNDS):
+            candidate = Candidate(self.completer.latest(), self._scale, self.plan, self.run, self._effects)
+            if self._learn_again(candidate) and number + 1 >= LEAST_ROUNDS:
+                break
+            self._redraw(candidate, self._noise)
+
+    def settle_moments(self) -> None:
+        """Expect moments and learn in turns, until both stay the same."""
+        rows = GappyRows(self.table.values)
+        for _ in range(MOST_EXACT):
+            assert self._summary is not None
+            candidate = Candidate(self.completed(), Identity(), self.plan, self.run)
+            same = self._learn_again(candidate)
+            before = self._summary
+            self._summary = expected_summary(rows, self._mechanisms(candidate, self._noise), before)
+            scale = np.sqrt(np.diag(before.covariance))
+            change = np.abs(self._summary.covariance - before.covariance) / (scale[:, None] * scale)
+            if same and change.max() < SETTLED:
+                break
+
+    def _learn_again(self, candidate: Candidate) -> bool:
+        """Learn from the latest draws; whether the graph is the one before."""
+        before = self._training
+        assert before is not None
+        self._training = candidate.train_again(before.order, self._noise)
+        if self._training.interrupted:
+            raise KeyboardInterrupt
+        self.n_rounds += 1
+        self.n_changed = edges_apart(before.fits, self._training.fits)
+        logger.info("round %d of completing the table: %d edges changed", self.n_rounds, self.n_changed)
+        return self.n_changed == 0
+
+    def _redraw(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> None:
+        self.completer.redraw(self._mechanisms(candidate, noise))
+
+    def _mechanisms(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> Mechanisms:
+        assert self._training is not None
+        return self.completer.mechanisms(candidate.scaled, self._training, fit_densities(self._training, noise))
+
+    # ------------------------------------------------------------------ what was chosen with all draws
+
+    def take(self, fit: ScaleFit) -> bool:
+        """Go on from a fit to all draws; whether it has other scales or noise than these were made by."""
+        effects = fit.scaled.effects
+        changed = None if effects is None else effects.transform
+        assert changed is None or isinstance(changed, ColumnScales)
+        same = fit.noise_models == self._noise and _same(fit.scaled.transform, self._scale)
+        same = same and _same(changed, self._effects)
+        if self._training is not None:
+            self.n_changed = edges_apart(self._training.fits, fit.training.fits)
+        self._training, self._noise = fit.training, fit.noise_models
+        self._scale, self._effects = fit.scaled.transform, changed
+        self.completer.table = with_families(self.table, self._noise)
+        if not same:
+            self._summary = None  # those of normal columns as they came
+        return not same
+
+    def redraw_from(self, fit: ScaleFit) -> None:
+        """Draw what is missing from a fit."""
+        self.completer.redraw(self.completer.mechanisms(fit.scaled, fit.training, fit.densities))
+
+    def finish(self, interrupted: bool = False) -> ScaleFit:
+        """Put together what was learned, with a distribution around its order."""
+        assert self._training is not None
+        candidate = Candidate(self.completed(), self._scale, self.plan, self.run, self._effects)
+        if interrupted:
+            training = candidate.train_again(self._training.order, self._noise)
+            return candidate.finish(replace(training, interrupted=True))
+        fit = candidate.finish(candidate.train_on(self._training))
+        self.n_changed = edges_apart(self._training.fits, fit.training.fits)
+        return fit
+
+    def completion(self) -> Completion:
+        """How the table was completed."""
+        exact = self._summary is not None
+        return Completion(0 if exact else self.completer.n_kept, self.n_rounds, self.n_changed)
+
+
+def edges_apart(first: Sequence[LocalFit], second: Sequence[LocalFit]) -> int:
+    """How many edges only one of two graphs has."""
+    return sum(np.setxor1d(one.parents, other.parents).size for one, other in zip(first, second, strict=True))
+
+
+def _same(first: Scale | None, second: Scale | None) -> bool:
+    """Whether two changes of scale are the same."""
+    if isinstance(first, ColumnScales) and isinstance(second, ColumnScales):
+        return first.same_as(second)
+    return first == second
