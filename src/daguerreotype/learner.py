@@ -20,17 +20,10 @@ from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import COMPILING, ProgressBar
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
+from daguerreotype.data.inputs import ReadTable, rows_of, table_of_chunks, table_of_moments, table_of_rows
 from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
-from daguerreotype.data.table import (
-    ReadTable,
-    Table,
-    rows_of,
-    table_of_chunks,
-    table_of_moments,
-    table_of_rows,
-)
 from daguerreotype.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
@@ -348,7 +341,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the transform "none" or
         "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as transform.
-        Ties of rounded columns are not spread on the scale of logarithms.
+        Ties of rounded columns are not spread on the scale of logarithms. Rows with missing values count where
+        edges are linear: one pass sums them up by what is seen of them, and EM finds the moments of all rows.
 
         Parameters
         ----------
@@ -373,7 +367,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         rows = read_source(source)
         quantiles = self._check_streamable(rows)
         with ProgressBar(self.verbose, self.max_iter) as bar:
-            return self._fit_streamed(table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows), bar)
+            read = table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows, missing=self.missing)
+            return self._fit_streamed(read, bar)
 
     def fit_moments(
         self, covariance: Any, n_rows: int | None = None, *, names: Any = None, means: Any = None
@@ -407,8 +402,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         self._check_streamable(None)
         table = table_of_moments(covariance, n_rows, names, means)
+        kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
         with ProgressBar(self.verbose, self.max_iter) as bar:
-            return self._fit_streamed(table, bar)
+            return self._fit_streamed(ReadTable(table, kinds), bar)
 
     def with_kinds_of(self, X: Any, *, interventions: Any = None) -> Self:
         """A copy that takes columns for what they are in ``X``, to be fitted to some of its rows.
@@ -455,16 +451,16 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             logger.info("transform='auto' needs all rows at once: columns stay on their scale.")
         return quantiles
 
-    def _fit_streamed(self, table: Table, bar: ProgressBar) -> Self:
+    def _fit_streamed(self, read: ReadTable, bar: ProgressBar) -> Self:
         """Take the columns of a table that was not checked by scikit-learn for those of training, and fit."""
+        table = read.table
         self.n_features_in_ = table.n_columns
         if table.named:
             self.feature_names_in_ = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         read_given(self.kinds, table.names, numbered=not table.named)
-        kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
-        return self._fit(ReadTable(table, kinds), bar)
+        return self._fit(read, bar)
 
     def _fit(self, read: ReadTable, bar: ProgressBar, resume: Path | None = None) -> Self:
         """Plan, learn, and keep what was found."""

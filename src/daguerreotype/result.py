@@ -182,6 +182,8 @@ class MissingValues:
     depends_on : dict
         Columns whose gaps depend on others, and on which: there values are not missing completely at random. That
         is taken care of, but a column whose gaps depend on others may hide that they depend on itself.
+    shares : array of shape (b, c)
+        A map of the gaps: the share of missing values in blocks of successive rows, of each column with any.
     """
 
     counts: dict[Any, int]
@@ -192,6 +194,7 @@ class MissingValues:
     n_rounds: int
     n_changed: int
     depends_on: dict[Any, list[Any]]
+    shares: FloatArray
 
     @property
     def settled(self) -> bool:
@@ -203,6 +206,8 @@ class MissingValues:
         where = f"{total} missing value{plural(total)} in {d} column{plural(d)}"
         if self.n_dropped:
             return f"{where}: left out {self.n_dropped} of {self.n_rows} rows"
+        if not self.n_rounds:
+            return f"{where}: learned from the moments that EM expects"
         how = f"{self.n_completions} completed tables" if self.n_completions else "expected moments"
         ended = "settled" if self.settled else f"not settled, the last changed {self.n_changed} edges"
         return f"{where}: {how}, {self.n_rounds} round{plural(self.n_rounds)}, {ended}"
@@ -374,6 +379,7 @@ class FitResult:
             n_rounds=done.n_rounds,
             n_changed=done.n_changed,
             depends_on=depends,
+            shares=self.gaps.shares[:, self.gaps.counts > 0],
         )
 
     @property

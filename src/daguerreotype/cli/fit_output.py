@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from daguerreotype import Daguerreotype
     from daguerreotype.bootstrap import Bootstrap
     from daguerreotype.data.readers import Input
+    from daguerreotype.result import MissingValues
 
 NUMBERS = ("weight", "norm", "probability")  # of an edge
 OF_KINDS = (
@@ -125,9 +126,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
             for name, kind in model.kinds_.items()
         },
         "noise": dict(model.noise_),
-        "missing": None
-        if model.missing_ is None
-        else asdict(model.missing_) | {"settled": model.missing_.settled},
+        "missing": _missing_facts(model.missing_),
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
@@ -140,6 +139,15 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
 def _plain(level: Any) -> Any:
     """A level that JSON has."""
     return level if isinstance(level, bool | int | float | str) else str(level)
+
+
+def _missing_facts(missing: "MissingValues | None") -> dict[str, Any] | None:
+    """Where values were missing, and what was done about it, without the map."""
+    if missing is None:
+        return None
+    facts = asdict(missing) | {"settled": missing.settled}
+    del facts["shares"]
+    return facts
 
 
 def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from daguerreotype.noise.gaussian import GaussianDensity
 
 POINTS = 16  # of a cell of a grid, to know its mass by
 FEWEST, MOST = 32, 192  # candidates for a number
-FINE = 1.0  # standard deviations of the narrowest noise from one candidate to the next
+FINE = 0.7  # standard deviations of the narrowest noise from one candidate to the next
 BEYOND = 1.0  # standard deviations beyond what was seen that a number may be
 MOST_COUNTS = 256  # candidates for a count
 UNKNOWN = 0.25  # standard deviation of noise that does not say its own

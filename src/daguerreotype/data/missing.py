@@ -47,10 +47,17 @@ class Gaps:
         if not missing.any():
             return None
         n = len(values)
-        ends = np.unique(np.linspace(0, n, min(n, BLOCKS) + 1).astype(np.int64))
+        blocks = min(n, BLOCKS)
+        ends = np.arange(blocks + 1) * n // blocks
         shares = np.add.reduceat(missing, ends[:-1], axis=0, dtype=np.float64) / np.diff(ends)[:, None]
         n_complete = int((~missing.any(axis=1)).sum())
         return cls(n, missing.sum(axis=0), n_complete, shares, _dependence(values, missing, unordered))
+
+    @classmethod
+    def counted(cls, n_rows: int, counts: IntArray, n_complete: int) -> "Gaps":
+        """Of rows that were not looked at one by one: without a map, and without what gaps depend on."""
+        d = counts.size
+        return cls(n_rows, counts, n_complete, np.zeros((0, d)), np.zeros((d, d), dtype=np.bool_))
 
 
 def check_missing(missing: object) -> None:
@@ -68,8 +75,12 @@ def check_seen(missing: BoolArray, names: Sequence[str]) -> None:
             f"column{plural(len(empty))} {listed(empty)} {are} empty: nothing can be learned about {it}. "
             f"Drop {it}."
         )
-    seen = (~missing).astype(np.float32)
-    together = seen.T @ seen
+    seen = (~missing).astype(np.float64)
+    check_together(seen.T @ seen, names)
+
+
+def check_together(together: FloatArray, names: Sequence[str]) -> None:
+    """Refuse two columns that are seen together in too few rows (d, d)."""
     i, j = divmod(int(np.argmin(together)), together.shape[1])
     if together[i, j] < TOGETHER:
         rows = int(together[i, j])

@@ -4,42 +4,26 @@ A table as it was read holds the user's columns. :meth:`Table.canonical` puts it
 their own, :meth:`Table.on_scale` centres and scales the columns: that is what edge estimators see.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.accumulators import Both, Mapped
+from daguerreotype.data.accumulators import Mapped
 from daguerreotype.data.column_scales import ColumnScales
-from daguerreotype.data.columns import read_columns
 from daguerreotype.data.gaussian_em import fit_normal
-from daguerreotype.data.interventions import check_counted, read_interventions
-from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
-from daguerreotype.data.missing import Gaps, check_missing, check_seen
+from daguerreotype.data.kinds import Kind
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
 from daguerreotype.data.scales import fit_scale
 from daguerreotype.data.streams import Source
 from daguerreotype.data.support import Support
-from daguerreotype.data.ties import FirstRows, untie
+from daguerreotype.data.ties import untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
-from daguerreotype.data.validation import (
-    check_finite,
-    check_gappy,
-    check_given,
-    check_moments,
-    check_renamed,
-    check_size,
-    check_spread,
-    check_unique,
-    column_names,
-)
 
-REFUSED = "Learn from them with missing='auto', or leave their rows out with missing='drop'."
 SEED = 31_415_926  # of what spreads draws over the cells of grids
 SUMMARY_STEPS, SUMMARY_TOLERANCE = 50, 1e-4  # of EM, where a close look at gaps comes later
 LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
@@ -463,6 +447,8 @@ class Table:
             )
         scaled = np.ascontiguousarray((values - centre) / spread)
         dither = None if self.untied is None else (transform.apply(self.untied) - values) / spread
+        if dither is not None and self.gaps is not None:
+            dither = np.where(self.gaps, 0.0, dither)
         table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither, known_summary=None)
         if dither is not None and self.steps is not None and isinstance(transform, Identity):
             one_cell = np.abs(dither).max(axis=0) * spread <= 0.5001 * self.steps  # no more: no atom
@@ -535,6 +521,8 @@ class StreamedTable(Table):
         From rows (m, d) of the source to those of the table.
     on_rows : callable
         Told how many rows more were read.
+    gappy : bool
+        Whether rows of the source have gaps, so that nothing but these moments can be had of them.
     """
 
     values: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -544,6 +532,7 @@ class StreamedTable(Table):
     columns: IntArray
     scaling: Callable[[FloatArray], FloatArray] | None = None
     on_rows: Callable[[int], None] | None = None
+    gappy: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -610,6 +599,12 @@ class StreamedTable(Table):
         seen, slopes = self.seen, 0.0
         if not isinstance(transform, Identity):
             assert self.source is not None
+            if self.gappy:
+                raise ValueError(
+                    f"rows have missing values, so that columns stay on their scale chunk by chunk, but transform "
+                    f"is {transform.name!r}: choose transform='none', leave such rows out with missing='drop', or "
+                    "call fit."
+                )
             empty = partial(_mapped_moments, partial(_and_slopes, transform, self.columns), True)
             found = Summary.of(self.source.gather(empty, self.on_rows).inner)
             seen, slopes = found.take(np.arange(self.n_columns)), float(found.mean[-1])
@@ -630,137 +625,6 @@ class StreamedTable(Table):
     def _scaled(self, values: FloatArray) -> FloatArray:
         """Rows of the source (m, d) on the scale of the table."""
         return values[:, self.columns] if self.scaling is None else self.scaling(values)
-
-
-@dataclass(frozen=True)
-class ReadTable:
-    """What was read of a user's rows.
-
-    Attributes
-    ----------
-    table : Table
-        To learn from. It holds kinds only where some column is discrete or on a grid.
-    kinds : tuple of Kind
-        Those of all columns.
-    gaps : Gaps, optional
-        Where values were missing; None if none was.
-    n_dropped : int
-        Rows that were left out because of that.
-    """
-
-    table: Table
-    kinds: tuple[Kind, ...]
-    gaps: Gaps | None = None
-    n_dropped: int = 0
-
-
-def table_of_rows(
-    estimator: Any,
-    X: Any,
-    interventions: Any = None,
-    kinds: Any = "auto",
-    *,
-    numbers_alone: str = "",
-    missing: str = "error",
-) -> ReadTable:
-    """The table to fit ``estimator`` on, after all checks of its rows, columns and interventions.
-
-    ``numbers_alone`` names the setting that takes continuous columns alone, if one does. Rows with ``missing``
-    values are learned from ("auto"), left out ("drop") or refused ("error").
-    """
-    check_missing(missing)
-    rows = read_columns(X)
-    if rows.named:
-        check_unique(rows.table)
-    values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-    names = column_names(rows.table, values.shape[1])
-    check_size(values)
-    given = read_given(kinds, names, numbered=not rows.named)
-    if rows.origins:
-        check_usable(names, rows.origins, len(values))
-    check_finite(values, names, REFUSED if missing == "error" else "")
-    intervened = read_interventions(interventions, len(values), names, numbered=not rows.named)
-    gaps: Gaps | None = None
-    n_dropped = 0
-    if np.isnan(values).any():
-        check_seen(np.isnan(values), names)
-        levels = [origin.what in ("text", "category") for origin in rows.origins] or [False] * len(names)
-        gaps = Gaps.of(values, np.array(levels))
-        if missing == "drop":
-            kept = ~np.isnan(values).any(axis=1)
-            if kept.sum() < 3:
-                raise ValueError(
-                    f"only {kept.sum()} of {len(values)} rows have no gap, too few for missing='drop': learn from "
-                    "all of them with missing='auto'."
-                )
-            n_dropped = int((~kept).sum())
-            values = values[kept]
-            intervened = None if intervened is None or not intervened[kept].any() else intervened[kept]
-    found = find_kinds(values, names, rows.origins, given, numbers_alone=numbers_alone)
-    values = encode(values, names, rows.origins, found)
-    discrete, unordered = (np.array([getattr(k, what) for k in found]) for what in ("discrete", "unordered"))
-    told = found if any(kind.discrete or kind.step > 0 for kind in found) else ()
-    table = Table(values, names, None, intervened, named=rows.named, kinds=told)
-    if gaps is not None and not n_dropped:
-        table = replace(table, gaps=np.isnan(values))
-        check_spread(np.nanmin(values, axis=0), np.nanmax(values, axis=0), names)
-        check_gappy(values, table.summary.covariance, names, discrete, unordered)
-    else:
-        check_moments(Moments().update(values), names, discrete, unordered)
-    if unordered.sum() > 1:
-        some = np.flatnonzero(unordered)
-        seen = values[:, some][~np.isnan(values[:, some]).any(axis=1)]
-        check_renamed(seen, [len(found[j].levels) for j in some], [names[j] for j in some])
-    if intervened is not None:
-        check_counted(values, intervened, names)
-    return ReadTable(table, found, gaps, n_dropped)
-
-
-def rows_of(estimator: Any, X: Any, kinds: Sequence[Kind]) -> tuple[FloatArray, tuple[str, ...], bool]:
-    """Values (m, d) of rows to ask a fitted estimator about, by the kinds it learned; names; whether named.
-
-    Where one is missing it is nan.
-    """
-    rows = read_columns(X)
-    if rows.named:
-        check_unique(rows.table)
-    values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, reset=False)
-    names = column_names(rows.table, values.shape[1])
-    check_finite(values, names, "")
-    return encode(values, names, rows.origins, kinds), names, rows.named
-
-
-def table_of_chunks(source: Source, *, quantiles: bool, on_rows: Callable[[int], None] | None) -> StreamedTable:
-    """The table of a source after one pass over its rows, which keeps a sketch of quantiles if asked."""
-    sketch = None
-    if quantiles:
-        all_three = source.gather(_moments_rows_and_sketch, on_rows)
-        seen, rows, sketch = all_three.first.first, all_three.first.second, all_three.second
-    else:
-        both = source.gather(_moments_and_rows, on_rows)
-        seen, rows = both.first, both.second
-    if seen.n_chunks == 0 or seen.n_rows == 0:
-        raise ValueError("the source has no rows: at least 3 are needed, and many more to learn.")
-    table = table_of_moments(seen)
-    spread = untie(rows.values, np.arange(table.n_columns))
-    steps = None if spread is None or not spread[1].any() else spread[1]
-    return replace(table, source=source, sketch=sketch, on_rows=on_rows, steps=steps)
-
-
-def table_of_moments(
-    covariance: Any, n_rows: int | None = None, names: Any = None, means: Any = None
-) -> StreamedTable:
-    """The table behind :class:`Moments`, or behind a covariance; without means they count as zero."""
-    if isinstance(covariance, Moments):
-        seen = check_moments(covariance, covariance.names)
-        summary, labels, named = Summary.of(seen), seen.names, seen.named
-    else:
-        matrix, n, given, mean = check_given(covariance, n_rows, names, means)
-        d = len(matrix)
-        zero = np.zeros(d)
-        summary = Summary(n, zero if mean is None else mean, matrix, zero, zero, zero)
-        labels, named = given or tuple(f"x{i}" for i in range(d)), given is not None
-    return StreamedTable(names=labels, named=named, seen=summary, columns=np.arange(len(labels)))
 
 
 def canonical_columns(covariance: FloatArray, skewness: FloatArray) -> IntArray:
@@ -820,14 +684,6 @@ def _rounding(steps: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 # What follows are functions of a module, so that they can be sent to a cluster.
-
-
-def _moments_and_rows() -> Both[Moments, FirstRows]:
-    return Both(Moments(), FirstRows())
-
-
-def _moments_rows_and_sketch() -> Both[Both[Moments, FirstRows], QuantileSketch]:
-    return Both(_moments_and_rows(), QuantileSketch())
 
 
 def _mapped_moments(features: Callable[[FloatArray], FloatArray], exact: bool) -> Mapped[Moments]:

@@ -189,9 +189,7 @@ def check_gappy(
     discrete: BoolArray,
     unordered: BoolArray,
 ) -> None:
-    """The same of rows (n, d) with gaps whose covariance is known; copies are known by the rows that have both."""
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    check_spread(low, high, names)
+    """Refuse columns of rows (n, d) with gaps that are copies where both are seen, or determined by others."""
     scale = np.sqrt(np.diag(covariance))
     close = np.triu(np.abs(covariance) / (scale[:, None] * scale) > NEARLY, 1)
     for i, j in np.argwhere(close).tolist():

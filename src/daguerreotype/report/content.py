@@ -20,6 +20,7 @@ from daguerreotype.plotting.layout import HEIGHT, lay_out
 from daguerreotype.plotting.view import GraphView, match_matrix, read_rows, shorten, view_fit
 from daguerreotype.report.data_summary import summarise
 from daguerreotype.report.effects import collect_effects
+from daguerreotype.report.gaps import collect_gaps
 from daguerreotype.report.numbers import DIGITS, number
 
 NEGLIGIBLE = 1e-9  # probability that is none but for rounding
@@ -65,6 +66,7 @@ def collect(
         "metrics": None if view.truth is None else _metrics(view.truth, view),
         "effects": collect_effects(model, view, rows),
         "data": None if X is None or rows is None else summarise(model, X, rows, view),
+        "gaps": collect_gaps(model),
         "cite": [PAPER, SOFTWARE.format(version=release)],
     }
 

@@ -23,6 +23,7 @@ drawEffects();
 drawOrder();
 drawTraining();
 drawData();
+drawGaps();
 define(at("settings"), data.settings);
 for (const entry of data.cite) at("cite").append(make("pre", {}, entry));
 at("footer").textContent = `Made with daguerreotype ${data.version}. This page makes no request to any network.`;

@@ -16,7 +16,7 @@ import pandas as pd
 from daguerreotype.graphs import GraphLike
 from daguerreotype.report.content import collect
 
-SCRIPTS = ("shared", "graph", "tables", "charts", "effects", "main")  # one after the other
+SCRIPTS = ("shared", "graph", "tables", "charts", "effects", "gaps", "main")  # one after the other
 # Within a script element only these could end it or be read as markup; JSON strings may spell them out.
 ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
