@@ -246,7 +246,14 @@ def test_an_error_that_is_not_about_values_comes_through():
 def test_a_table_that_cannot_be_learned_from_is_refused_with_its_own_rows(table):
     table.loc[9, "dose"] = np.nan
     with pytest.raises(ValueError, match=r"1 NaN value: 'dose' \(1\); the first is in row 9"):
-        Daguerreotype(**QUICK).bootstrap(table, 5)
+        Daguerreotype(missing="error", **QUICK).bootstrap(table, 5)
+
+
+def test_resamples_of_a_table_with_gaps_have_gaps(table):
+    table.loc[::7, "dose"] = np.nan
+    found = Daguerreotype(**{**QUICK, "edges": "bic", "loss": "bic"}).bootstrap(table, 4)
+    assert found.n_resamples == 4
+    assert not found.failures
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,8 @@ def complete(line):
     [
         ("daguerreotype ", list(VERBS)),
         ("daguerreotype fit --edges l", ["lars", "lasso", "linear"]),
-        ("daguerreotype fit --drop-", ["--drop-non-numeric", "--drop-missing"]),
+        ("daguerreotype fit --drop-", ["--drop-non-numeric"]),
+        ("daguerreotype fit --missing ", ["auto", "error", "drop"]),
         ("daguerreotype simulate --mechanism gp", ["gp", "gp-add"]),
         ("daguerreotype compare --methods gam,g", ["gam,golem-ev", "gam,golem-nv", "gam,grasp", "gam,ges"]),
         ("daguerreotype fit my-", []),  # bash goes on with names of files

@@ -120,7 +120,7 @@ def test_without_a_file_sachs_is_learned_and_compared():
     [
         ("a,b\n1,x\n2,y\n3,z\n", "Leave it out: --drop 'b'."),
         ("a,b\n1,5\n2,6\n3,z\n", "column 'b' ('z' in row 3) of"),
-        ("a,b\n1,2\n2,\n3,5\n", "'b' (1)"),
+        ("a,b\n1,2\n2,\n3,5\n", "columns 'a' and 'b' are seen together in only 2 rows"),
         ("a,b\n1,1\n2,1\n3,1\n", "column 'b' is constant"),
         ("a\n1\n2\n3\n", "at least 2 are needed"),
     ],
@@ -256,7 +256,7 @@ def experiments(tmp_path):
 
 def test_a_column_can_say_which_others_were_set_from_outside(experiments):
     path, X = experiments
-    result = run(path, "--interventions", "set", "--transform", "none", "--drop-missing", "--json")
+    result = run(path, "--interventions", "set", "--transform", "none", "--missing", "drop", "--json")
     kept = X.drop(index=50)
     told = [[name.strip() for name in entry.split(";")] for entry in kept.pop("set")]
     model = Daguerreotype(transform="none").fit(kept, interventions=told)
@@ -269,7 +269,7 @@ def test_a_column_can_say_which_others_were_set_from_outside(experiments):
 
 def test_a_bootstrap_of_experiments_resamples_what_was_set(experiments):
     path, _ = experiments
-    options = ("--interventions", "set", "--transform", "none", "--edges", "bic", "--drop-missing")
+    options = ("--interventions", "set", "--transform", "none", "--edges", "bic", "--missing", "drop")
     found = json.loads(run(path, *options, "--bootstrap", 5, "--json").stdout)
     assert found["bootstrap"]["consensus"] == [{"cause": "cause", "effect": "effect"}]
 
@@ -305,7 +305,7 @@ class Fitted:
         self.transform, self.transform_, self.knowledge, self.min_gain = "auto", "log", None, 0.02
         self.interrupted_ = False
         self.kinds_, self.noise_ = dict.fromkeys(order, Kind("continuous", "many values")), {}
-        self.scales_ = dict.fromkeys(order, "log")
+        self.scales_, self.missing_ = dict.fromkeys(order, "log"), None
 
 
 def outcome(edges, order=("a", "b", "c"), known=None):

@@ -87,12 +87,12 @@ def test_the_command_line_python_and_chunks_read_the_same_table(name, tmp_path, 
         ('a,b\n"1,234",2\n"12,500.5",3\n', {}, [[1234, 2], [12500.5, 3]]),
         ("a;b\n1.234,5;2\n0,5;3\n", {}, [[1234.5, 2], [0.5, 3]]),
         ("a;b\n1;2\n3;4\n", {"delimiter": ","}, None),
-        ("a,b,c\n1,2,x\n3,,y\n", {}, None),
-        ("a,b,c\n1,2,x\n3,,y\n", {"drop_non_numeric": True}, None),
-        ("a,b,c\n1,2,x\n3,,y\n", {"drop": ["c"], "drop_missing": True}, [[1, 2]]),
-        ("a,b,c\n1,2,x\n3,,y\n", {"drop_non_numeric": True, "drop_missing": True}, [[1, 2]]),
+        ("a,b,c\n1,2,x\n3,,y\n", {"missing": "error"}, None),
+        ("a,b,c\n1,2,x\n3,,y\n", {"drop_non_numeric": True, "missing": "error"}, None),
+        ("a,b,c\n1,2,x\n3,,y\n", {"drop": ["c"], "missing": "drop"}, [[1, 2]]),
+        ("a,b,c\n1,2,x\n3,,y\n", {"drop_non_numeric": True, "missing": "drop"}, [[1, 2]]),
         ("a,b\n1,\n2,\n", {}, None),
-        ("a,b\n1,\n,2\n", {"drop_missing": True}, None),
+        ("a,b\n1,\n,2\n", {"missing": "drop"}, None),
         ("a,a\n1,2\n", {}, None),
         ("a,b\n1,2\n", {"drop": ["z"]}, None),
         ("", {}, None),
@@ -108,6 +108,7 @@ def test_options_and_arguments_do_the_same(text, options, expected, tmp_path, fi
             "drop": [part for column in options.get("drop", []) for part in ("--drop", column)],
             "delimiter": ["--delimiter", value],
             "header": ["--header" if value else "--no-header"],
+            "missing": ["--missing", value],
         }.get(name, [f"--{name.replace('_', '-')}"])
     ]
     result = run(path, "-q", *flags)
@@ -121,6 +122,7 @@ def test_options_and_arguments_do_the_same(text, options, expected, tmp_path, fi
             lambda found: " ".join(f"--drop {column}" for column in found[1].split(", ")),
             message,
         )
+        message = message.replace("missing='drop'", "--missing drop")
         for name, word in PYTHON.items():
             message = message.replace(word, OPTIONS[name])
         assert result.stderr == f"error: {message}\n"

@@ -47,7 +47,9 @@ def conditional(row, mean, covariance):
     return mean[gaps] + onto @ (row[seen] - mean[seen]), rest
 
 
-@pytest.mark.parametrize("row", [[np.nan, 0.4, 1.0], [0.3, np.nan, 1.0], [np.nan, np.nan, -1.0], [1.0, np.nan, np.nan]])
+@pytest.mark.parametrize(
+    "row", [[np.nan, 0.4, 1.0], [0.3, np.nan, 1.0], [np.nan, np.nan, -1.0], [1.0, np.nan, np.nan]]
+)
 def test_draws_of_a_linear_graph_are_those_of_the_normal_distribution(linear, row):
     model, _, mean, covariance = linear
     rows = np.tile(row, (3000, 1))
@@ -82,7 +84,7 @@ def test_rows_without_gaps_have_the_same_likelihood_alone_and_among_others(linea
 
 
 def test_what_was_set_does_not_depend_on_its_causes_but_tells_its_effects(linear):
-    model, X, mean, covariance = linear
+    model, X, *_ = linear
     rows = np.tile([3.0, np.nan, np.nan], (2000, 1))
     out = np.zeros(rows.shape, dtype=bool)
     out[:, 1] = True
@@ -113,7 +115,9 @@ def mixed():
     dose = np.array([0.0, 1.5, -1.0])[city] + rng.normal(size=n)
     ill = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * dose))
     visits = rng.poisson(np.exp(0.4 * dose))
-    X = pd.DataFrame({"city": np.array(["Bonn", "Oslo", "Rome"])[city], "dose": dose, "ill": ill, "visits": visits})
+    X = pd.DataFrame(
+        {"city": np.array(["Bonn", "Oslo", "Rome"])[city], "dose": dose, "ill": ill, "visits": visits}
+    )
     required = {"required": [("city", "dose"), ("dose", "ill"), ("dose", "visits")]}
     order = ["city", "dose", "ill", "visits"]
     return Daguerreotype("fixed", init=order, knowledge=required, transform="none", loss="bic").fit(X), X

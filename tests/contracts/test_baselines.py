@@ -150,10 +150,7 @@ def test_with_standardized_columns_units_do_not_matter(name, table):
 
 def bad_tables():
     X = pd.DataFrame(linear_data(0, 30, 4), columns=NAMES)
-    missing = X.copy()
-    missing.loc[[4, 7], "dose"] = np.nan
     return {
-        "missing": missing,
         "infinite": X.replace(X.loc[3, "diet"], np.inf),
         "constant": X.assign(diet=1.0),
         "copies": X.assign(diet=2 * X["dose"] + 1),
@@ -173,6 +170,15 @@ def test_a_bad_table_is_refused_in_the_words_of_the_learner(name, kind):
     with pytest.raises(ValueError) as seen:
         make(name).fit(X)
     assert str(seen.value).replace(type(make(name)).__name__, "Daguerreotype") == str(expected.value)
+
+
+def test_missing_values_which_the_learner_takes_are_refused_and_located(name):
+    X = pd.DataFrame(linear_data(0, 30, 4), columns=NAMES)
+    X.loc[[4, 7], "dose"] = np.nan
+    with pytest.raises(
+        ValueError, match=r"X has 2 NaN values: 'dose' \(2\); the first is in row 4. Missing values"
+    ):
+        make(name).fit(X)
 
 
 def test_text_which_the_learner_takes_for_levels_is_refused_by_name(name):

@@ -64,6 +64,15 @@ def test_commas_at_the_ends_of_lines_shift_no_names(write):
     pd.testing.assert_frame_equal(table, pd.DataFrame({"a": [1, 3], "b": [2, 4]}))
 
 
+def test_empty_cells_are_kept_left_out_or_refused(write):
+    path = write("a,b,c\n1,2,3\n1,,3\n4,?,\n")
+    assert read_file(path).table.isna().to_numpy().sum() == 3
+    assert len(read_file(path, Reading(missing="drop")).table) == 1
+    message = r"empty cells in 'b' \(2\), 'c' \(1\); the first is in row 2\. Fill them, or leave out the 2 rows"
+    with pytest.raises(ValueError, match=message):
+        read_file(path, Reading(missing="error"))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -79,10 +88,6 @@ def test_commas_at_the_ends_of_lines_shift_no_names(write):
             "a,b,c\n1,x,1\n2,2,u\n3,4,5\n",
             r"columns 'b' \('x' in row 1\), 'c' \('u' in row 2\) of .* hold values other than numbers\. "
             r"Encode them as numbers, or leave them out with drop=\['b', 'c'\]",
-        ),
-        (
-            "a,b,c\n1,2,3\n1,,3\n4,?,\n",
-            r"empty cells in 'b' \(2\), 'c' \(1\); the first is in row 2\. Fill them, or leave out the 2 rows",
         ),
         ("a;b;c\n1,5;1.234;1\n2,5;999;2\n", "decimal commas in 'a', but points in 'b'"),
     ],
@@ -115,7 +120,7 @@ def test_a_workbook_is_told_from_a_table(tmp_path):
 
 def test_columns_and_rows_that_are_no_use_are_left_out_on_request_and_noted(write):
     path = write("id,a,b,when\np,1,2,2024-01-01\nq,3,,2024-01-02\nr,5,6,2024-01-03\n")
-    task = read_file(path, Reading(drop=["id"], drop_non_numeric=True, drop_missing=True))
+    task = read_file(path, Reading(drop=["id"], drop_non_numeric=True, missing="drop"))
     pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 5], "b": [2.0, 6.0]}))
     assert task.notes == (
         "left out what holds no numbers: 'when'.",
@@ -126,16 +131,14 @@ def test_columns_and_rows_that_are_no_use_are_left_out_on_request_and_noted(writ
 def test_what_cannot_be_left_out_is_said(write):
     with pytest.raises(ValueError, match=r"cannot drop 'z': the columns of .*file\.csv are 'a', 'b'"):
         read_file(write("a,b\n1,2\n"), Reading(drop=["z"]))
-    with pytest.raises(
-        ValueError, match=r"every row of .* has an empty cell: drop_missing=True would leave nothing"
-    ):
-        read_file(write("a,b\n1,\n,2\n"), Reading(drop_missing=True))
+    with pytest.raises(ValueError, match=r"every row of .* has an empty cell: missing='drop' would leave nothing"):
+        read_file(write("a,b\n1,\n,2\n"), Reading(missing="drop"))
 
 
 def test_a_user_who_knows_better_is_obeyed(write):
     table = read_file(write("1;2,5\n3;4,5\n"), Reading(delimiter=",", header=True, drop_non_numeric=True)).table
     assert list(table.columns) == ["5"]
-    task = read_file(write("a,b\n1,2\n"), Reading(header=False, drop_non_numeric=True, drop_missing=True))
+    task = read_file(write("a,b\n1,2\n"), Reading(header=False, drop_non_numeric=True, missing="drop"))
     assert task.notes[0] == "the columns are called x0, x1, ..."
     assert read_file(write("1\t2\n3\t4\n"), Reading(delimiter="\t")).table.shape == (2, 2)
 
@@ -225,7 +228,7 @@ def test_names_of_rows_and_dates_are_refused_together_and_how_to_leave_them_out(
 def test_what_was_decided_is_logged(write, caplog):
     path = write("id;a;b\nx;1,5;2\ny;2,5;3\nx;;\n")
     with caplog.at_level("INFO", "daguerreotype"):
-        table = read_table(str(path), drop="id", drop_missing=True)
+        table = read_table(str(path), drop="id", missing="drop")
     assert table.to_numpy().tolist() == [[1.5, 2], [2.5, 3]]
     assert caplog.messages == ["read decimal commas in 'a'.", "left out 1 of 3 rows, which have empty cells."]
 

@@ -129,7 +129,10 @@ def test_missing_text_is_counted_and_located():
     with pytest.raises(
         ValueError, match=r"X has 3 NaN values: 'city' \(2\), 'visits' \(1\); the first is in row 4"
     ):
-        learner().fit(X)
+        learner(missing="error").fit(X)
+    kinds = learner().fit(X).kinds_
+    assert (kinds["city"].name, kinds["city"].levels) == ("categorical", ("Bonn", "Oslo", "Rome"))
+    assert kinds["visits"].name == "count"
 
 
 def test_curves_are_asked_at_levels():

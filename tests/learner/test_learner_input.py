@@ -32,25 +32,27 @@ def refused(X, message, error=ValueError, **settings):
 # ---------------------------------------------------------------------------- values
 
 
-def test_missing_values_are_counted_and_located_and_imputation_comes_before():
+def test_missing_values_are_counted_and_located_where_they_are_refused():
     X = frame()
     X.loc[[4, 7], "dose"] = np.nan
     X.loc[2, "outcome"] = np.nan
     refused(
         X,
         r"X has 3 NaN values: 'dose' \(2\), 'outcome' \(1\); the first is in row 4\. "
-        r"Missing values must be imputed, or their rows dropped, before",
+        r"Learn from them with missing='auto', or leave their rows out with missing='drop'",
+        missing="error",
     )
 
 
 def test_a_single_missing_value_of_an_array_is_located_by_column_number():
     X = frame().to_numpy(copy=True)
     X[3, 1] = np.nan
-    refused(X, r"X has 1 NaN value: 'x1' \(1\); the first is in row 3")
+    refused(X, r"X has 1 NaN value: 'x1' \(1\); the first is in row 3", missing="error")
 
 
 def test_missing_values_of_nullable_columns_are_found_too():
-    refused(frame(age=pd.array([None, *range(29)], dtype="Int64")), r"X has 1 NaN value: 'age' \(1\)")
+    X = frame(age=pd.array([None, *range(29)], dtype="Int64"))
+    refused(X, r"X has 1 NaN value: 'age' \(1\)", missing="error")
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf])
@@ -62,7 +64,11 @@ def test_infinite_values_are_counted_and_located(bad):
 
 def test_of_many_columns_with_missing_values_the_first_five_are_named():
     X = pd.DataFrame(np.full((5, 8), np.nan), columns=list("abcdefgh"))
-    refused(X, r"X has 40 NaN values: 'a' \(5\), 'b' \(5\), 'c' \(5\), 'd' \(5\), 'e' \(5\) and 3 more columns")
+    message = r"X has 40 NaN values: 'a' \(5\), 'b' \(5\), 'c' \(5\), 'd' \(5\), 'e' \(5\) and 3 more columns"
+    refused(X, message, missing="error")
+    refused(
+        X, "columns 'a', 'b', 'c', 'd', 'e' and 3 more are empty: nothing can be learned about them. Drop them"
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,12 +242,14 @@ def test_new_rows_must_have_the_columns_of_training():
         fitted.score(frame().to_numpy()[:, :3])
 
 
-def test_new_rows_with_missing_values_are_refused_by_name():
+def test_of_new_rows_with_missing_values_what_is_seen_is_scored():
     fitted = Daguerreotype(edges="bic", transform="none").fit(frame())
     X = frame()
     X.loc[3, "diet"] = np.nan
-    with pytest.raises(ValueError, match=r"X has 1 NaN value: 'diet' \(1\); the first is in row 3"):
-        fitted.score(X)
+    other = X.copy()
+    other.loc[3, "age"] += 1000.0
+    assert np.isfinite(fitted.score(X))
+    assert fitted.score(other) < fitted.score(X)
 
 
 def test_rows_cannot_be_scored_by_an_estimator_that_does_not_predict():

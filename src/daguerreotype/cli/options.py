@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from daguerreotype._lib.progress import Status
-from daguerreotype.data.missing import MISSING
 from daguerreotype.data.scales import SCALES
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.operators.registry import OPERATORS
@@ -32,7 +31,7 @@ Operator = StrEnum(  # type: ignore[misc]
     "Operator", choices(name for name, entry in OPERATORS.items() if entry.order != "given")
 )
 Transform = StrEnum("Transform", choices(("auto", *SCALES)))  # type: ignore[misc]
-Missing = StrEnum("Missing", choices(MISSING))  # type: ignore[misc]
+Missing = StrEnum("Missing", choices(("auto", "error", "drop")))  # type: ignore[misc]
 P = ParamSpec("P")
 _reading = partial(typer.Option, rich_help_panel="Reading the table")
 
