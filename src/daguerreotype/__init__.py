@@ -13,11 +13,13 @@ from daguerreotype._lib.lazy import lazy_names
 if TYPE_CHECKING:
     from daguerreotype.data.table import Table as Table
     from daguerreotype.edges.base import LocalFit as LocalFit
+    from daguerreotype.imputation import Imputation as Imputation
     from daguerreotype.knowledge import Knowledge as Knowledge
     from daguerreotype.knowledge import KnowledgeError as KnowledgeError
     from daguerreotype.learner import Daguerreotype as Daguerreotype
     from daguerreotype.operators import OrderDistribution as OrderDistribution
     from daguerreotype.result import FitHistory as FitHistory
+    from daguerreotype.result import MissingValues as MissingValues
 
 __version__ = "0.1.0"
 
@@ -28,10 +30,11 @@ _load = lazy_names(
     {
         "data.table": "Table",
         "edges.base": "LocalFit",
+        "imputation": "Imputation",
         "knowledge": "Knowledge KnowledgeError",
         "learner": "Daguerreotype",
         "operators": "OrderDistribution",
-        "result": "FitHistory",
+        "result": "FitHistory MissingValues",
     },
 )
 

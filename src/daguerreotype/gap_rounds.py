@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from daguerreotype._lib.typing import IntArray
 from daguerreotype.candidate import Candidate, fit_densities, with_families
 from daguerreotype.completion.completer import Completer
 from daguerreotype.completion.linear import expected_summary
@@ -16,12 +17,13 @@ from daguerreotype.data.table import Summary, Table
 from daguerreotype.data.transforms import Identity, Scale
 from daguerreotype.edges.base import LocalFit
 from daguerreotype.edges.gam import GamEdges
+from daguerreotype.graphs import to_cpdag
 from daguerreotype.noise import Gaussian, NoiseModel
 from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.result import Completion, ScaleFit
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
-from daguerreotype.training.train import TrainingResult
+from daguerreotype.training.train import TrainingResult, train_again
 
 logger = logging.getLogger("daguerreotype")
 
@@ -29,6 +31,7 @@ LEAST_ROUNDS, MOST_ROUNDS = 3, 6
 MOST_EXACT = 30  # rounds without draws, which are short
 CUBIC = 2  # knots of the curves that a start is made of
 SETTLED = 1e-4  # of correlations from one round to the next
+ENOUGH = 2**13  # rows that rounds are made of
 AFFORDABLE = 3e8  # operations of one step of EM for the moments of curves
 
 
@@ -51,19 +54,22 @@ class GapRounds:
     def __init__(self, table: Table, plan: Plan, run: Run) -> None:
         assert table.gaps is not None
         self.table, self.plan, self.run = table, plan, run
-        several = bool(getattr(plan.estimator, "takes_copies", False)) and not plan.joint
-        self.completer = Completer(table, several, MAX_ROWS)
+        self._several = bool(getattr(plan.estimator, "takes_copies", False)) and not plan.joint
         plain = not table.discrete.any() and table.intervened is None and plan.transform in ("auto", "none")
         normal = all(isinstance(noise, Gaussian) for noise in plan.noise)
         self.exact = plain and normal and bool(getattr(plan.estimator, "from_moments", False))
         features = (table.gaps.mean() * (CUBIC + 2) * table.n_columns) ** 3 * table.n_rows
         self._by_features = plain and features < AFFORDABLE
+        # The first rows of long tables tell what to draw the others from.
+        self._some = table if self.exact else table.head(ENOUGH)
+        self.completer = Completer(self._some, self._several, MAX_ROWS)
         self._summary: Summary | None = None
         self._scale: Scale = Identity()
         self._effects: ColumnScales | None = None
         self._noise: tuple[NoiseModel, ...] = plan.noise
         self._training: TrainingResult | None = None
-        self.n_rounds, self.n_changed = 0, 0
+        self._latest: Mechanisms | None = None  # what draws were made from
+        self.n_rounds, self.n_changed, self.n_tables = 0, 0, 0
 
     # ------------------------------------------------------------------ before any graph is known
 
@@ -76,7 +82,7 @@ class GapRounds:
             return
         if self._by_features:
             plan = self._cubic_plan()
-            candidate = Candidate(self.table, Identity(), plan, alone)
+            candidate = Candidate(self._some, Identity(), plan, alone)
         else:
             self.completer.start()
             plan, completed = self.plan, self.completer.latest()
@@ -84,13 +90,15 @@ class GapRounds:
             candidate = Candidate(completed, self._scale, plan, alone)
         self._training = candidate.train()
         self._redraw(candidate, plan.noise)
+        if self._training.interrupted:
+            raise KeyboardInterrupt
 
     def _cubic_plan(self) -> Plan:
         """The plan of a first graph, with cubic curves.
 
         Their moments are those that EM expects, which look like more evidence than there is: edges cost more.
         """
-        price, seen = self.plan.price, (~np.isnan(self.table.values)).astype(np.float64)
+        price, seen = self.plan.price, (~np.isnan(self._some.values)).astype(np.float64)
         dearer = 1.0 / np.sqrt(float((seen.T @ seen).mean()) / len(seen))
         cubic = GamEdges(CUBIC, dearer * price.penalty, dearer * price.gamma, dearer * price.min_gain)
         return replace(self.plan, estimator=cubic, noise=(Gaussian(),) * self.table.n_columns, joint=False)
@@ -98,7 +106,17 @@ class GapRounds:
     # ------------------------------------------------------------------ rounds
 
     def completed(self) -> Table:
-        """The table to learn from: the draws of the last rounds, or expected moments."""
+        """The table to learn from: the draws of the last rounds, or expected moments.
+
+        Of a long table, whose first rows rounds are made of, all rows are drawn from what these led to.
+        """
+        if self._some is not self.table and self._latest is not None:
+            whole = Completer(with_families(self.table, self._noise), self._several, MAX_ROWS)
+            for _ in range(whole.n_redraws):
+                whole.redraw(self._latest)
+            self.n_tables = whole.n_kept
+            return whole.all()
+        self.n_tables = self.completer.n_kept
         table = self.completer.all()
         return table if self._summary is None else replace(table, known_summary=self._summary)
 
@@ -137,7 +155,8 @@ class GapRounds:
         return self.n_changed == 0
 
     def _redraw(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> None:
-        self.completer.redraw(self._mechanisms(candidate, noise))
+        self._latest = self._mechanisms(candidate, noise)
+        self.completer.redraw(self._latest)
 
     def _mechanisms(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> Mechanisms:
         assert self._training is not None
@@ -156,35 +175,58 @@ class GapRounds:
             self.n_changed = edges_apart(self._training.fits, fit.training.fits)
         self._training, self._noise = fit.training, fit.noise_models
         self._scale, self._effects = fit.scaled.transform, changed
-        self.completer.table = with_families(self.table, self._noise)
+        self.completer.table = with_families(self._some, self._noise)
         if not same:
             self._summary = None  # those of normal columns as they came
         return not same
 
     def redraw_from(self, fit: ScaleFit) -> None:
         """Draw what is missing from a fit."""
-        self.completer.redraw(self.completer.mechanisms(fit.scaled, fit.training, fit.densities))
+        self._latest = self.completer.mechanisms(fit.scaled, fit.training, fit.densities)
+        self.completer.redraw(self._latest)
+
+    @property
+    def found_something(self) -> bool:
+        """Whether there is a graph to keep, and a table to make it of."""
+        return self._training is not None and self.completer.n_kept > 0
 
     def finish(self, interrupted: bool = False) -> ScaleFit:
         """Put together what was learned, with a distribution around its order."""
         assert self._training is not None
         candidate = Candidate(self.completed(), self._scale, self.plan, self.run, self._effects)
         if interrupted:
-            training = candidate.train_again(self._training.order, self._noise)
+            training = train_again(
+                self._training.order, self._noise, candidate.scaled.table, self._as_it_is, self.run
+            )
             return candidate.finish(replace(training, interrupted=True))
         fit = candidate.finish(candidate.train_on(self._training))
         self.n_changed = edges_apart(self._training.fits, fit.training.fits)
         return fit
 
+    @property
+    def _as_it_is(self) -> Plan:
+        """The plan for an order that is not to be searched for any more."""
+        return replace(self.plan, operator=None)
+
     def completion(self) -> Completion:
         """How the table was completed."""
         exact = self._summary is not None
-        return Completion(0 if exact else self.completer.n_kept, self.n_rounds, self.n_changed)
+        return Completion(0 if exact else self.n_tables, self.n_rounds, self.n_changed)
 
 
 def edges_apart(first: Sequence[LocalFit], second: Sequence[LocalFit]) -> int:
-    """How many edges only one of two graphs has."""
-    return sum(np.setxor1d(one.parents, other.parents).size for one, other in zip(first, second, strict=True))
+    """How many pairs of columns two graphs connect differently, up to directions that linear edges leave open."""
+    one, other = (to_cpdag(_adjacency(fits)) for fits in (first, second))
+    differ = one != other
+    return int(np.triu(differ | differ.T).sum())
+
+
+def _adjacency(fits: Sequence[LocalFit]) -> IntArray:
+    """Matrix (d, d) of the edges of fits."""
+    adjacency: IntArray = np.zeros((len(fits), len(fits)), dtype=np.int64)
+    for node, fit in enumerate(fits):
+        adjacency[fit.parents, node] = 1
+    return adjacency
 
 
 def _same(first: Scale | None, second: Scale | None) -> bool:

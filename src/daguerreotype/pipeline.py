@@ -56,8 +56,8 @@ def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
     turn out to be others than draws were made by, there are rounds with these.
     """
     rounds = GapRounds(table, plan, run)
-    rounds.start()
     try:
+        rounds.start()
         if not rounds.exact:
             rounds.settle()
         best = fit_complete(rounds.completed(), plan, run)
@@ -72,6 +72,8 @@ def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
             rounds.settle()
             best = rounds.finish()
     except KeyboardInterrupt:
+        if not rounds.found_something:
+            raise
         logger.warning("interrupted while the table was completed: what was found until then is kept.")
         best = rounds.finish(interrupted=True)
     return best, rounds.completion()

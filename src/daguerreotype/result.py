@@ -27,7 +27,7 @@ from daguerreotype.training.train import TrainingResult
 
 __all__ = ["FitHistory", "FitResult", "MissingValues", "ScaleFit"]
 
-SETTLED = 2  # entries of the adjacency matrix: an edge that turned round, or two that come and go
+SETTLED = 1  # edge that comes and goes with the draws
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,8 @@ class Completion:
     n_rounds : int
         Rounds of drawing and learning.
     n_changed : int
-        Edges that only one of the last two graphs has: 0 where the graph settled.
+        Pairs of columns that the last two graphs connect differently, but for directions that linear edges leave
+        open.
     """
 
     n_tables: int
@@ -178,7 +179,8 @@ class MissingValues:
     n_rounds : int
         Rounds of completing the table and learning again.
     n_changed : int
-        Edges that only one of the last two graphs has.
+        Pairs of columns that the last two graphs connect differently, but for directions that linear edges leave
+        open.
     depends_on : dict
         Columns whose gaps depend on others, and on which: there values are not missing completely at random. That
         is taken care of, but a column whose gaps depend on others may hide that they depend on itself.
@@ -198,7 +200,7 @@ class MissingValues:
 
     @property
     def settled(self) -> bool:
-        """Whether the last round changed at most one edge in the graph: what is drawn makes that little."""
+        """Whether the last round changed next to nothing in the graph: draws alone make an edge come and go."""
         return self.n_changed <= SETTLED
 
     def __str__(self) -> str:
@@ -208,7 +210,8 @@ class MissingValues:
             return f"{where}: left out {self.n_dropped} of {self.n_rows} rows"
         if not self.n_rounds:
             return f"{where}: learned from the moments that EM expects"
-        how = f"{self.n_completions} completed tables" if self.n_completions else "expected moments"
+        n = self.n_completions
+        how = f"{n} completed table{plural(n)}" if n else "expected moments"
         ended = "settled" if self.settled else f"not settled, the last changed {self.n_changed} edges"
         return f"{where}: {how}, {self.n_rounds} round{plural(self.n_rounds)}, {ended}"
 

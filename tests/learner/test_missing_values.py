@@ -126,6 +126,37 @@ def test_the_same_fit_again_is_the_same_to_the_last_bit():
     assert first.score(Y) == second.score(Y)
 
 
+class EndsAt(GamEdges):
+    """Ctrl-C at the n-th table that is prepared."""
+
+    def __init__(self, n):
+        super().__init__(gamma=1.0)
+        self.n = n
+
+    def prepare(self, table):
+        self.n -= 1
+        if self.n == 0:
+            raise KeyboardInterrupt
+        return super().prepare(table)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4])
+def test_what_was_found_until_an_interrupt_is_kept(n, caplog):
+    X, graph = problem("gp-add", 0)
+    model = Daguerreotype(edges=EndsAt(n), loss="bic", transform="none").fit(at_random(X, 0.1))
+    assert model.interrupted_
+    assert "interrupted while the table was completed" in caplog.text
+    assert shd(graph, model.adjacency_matrix_) <= 6
+
+
+def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
+    Y = at_random(problem("gp-add", 0)[0], 0.1)
+    first = Daguerreotype().fit(Y, resume=tmp_path / "run")
+    again = Daguerreotype().fit(Y, resume=tmp_path / "run")
+    np.testing.assert_array_equal(first.weights_, again.weights_)
+    np.testing.assert_array_equal(first.weights_, Daguerreotype().fit(Y).weights_)
+
+
 # ------------------------------------------------------------------ several completed tables as one
 
 

@@ -452,6 +452,25 @@ def test_a_file_of_format_3_tells_what_the_version_that_wrote_it_told(name, tran
         np.testing.assert_allclose(found.curve("x", "y", [0.5, 1.0]), curve, rtol=1e-9)
 
 
+def test_a_file_of_format_4_scores_rows_but_knows_no_values_to_draw(tmp_path):
+    rng, n = np.random.default_rng(4), 300
+    age = rng.normal(50, 10, n).round()
+    X = pd.DataFrame({"age": age, "city": rng.choice(["Bonn", "Oslo", "Rome"], n)})
+    X["dose"] = np.exp(0.03 * age + 0.3 * rng.normal(size=n))
+    X["visits"] = rng.poisson(np.exp(0.02 * age - 0.5))
+    X["ill"] = rng.random(n) < 1 / (1 + np.exp(-(X["dose"] - 5)))
+    learner = Daguerreotype.load(Path(__file__).parent / "learner-format-4.npz")
+    for found in (learner, reload(learner, tmp_path)):
+        assert found.score(X) == pytest.approx(-8.537567055291362, rel=1e-9)
+        assert found.scales_["dose"] == "log"
+        assert found.missing == "auto"
+        assert found.missing_ is None
+        with pytest.raises(
+            ValueError, match="saved by an older version: it does not know what values columns have"
+        ):
+            found.impute(X.mask(X["age"] > 50))
+
+
 @pytest.mark.parametrize("interventions", [None, [None] * 250 + ["y"] * 50])
 def test_scales_of_columns_come_back(interventions, tmp_path):
     rng = np.random.default_rng(1)

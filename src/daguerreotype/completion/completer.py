@@ -48,6 +48,11 @@ class Completer:
         """How many completed tables there are."""
         return sum(map(len, self._draws))
 
+    @property
+    def n_redraws(self) -> int:
+        """How many rounds make all completed tables that are kept."""
+        return max(self._kept // self._at_once, 1)
+
     def start(self) -> None:
         """Draw before any graph is known."""
         self._draws = [first_draws(self.table, self._at_once, self._rng)]
@@ -91,4 +96,4 @@ class Completer:
         drawn = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else before.copy()
         drawn[:, some] = sampler.values.reshape(self._at_once, some.size, -1)
         assert drawn.shape == (self._at_once, n, self.table.n_columns)
-        self._draws = [*self._draws, drawn][-max(self._kept // self._at_once, 1) :]
+        self._draws = [*self._draws, drawn][-self.n_redraws :]

@@ -69,7 +69,7 @@ def read_columns(X: Any) -> Rows:
     """The columns of a pandas or polars DataFrame, a pyarrow Table, an array or a list of rows as numbers."""
     X = to_pandas(X)
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.where(X.mask, np.nan, X.data.astype(np.float64))
     if isinstance(X, pd.DataFrame):
         return _read_frame(X)
     frame = _frame_of_objects(X)

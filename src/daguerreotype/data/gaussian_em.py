@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.parallel import one_thread
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-7  # of correlations, from one step to the next
@@ -91,12 +92,13 @@ def fit_normal(values: FloatArray, max_steps: int = MOST_STEPS, tolerance: float
     centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     rows = GappyRows((values - centre) / scale)
     found = NormalFit(np.zeros(centre.size), np.eye(centre.size))
-    for step in range(1, max_steps + 1):
-        new = rows.expected(found.mean, found.precision)
-        change = max(np.abs(new.covariance - found.covariance).max(), np.abs(new.mean - found.mean).max())
-        found = NormalFit(new.mean, new.covariance, step)
-        if change < tolerance:
-            break
+    with one_thread:  # inverses of small matrices, many times
+        for step in range(1, max_steps + 1):
+            new = rows.expected(found.mean, found.precision)
+            change = max(np.abs(new.covariance - found.covariance).max(), np.abs(new.mean - found.mean).max())
+            found = NormalFit(new.mean, new.covariance, step)
+            if change < tolerance:
+                break
     return NormalFit(centre + scale * found.mean, found.covariance * scale[:, None] * scale, found.n_steps)
 
 

@@ -7,7 +7,7 @@ their own, :meth:`Table.on_scale` centres and scales the columns: that is what e
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -382,13 +382,21 @@ class Table:
         untied, steps = spread
         return replace(table, untied=untied, steps=steps if steps.any() else None)
 
+    def head(self, n_rows: int) -> "Table":
+        """Its first rows, with their gaps; what is known of values and moments is that of all rows."""
+        if self.n_rows <= n_rows:
+            return self
+        return replace(self._rows(n_rows), known_support=self.support, known_summary=self.known_summary)
+
     def one_copy(self) -> "Table":
         """The first of several completed tables."""
-        if self.copies == 1:
-            return self
-        parts = {
-            name: getattr(self, name)[: self.n_rows]
-            for name in ("values", "intervened", "untied", "dither")
+        return self if self.copies == 1 else self._rows(self.n_rows)
+
+    def _rows(self, n_rows: int) -> "Table":
+        """Its first rows, each once."""
+        parts: dict[str, Any] = {
+            name: getattr(self, name)[:n_rows]
+            for name in ("values", "intervened", "untied", "dither", "gaps")
             if getattr(self, name) is not None
         }
         return replace(self, copies=1, known_moments=None, known_summary=None, **parts)
