@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import skew
 
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.candidate import Candidate, fit_densities, with_families
@@ -15,7 +16,8 @@ from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.gaussian_em import GappyRows
 from daguerreotype.data.table import Summary, Table
 from daguerreotype.data.transforms import Identity, Scale
-from daguerreotype.edges.base import LocalFit
+from daguerreotype.edges.base import LocalFit, PricesLines, offered
+from daguerreotype.edges.bic import BicEdges
 from daguerreotype.edges.gam import GamEdges
 from daguerreotype.graphs import to_cpdag
 from daguerreotype.noise import Gaussian, NoiseModel
@@ -30,6 +32,8 @@ logger = logging.getLogger("daguerreotype")
 LEAST_ROUNDS, MOST_ROUNDS = 3, 6
 MOST_EXACT = 30  # rounds without draws, which are short
 CUBIC = 2  # knots of the curves that a start is made of
+MOSTLY_STRAIGHT = 0.1  # share of edges that bend, up to which a start is made of lines: these extrapolate better
+SKEWED = 1.0  # skewness from which on a column may begin on the scale of logarithms
 SETTLED = 1e-4  # of correlations from one round to the next
 ENOUGH = 2**13  # rows that rounds are made of
 AFFORDABLE = 3e8  # operations of one step of EM for the moments of curves
@@ -59,7 +63,7 @@ class GapRounds:
         normal = all(isinstance(noise, Gaussian) for noise in plan.noise)
         self.exact = plain and normal and bool(getattr(plan.estimator, "from_moments", False))
         features = (table.gaps.mean() * (CUBIC + 2) * table.n_columns) ** 3 * table.n_rows
-        self._by_features = plain and features < AFFORDABLE
+        self._plain, self._curves_affordable = plain, features < AFFORDABLE
         # The first rows of long tables tell what to draw the others from.
         self._some = table if self.exact else table.head(ENOUGH)
         self.completer = Completer(self._some, self._several, MAX_ROWS)
@@ -80,9 +84,14 @@ class GapRounds:
             self._summary = self.table.summary
             self.completer.start_normal(self._summary)
             return
-        if self._by_features:
-            plan = self._cubic_plan()
-            candidate = Candidate(self._some, Identity(), plan, alone)
+        if self._plain:
+            self._scale = first_scale(self._some)
+            plan = self._first_plan(BicEdges())
+            candidate = Candidate(self._some, self._scale, plan, alone)
+            if self._curves_affordable and self._bend(candidate):
+                plan = self._first_plan(GamEdges(CUBIC))
+                candidate = Candidate(self._some, self._scale, plan, alone)
+            self.completer.forget()
         else:
             self.completer.start()
             plan, completed = self.plan, self.completer.latest()
@@ -93,15 +102,28 @@ class GapRounds:
         if self._training.interrupted:
             raise KeyboardInterrupt
 
-    def _cubic_plan(self) -> Plan:
-        """The plan of a first graph, with cubic curves.
+    def _bend(self, lines: Candidate) -> bool:
+        """Whether many edges of a table that was completed by lines bend all the same."""
+        self._training = lines.train_again(self.plan.constraints.sort(self.plan.start), lines.plan.noise)
+        self._redraw(lines, lines.plan.noise)
+        plan = self._first_plan(GamEdges(CUBIC), 1.0)
+        completed = Candidate(self.completer.latest(), self._scale, plan, lines.run)
+        training = completed.train_again(self._training.order, lines.plan.noise)
+        models = offered(training.models, PricesLines)
+        assert models is not None
+        return models.share_of_bends(training.fits) > MOSTLY_STRAIGHT
 
-        Their moments are those that EM expects, which look like more evidence than there is: edges cost more.
+    def _first_plan(self, edges: GamEdges | BicEdges, dearer: float | None = None) -> Plan:
+        """The plan of a first graph.
+
+        Moments are those that EM expects, which look like more evidence than there is: edges cost more.
         """
         price, seen = self.plan.price, (~np.isnan(self._some.values)).astype(np.float64)
-        dearer = 1.0 / np.sqrt(float((seen.T @ seen).mean()) / len(seen))
-        cubic = GamEdges(CUBIC, dearer * price.penalty, dearer * price.gamma, dearer * price.min_gain)
-        return replace(self.plan, estimator=cubic, noise=(Gaussian(),) * self.table.n_columns, joint=False)
+        if dearer is None:
+            dearer = 1.0 / np.sqrt(float((seen.T @ seen).mean()) / len(seen))
+        edges.penalty, edges.gamma = dearer * price.penalty, dearer * price.gamma
+        edges.min_gain = dearer * price.min_gain
+        return replace(self.plan, estimator=edges, noise=(Gaussian(),) * self.table.n_columns, joint=False)
 
     # ------------------------------------------------------------------ rounds
 
@@ -230,7 +252,21 @@ def _adjacency(fits: Sequence[LocalFit]) -> IntArray:
 
 
 def _same(first: Scale | None, second: Scale | None) -> bool:
-    """Whether two changes of scale are the same."""
+    """Whether two changes of scale are the same, but for parameters, which move a little with the draws."""
     if isinstance(first, ColumnScales) and isinstance(second, ColumnScales):
-        return first.same_as(second)
+        return first.forms == second.forms
     return first == second
+
+
+def first_scale(table: Table) -> Scale:
+    """The scale to begin with: logarithms of columns that are positive and far less skewed on that scale."""
+    values = table.values
+    forms = ["none"] * table.n_columns
+    for j in np.flatnonzero(np.nanmin(values, axis=0) > 0.0).tolist():
+        column = values[~np.isnan(values[:, j]), j]
+        came, logarithms = (float(skew(each)) for each in (column, np.log(column)))
+        if came > SKEWED and abs(logarithms) < 0.5 * came:
+            forms[j] = "log"
+    if "log" not in forms:
+        return Identity()
+    return ColumnScales(tuple(forms), np.zeros((table.n_columns, 3)))

@@ -53,23 +53,24 @@ def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
     """Complete a table by draws from what was learned and learn again, in short rounds, until the graph settles.
 
     Then learn from the draws of the last rounds as from any table, with all choices of scales and noise. If these
-    turn out to be others than draws were made by, there are rounds with these.
+    turn out to be others than draws were made by, there are rounds with these, and the choices are made again.
     """
     rounds = GapRounds(table, plan, run)
     try:
         rounds.start()
         if not rounds.exact:
             rounds.settle()
-        best = fit_complete(rounds.completed(), plan, run)
-        others = rounds.take(best)
-        if best.training.interrupted:
-            return best, rounds.completion()
-        if rounds.exact and not others:
-            rounds.settle_moments()
-            best = rounds.finish()
-        elif others:
+        for choice in range(ROUNDS):
+            best = fit_complete(rounds.completed(), plan, run if choice == 0 else replace(run, checkpoint=None))
+            others = rounds.take(best)
+            if not others or best.training.interrupted:
+                break
             rounds.redraw_from(best)
             rounds.settle()
+        else:
+            best = rounds.finish()
+        if rounds.exact and not others and not best.training.interrupted:
+            rounds.settle_moments()
             best = rounds.finish()
     except KeyboardInterrupt:
         if not rounds.found_something:

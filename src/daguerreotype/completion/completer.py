@@ -57,6 +57,10 @@ class Completer:
         """Draw before any graph is known."""
         self._draws = [first_draws(self.table, self._at_once, self._rng)]
 
+    def forget(self) -> None:
+        """Forget all draws."""
+        self._draws = []
+
     def start_normal(self, known: Summary) -> None:
         """Draw from the normal distribution that has known moments."""
         rows, normal = GappyRows(self.table.values), NormalFit(known.mean, known.covariance)
@@ -91,7 +95,7 @@ class Completer:
         sampler = GapSampler(mechanisms, before[:, some].reshape(gaps.shape), gaps, intervened)
         if fresh:
             sampler.fill_forwards(self._rng)
-        for _ in range(n_sweeps + 2 * fresh):
+        for _ in range(n_sweeps + fresh):
             sampler.sweep(self._rng)
         drawn = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else before.copy()
         drawn[:, some] = sampler.values.reshape(self._at_once, some.size, -1)

@@ -190,17 +190,19 @@ class Mechanisms:
         effects = self.scaled.of_effects
         seen = self.support.of(node)
         known, places = np.unique(effects.column(node, seen), return_index=True)
-        spread = float(known.std()) or 1.0
-        low, high = known[0] - BEYOND * spread, known[-1] + BEYOND * spread
+        low, high = (known[end] + sign * _tail(sign * known) for end, sign in ((0, -1.0), (-1, 1.0)))
         size = int(np.clip((high - low) / (FINE * self._narrowest(node)), FEWEST, MOST))
         wanted, step = np.linspace(low, high, size, retstep=True)
         values = _invert(wanted, known, seen[places])
         # Beyond what a scale can hold there is no value.
         with np.errstate(all="ignore"):
             reached, causes = effects.column(node, values), self.scaled.column(node, values)
-            usable = np.flatnonzero(np.isfinite(causes) & (np.abs(reached - wanted) < 3.0 * step))
-        inside = slice(int(usable[0]), int(usable[-1]) + 1)
-        return Candidates(values[inside], causes[inside], wanted[inside], dense=True)
+            inside = np.isfinite(causes) & (np.abs(reached - wanted) < 3.0 * step)
+            if seen[0] > 0.0 or seen[-1] < 0.0:  # nor on the other side of zero
+                inside &= np.sign(values) == np.sign(seen[0])
+            usable = np.flatnonzero(inside)
+        some = slice(int(usable[0]), int(usable[-1]) + 1)
+        return Candidates(values[some], causes[some], wanted[some], dense=True)
 
     def _narrowest(self, node: int) -> float:
         """The least standard deviation that a column has given its causes, or given one of its effects."""
@@ -223,6 +225,13 @@ class Mechanisms:
             first = float(self.support.of(node)[0])
             values = first + step * np.round((values - first) / step)
         return values
+
+
+def _tail(known: FloatArray) -> float:
+    """How far beyond the largest of quantiles (k,) a value may be: as far as that is from the upper tenth."""
+    ordered = np.sort(known)
+    upper = float(ordered[-1] - ordered[-1 - ordered.size // 10])
+    return min(max(upper, 1e-3 * float(np.ptp(ordered))), BEYOND * (float(known.std()) or 1.0)) or 1.0
 
 
 def _deviation(noise: Density | Mass) -> float:

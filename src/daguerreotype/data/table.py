@@ -25,7 +25,8 @@ from daguerreotype.data.ties import untie
 from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
 
 SEED = 31_415_926  # of what spreads draws over the cells of grids
-SUMMARY_STEPS, SUMMARY_TOLERANCE = 50, 1e-4  # of EM, where a close look at gaps comes later
+# Of EM, where a close look at gaps comes later: of columns, and of functions of them.
+SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 10, 1e-4
 LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 
 
@@ -314,7 +315,7 @@ class Table:
         Exact ones do not depend on the sequence of the rows; others are faster.
         """
         if self.gaps is not None:
-            return _available(features(self.values))
+            return _expected(features(self.values))
         if self.copies > 1:  # draws break all ties
             exact = False
         return Mapped(features, Moments(exact=exact)).update(self.values).inner.second
@@ -441,6 +442,9 @@ class Table:
         if self.known_summary is not None and isinstance(transform, Identity):
             known = self.known_summary
             centre, spread, moments = _standard(known.mean, known.covariance, standardize)
+        elif self.gaps is not None:
+            normal = fit_normal(values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
+            centre, spread, moments = _standard(normal.mean, normal.covariance, standardize)
         elif self.intervened is None:
             seen = Moments(exact=self.copies == 1).update(values)
             centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
@@ -675,14 +679,11 @@ def _standard(
     return mean, spread, np.ascontiguousarray(covariance / (spread[:, None] * spread))
 
 
-def _available(features: FloatArray) -> FloatArray:
-    """Second moments (p, p) that are expected of features (n, p) with nan."""
-    found = fit_normal(features, EM_STEPS, 1e-4)
+def _expected(features: FloatArray) -> FloatArray:
+    """Second moments (p, p) that EM expects of features (n, p) with nan, as if they were normal."""
+    found = fit_normal(features, FEATURE_STEPS, SUMMARY_TOLERANCE)
     moments: FloatArray = found.covariance + np.outer(found.mean, found.mean)
     return moments
-
-
-EM_STEPS = 10
 
 
 def _rounding(steps: FloatArray, spread: FloatArray) -> FloatArray:
