@@ -33,7 +33,7 @@ LEAST_ROUNDS, MOST_ROUNDS = 3, 6
 MOST_EXACT = 30  # rounds without draws, which are short
 CUBIC = 2  # knots of the curves that a start is made of
 MOSTLY_STRAIGHT = 0.1  # share of edges that bend, up to which a start is made of lines: these extrapolate better
-SKEWED = 1.0  # skewness from which on a column may begin on the scale of logarithms
+SKEWED = 1.0  # skewness from which on logarithms may be what to draw from
 SETTLED = 1e-4  # of correlations from one round to the next
 ENOUGH = 2**13  # rows that rounds are made of
 AFFORDABLE = 3e8  # operations of one step of EM for the moments of curves
@@ -51,6 +51,8 @@ class GapRounds:
 
     Attributes
     ----------
+    scales_first : bool
+        Whether columns are so skewed that scales must be found before anything can be drawn.
     exact : bool
         Whether moments that are expected are all that is learned from: linear edges under normal noise.
     """
@@ -61,7 +63,9 @@ class GapRounds:
         self._several = bool(getattr(plan.estimator, "takes_copies", False)) and not plan.joint
         plain = not table.discrete.any() and table.intervened is None and plan.transform in ("auto", "none")
         normal = all(isinstance(noise, Gaussian) for noise in plan.noise)
+        self.scales_first = plan.transform == "auto" and are_skewed(table)
         self.exact = plain and normal and bool(getattr(plan.estimator, "from_moments", False))
+        self.exact = self.exact and not self.scales_first
         features = (table.gaps.mean() * (CUBIC + 2) * table.n_columns) ** 3 * table.n_rows
         self._plain, self._curves_affordable = plain, features < AFFORDABLE
         # The first rows of long tables tell what to draw the others from.
@@ -84,13 +88,15 @@ class GapRounds:
             self._summary = self.table.summary
             self.completer.start_normal(self._summary)
             return
+        if self.scales_first:
+            self.completer.start()
+            return
         if self._plain:
-            self._scale = first_scale(self._some)
             plan = self._first_plan(BicEdges())
-            candidate = Candidate(self._some, self._scale, plan, alone)
+            candidate = Candidate(self._some, Identity(), plan, alone)
             if self._curves_affordable and self._bend(candidate):
                 plan = self._first_plan(GamEdges(CUBIC))
-                candidate = Candidate(self._some, self._scale, plan, alone)
+                candidate = Candidate(self._some, Identity(), plan, alone)
             self.completer.forget()
         else:
             self.completer.start()
@@ -107,7 +113,7 @@ class GapRounds:
         self._training = lines.train_again(self.plan.constraints.sort(self.plan.start), lines.plan.noise)
         self._redraw(lines, lines.plan.noise)
         plan = self._first_plan(GamEdges(CUBIC), 1.0)
-        completed = Candidate(self.completer.latest(), self._scale, plan, lines.run)
+        completed = Candidate(self.completer.latest(), Identity(), plan, lines.run)
         training = completed.train_again(self._training.order, lines.plan.noise)
         models = offered(training.models, PricesLines)
         assert models is not None
@@ -258,15 +264,12 @@ def _same(first: Scale | None, second: Scale | None) -> bool:
     return first == second
 
 
-def first_scale(table: Table) -> Scale:
-    """The scale to begin with: logarithms of columns that are positive and far less skewed on that scale."""
+def are_skewed(table: Table) -> bool:
+    """Whether a continuous column is positive, and far less skewed on the scale of logarithms."""
     values = table.values
-    forms = ["none"] * table.n_columns
-    for j in np.flatnonzero(np.nanmin(values, axis=0) > 0.0).tolist():
+    for j in np.flatnonzero((np.nanmin(values, axis=0) > 0.0) & ~table.discrete).tolist():
         column = values[~np.isnan(values[:, j]), j]
         came, logarithms = (float(skew(each)) for each in (column, np.log(column)))
         if came > SKEWED and abs(logarithms) < 0.5 * came:
-            forms[j] = "log"
-    if "log" not in forms:
-        return Identity()
-    return ColumnScales(tuple(forms), np.zeros((table.n_columns, 3)))
+            return True
+    return False

@@ -58,7 +58,7 @@ def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
     rounds = GapRounds(table, plan, run)
     try:
         rounds.start()
-        if not rounds.exact:
+        if not rounds.exact and not rounds.scales_first:
             rounds.settle()
         for choice in range(ROUNDS):
             best = fit_complete(rounds.completed(), plan, run if choice == 0 else replace(run, checkpoint=None))
