@@ -1,7 +1,7 @@
 """Which numbers do the pages of results show? Puts tables of this folder between their markers.
 
-Run ``python docs/results/page.py`` after ``daguerreotype reproduce``, or ``bench.py``, ``mixed.py``, ``misfit.py`` or
-``missing.py`` of the benchmarks. A marker is a comment that names a file:
+Run ``python docs/results/page.py`` after ``daguerreotype reproduce``, or after ``bench.py``, ``mixed.py``,
+``misfit.py`` or ``missing.py`` of the benchmarks. A marker is a comment that names a file:
 ``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by that table, if it is there.
 """
 
