@@ -9,7 +9,17 @@ import pandas as pd
 import pytest
 
 from misfit import count_by_strength, weak_edges, write
-from problems import FAMILIES, MISSPECIFIED, hill_kinetics, problem
+from missing import (
+    coverage,
+    errors,
+    gaps_at_random,
+    gaps_given_others,
+    impute_frame_in_turns,
+    impute_means,
+    table_of,
+    with_gaps,
+)
+from problems import FAMILIES, MISSPECIFIED, hill_kinetics, mixed_table, problem, standardized
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -47,6 +57,56 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
     assert labels["rows"] == labels["floor"] == ["before", "after"]
     assert labels["real"] == labels["sachs"] == ["before"]
     assert "<svg" in (tmp_path / "edges.svg").read_text(encoding="utf-8")
+
+
+def test_the_smoke_version_of_missing_values_writes_its_tables(tmp_path):
+    for more in (["--label", "before"], ["--imputed"]):
+        command = [sys.executable, BENCHMARKS / "missing.py", "--smoke", "--out", tmp_path, *more]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+    labels = {path.stem: pd.read_csv(path).label.unique().tolist() for path in tmp_path.glob("*.csv")}
+    assert labels == {
+        "random": ["before"],
+        "given": ["before"],
+        "intervened": ["before"],
+        "imputed": ["before", "now"],
+    }
+    assert {path.stem for path in tmp_path.glob("*.md")} == {*labels, "seconds"}
+
+
+def test_gaps_that_depend_on_others_have_their_share_and_leave_a_third_of_the_columns_alone():
+    X, _ = table_of("linear", 0, 6, 20_000)
+    for gaps in gaps_given_others(X, 0.3, 0):
+        assert np.sort(gaps.mean(axis=0)) == pytest.approx([0, 0, 0.3, 0.3, 0.3, 0.3], abs=0.02)
+    depends, plain = (largest_difference(X, gaps) for gaps in gaps_given_others(X, 0.3, 0))
+    assert depends > 1.0
+    assert plain < 0.1
+
+
+def largest_difference(X, gaps):
+    """By how many standard deviations seen columns differ where another is missing, at most."""
+    Z = standardized(X[:, ~gaps.any(axis=0)])
+    return max(abs(Z[gap].mean(axis=0) - Z[~gap].mean(axis=0)).max() for gap in gaps.T if gap.any())
+
+
+def test_a_row_whose_cells_are_hidden_keeps_the_others_and_the_kind_of_its_columns():
+    frame, _ = mixed_table("lines", 0, 6, 200)
+    gaps = gaps_at_random(frame.shape, 0.2, 0)
+    left = with_gaps(frame, gaps)
+    assert np.array_equal(left.isna(), gaps)
+    for filled in (impute_means(left), impute_frame_in_turns(left)):
+        assert not filled.isna().any().any()
+        assert (filled.astype(object).to_numpy() == frame.astype(object).to_numpy())[~gaps].all()
+        assert filled.dtypes.equals(left.dtypes)
+
+
+def test_errors_of_imputed_values_are_those_of_hidden_cells():
+    frame = pd.DataFrame({"number0": [0.0, 1.0, 2.0], "category1": ["red", "green", "red"]})
+    gaps = np.array([[True, True], [False, False], [False, True]])
+    guess = pd.DataFrame({"number0": [0.5, 9.0, 9.0], "category1": ["red", "white", "green"]})
+    assert errors(frame, gaps, guess) == {"numbers": 0.5, "levels": 0.5}
+    for spread, share in ((0.2, 0.0), (0.3, 1.0)):
+        assert coverage(frame, gaps, guess, guess.assign(number0=spread)) == share
 
 
 def test_a_label_that_is_measured_again_keeps_its_place_and_the_rows_of_others(tmp_path):
