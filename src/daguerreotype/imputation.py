@@ -49,7 +49,7 @@ def make_imputation(X: Any, values: FloatArray, draws: FloatArray, kinds: Sequen
             middle[rows, j] = (
                 np.quantile(drawn, 0.5, axis=0, method="closest_observation") if whole else drawn.mean(0)
             )
-            spread[rows, j] = drawn.std(axis=0)
+            spread[rows, j] = drawn.std(axis=0, ddof=1) if len(draws) > 1 else 0.0
     like = to_pandas(X)
     if not isinstance(like, pd.DataFrame):
         tables = [_plain(each, kinds) for each in (middle, *draws)]

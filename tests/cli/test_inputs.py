@@ -122,7 +122,7 @@ def test_options_and_arguments_do_the_same(text, options, expected, tmp_path, fi
             lambda found: " ".join(f"--drop {column}" for column in found[1].split(", ")),
             message,
         )
-        message = message.replace("missing='drop'", "--missing drop")
+        message = message.replace("missing='drop'", "--missing drop").replace("missing='auto'", "--missing auto")
         for name, word in PYTHON.items():
             message = message.replace(word, OPTIONS[name])
         assert result.stderr == f"error: {message}\n"

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from daguerreotype.data.gap_patterns import CompleteRows, GapPatterns, SplitRows
@@ -54,18 +53,18 @@ def test_one_step_expects_what_the_textbook_does():
     np.testing.assert_allclose(found.covariance, expected[1], rtol=1e-9, atol=1e-10)
 
 
-def test_the_end_is_where_the_likelihood_is_largest():
-    values = rows_with_gaps(n=60, d=3)
+def test_at_the_end_no_parameter_makes_what_is_seen_likelier():
+    values = rows_with_gaps(n=40, d=3)
     found = fit_normal(values)
 
-    def loss(parameters):
+    def likelihood(parameters):
         factor = np.zeros((3, 3))
         factor[np.tril_indices(3)] = parameters[3:]
-        return -log_likelihood(values, parameters[:3], factor @ factor.T)
+        return log_likelihood(values, parameters[:3], factor @ factor.T)
 
-    start = np.concatenate([found.mean, np.linalg.cholesky(found.covariance)[np.tril_indices(3)]])
-    best = minimize(loss, start + 0.05, method="L-BFGS-B")
-    assert -log_likelihood(values, found.mean, found.covariance) <= best.fun + 1e-4
+    best = np.concatenate([found.mean, np.linalg.cholesky(found.covariance)[np.tril_indices(3)]])
+    slopes = [(likelihood(best + step) - likelihood(best - step)) / 2e-4 for step in 1e-4 * np.eye(best.size)]
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-3)
 
 
 def test_of_columns_that_end_one_after_the_other_the_maximum_has_a_closed_form():
@@ -80,7 +79,7 @@ def test_of_columns_that_end_one_after_the_other_the_maximum_has_a_closed_form()
     assert found.covariance[1, 1] == pytest.approx(rest + slope**2 * first.var(), rel=1e-5)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.05, 0.5))
 def test_no_step_makes_what_is_seen_less_likely(seed, share):
     values = rows_with_gaps(seed, n=40, d=3, share=share)

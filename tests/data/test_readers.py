@@ -68,7 +68,9 @@ def test_empty_cells_are_kept_left_out_or_refused(write):
     path = write("a,b,c\n1,2,3\n1,,3\n4,?,\n")
     assert read_file(path).table.isna().to_numpy().sum() == 3
     assert len(read_file(path, Reading(missing="drop")).table) == 1
-    message = r"empty cells in 'b' \(2\), 'c' \(1\); the first is in row 2\. Fill them, or leave out the 2 rows"
+    message = (
+        r"empty cells in 'b' \(2\), 'c' \(1\); the first is in row 2\. Learn from them with missing='auto', or"
+    )
     with pytest.raises(ValueError, match=message):
         read_file(path, Reading(missing="error"))
 

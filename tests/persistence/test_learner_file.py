@@ -588,9 +588,9 @@ def rewrite(content, path, change):
 
 
 def test_a_file_of_a_newer_format_is_refused(content, tmp_path):
-    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=5))
+    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=6))
     with pytest.raises(
-        ValueError, match=r"format 5 by a newer version.*up to 4\. Update it: pip install --upgrade"
+        ValueError, match=r"format 6 by a newer version.*up to 5\. Update it: pip install --upgrade"
     ):
         Daguerreotype.load(path)
 
@@ -674,7 +674,7 @@ def with_fits(kind):
 )
 def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, tmp_path, change):
     path = rewrite(content, tmp_path / "m.npz", change)
-    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 4: .*Save again"):
+    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 5: .*Save again"):
         Daguerreotype.load(path)
 
 

@@ -508,12 +508,12 @@ class _Cleaner:
         if self.reading.missing == "auto":
             return table
         rows = missing.any(axis=1).to_numpy()
-        drop = say["missing"].format("drop")
+        drop, learn = (say["missing"].format(word) for word in ("drop", "auto"))
         if self.reading.missing == "error":
             where = listed([f"{column!r} ({counts[column]})" for column in bad], more="more columns", quote=False)
             raise ValueError(
-                f"{self.name} has empty cells in {where}; the first is in row {int(np.argmax(rows)) + 1}. Fill "
-                f"them, or leave out the {rows.sum()} rows that have any with {drop}."
+                f"{self.name} has empty cells in {where}; the first is in row {int(np.argmax(rows)) + 1}. "
+                f"Learn from them with {learn}, or leave out the {rows.sum()} rows that have any with {drop}."
             )
         if rows.all():
             raise ValueError(f"every row of {self.name} has an empty cell: {drop} would leave nothing.")
