@@ -196,7 +196,7 @@ class MissingValues:
     n_rounds: int
     n_changed: int
     depends_on: dict[Any, list[Any]]
-    shares: FloatArray
+    shares: FloatArray = field(repr=False)
 
     @property
     def settled(self) -> bool:

@@ -290,6 +290,31 @@ def test_the_sachs_table_calls_its_interventions_target():
         read_input(None, Reading(interventions="set"))
 
 
+def test_empty_cells_are_learned_around_and_what_was_done_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=400)
+    table = pd.DataFrame(
+        {"age": age, "dose": age**2 + 0.3 * rng.normal(size=400), "city": rng.choice(["B", "O"], 400)}
+    )
+    table["dose"] = table["dose"].mask((age > 0.8) | (rng.random(400) < 0.1))
+    table["city"] = table["city"].mask(rng.random(400) < 0.1)
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    result = run(tmp_path / "gaps.csv", "--out", tmp_path)
+    assert "missing values in 2 columns: 3 completed tables" in " ".join(result.stdout.split())
+    assert "note: whether a value is missing depends on other columns: 'dose' (on 'age')." in result.stderr
+    assert "Whether dose is missing depends on age" in (tmp_path / "report.html").read_text()
+    facts = json.loads(run(tmp_path / "gaps.csv", "--json", "-q").stdout)["missing"]
+    assert facts["counts"] == table.isna().sum()[["dose", "city"]].to_dict()
+    assert facts["depends_on"] == {"dose": ["age"]}
+    assert facts["settled"]
+    dropped = json.loads(run(tmp_path / "gaps.csv", "--json", "-q", "--missing", "drop").stdout)
+    assert dropped["missing"] is None
+    assert dropped["data"]["rows"] == len(table.dropna())
+    refused = run(tmp_path / "gaps.csv", "-q", "--missing", "error")
+    assert refused.exit_code == 3
+    assert "Learn from them with --missing auto, or leave out" in refused.stderr
+
+
 class Fitted:
     """A learner with a result that the test chooses."""
 

@@ -67,6 +67,18 @@ def test_mixed_tables_with_gaps_give_nearly_the_graph_of_complete_ones():
     }
 
 
+def test_skewed_columns_are_drawn_on_the_scale_that_suits_them():
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=700)
+    effect = np.sin(1.5 * cause) + 0.4 * rng.normal(size=700)
+    X = np.exp(np.column_stack([effect, cause, 0.8 * effect + 0.4 * rng.normal(size=700)]))
+    model = Daguerreotype().fit(at_random(X, 0.2))
+    assert set(model.scales_.values()) == {"log"}
+    np.testing.assert_array_equal(model.adjacency_matrix_, [[0, 0, 1], [1, 0, 0], [0, 0, 0]])
+    drawn = model.impute(at_random(X, 0.2)).draws[0]
+    assert (drawn > 0).all()
+
+
 def test_dropping_would_mislead_where_gaps_depend_on_an_effect():
     """Two causes of one effect: among rows that are complete because of the effect they look dependent."""
     rng = np.random.default_rng(0)

@@ -328,3 +328,30 @@ def test_frequencies_of_a_bootstrap_have_a_column(browser, fit, tmp_path):
     )
     assert "share of 3 resamples" in other.locator("#edges-hint").text_content()
     other.close()
+
+
+def test_gaps_are_mapped_and_what_they_depend_on_is_said(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300)
+    X = pd.DataFrame({EVIL: a, "b": a + rng.normal(size=300), "c": rng.normal(size=300)})
+    X.loc[(a > 0.5) & (rng.random(300) < 0.8), "b"] = np.nan
+    X.loc[:29, "c"] = np.nan
+    model = Daguerreotype(edges="bic", transform="none", loss="bic").fit(X)
+    path = model.report(tmp_path / "report.html", X)
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108
+    page.goto(path.as_uri())
+    assert not errors
+    text = page.locator("#gaps-section").inner_text()
+    assert f"Whether b is missing depends on {EVIL}. That is taken care of." in text
+    assert "nobody can tell from the table" in text
+    page.locator("#gaps").scroll_into_view_if_needed()
+    box = page.locator("#gaps .frame").bounding_box()
+    page.mouse.move(box["x"] + 2, box["y"] + 0.75 * box["height"])
+    assert page.locator("#tip").inner_text() == "c, rows 1 to 6: 100 % missing"
+    page.close()
+
+
+def test_a_table_without_gaps_has_no_map_of_them(page):
+    assert page.locator("#gaps-section").is_hidden()
