@@ -111,7 +111,7 @@ class GapRounds:
     def _bend(self, lines: Candidate) -> bool:
         """Whether many edges of a table that was completed by lines bend all the same."""
         self._training = lines.train_again(self.plan.constraints.sort(self.plan.start), lines.plan.noise)
-        self._redraw(lines, lines.plan.noise)
+        self.completer.redraw(self._mechanisms(lines, lines.plan.noise), n_sweeps=1)
         plan = self._first_plan(GamEdges(CUBIC), 1.0)
         completed = Candidate(self.completer.latest(), Identity(), plan, lines.run)
         training = completed.train_again(self._training.order, lines.plan.noise)

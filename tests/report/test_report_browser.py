@@ -340,7 +340,7 @@ def test_gaps_are_mapped_and_what_they_depend_on_is_said(browser, tmp_path):
     path = model.report(tmp_path / "report.html", X)
     page = browser.new_page(viewport={"width": 1000, "height": 900})
     errors = []
-    page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108
+    page.on("pageerror", lambda error: errors.append(error))
     page.goto(path.as_uri())
     assert not errors
     text = page.locator("#gaps-section").inner_text()

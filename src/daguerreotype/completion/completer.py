@@ -17,6 +17,7 @@ from daguerreotype.training.train import TrainingResult
 # counts take each row in every step, so that fewer must do.
 AT_ONCE, KEPT = 2, 4
 AT_ONCE_DISCRETE, KEPT_DISCRETE = 1, 3
+FIRST_SWEEPS = 4
 SEED = 577_215  # of no stream that a simulated column is likely to come from
 
 
@@ -83,8 +84,11 @@ class Completer:
             scaled, training.models, training.fits, densities, training.order, self.table.support, self.table.kinds
         )
 
-    def redraw(self, mechanisms: Mechanisms, n_sweeps: int = 1) -> None:
-        """Draw all gaps anew from fitted mechanisms, and forget draws that are older than enough."""
+    def redraw(self, mechanisms: Mechanisms, n_sweeps: int | None = None) -> None:
+        """Draw all gaps anew from fitted mechanisms, and forget draws that are older than enough.
+
+        One sweep goes on from the draws before; without any it takes some to forget where they began.
+        """
         some, n = self._some, self.table.n_rows
         gaps = np.tile(self._gaps[some], (self._at_once, 1))
         intervened = self.table.intervened
@@ -95,7 +99,7 @@ class Completer:
         sampler = GapSampler(mechanisms, before[:, some].reshape(gaps.shape), gaps, intervened)
         if fresh:
             sampler.fill_forwards(self._rng)
-        for _ in range(n_sweeps + fresh):
+        for _ in range(n_sweeps or (FIRST_SWEEPS if fresh else 1)):
             sampler.sweep(self._rng)
         drawn = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else before.copy()
         drawn[:, some] = sampler.values.reshape(self._at_once, some.size, -1)

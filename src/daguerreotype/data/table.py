@@ -26,7 +26,7 @@ from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre
 
 SEED = 31_415_926  # of what spreads draws over the cells of grids
 # Of EM, where a close look at gaps comes later: of columns, and of functions of them.
-SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 10, 1e-4
+SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
 LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 
 
