@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import skew
 
-from daguerreotype._lib.typing import IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.candidate import Candidate, fit_densities, with_families
 from daguerreotype.completion.completer import Completer
 from daguerreotype.completion.linear import expected_summary
@@ -204,8 +203,8 @@ class GapRounds:
         self._training, self._noise = fit.training, fit.noise_models
         self._scale, self._effects = fit.scaled.transform, changed
         self.completer.table = with_families(self._some, self._noise)
-        if not same:
-            self._summary = None  # those of normal columns as they came
+        if not same:  # moments are those of normal columns as they came
+            self._summary, self.exact = None, False
         return not same
 
     def redraw_from(self, fit: ScaleFit) -> None:
@@ -264,12 +263,18 @@ def _same(first: Scale | None, second: Scale | None) -> bool:
     return first == second
 
 
+def _skewness(column: FloatArray) -> float:
+    """The third standardized moment of a column (n,)."""
+    centred = column - column.mean()
+    return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
+
+
 def are_skewed(table: Table) -> bool:
     """Whether a continuous column is positive, and far less skewed on the scale of logarithms."""
     values = table.values
     for j in np.flatnonzero((np.nanmin(values, axis=0) > 0.0) & ~table.discrete).tolist():
         column = values[~np.isnan(values[:, j]), j]
-        came, logarithms = (float(skew(each)) for each in (column, np.log(column)))
+        came, logarithms = (_skewness(each) for each in (column, np.log(column)))
         if came > SKEWED and abs(logarithms) < 0.5 * came:
             return True
     return False

@@ -63,13 +63,14 @@ def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
         for choice in range(ROUNDS):
             best = fit_complete(rounds.completed(), plan, run if choice == 0 else replace(run, checkpoint=None))
             others = rounds.take(best)
-            if not others or best.training.interrupted:
+            drawn_blindly = rounds.scales_first and choice == 0
+            if best.training.interrupted or not (others or drawn_blindly):
                 break
             rounds.redraw_from(best)
             rounds.settle()
         else:
             best = rounds.finish()
-        if rounds.exact and not others and not best.training.interrupted:
+        if rounds.exact and not best.training.interrupted:
             rounds.settle_moments()
             best = rounds.finish()
     except KeyboardInterrupt:

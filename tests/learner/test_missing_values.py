@@ -67,6 +67,25 @@ def test_mixed_tables_with_gaps_give_nearly_the_graph_of_complete_ones():
     }
 
 
+def test_linear_edges_on_another_scale_are_learned_by_draws():
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=600)
+    noise = rng.laplace(size=(2, 600))
+    X = np.column_stack([cause, cause + noise[0], np.exp(0.5 * (cause + noise[1]))])
+    model = Daguerreotype(edges="bic").fit(at_random(X, 0.1))
+    assert model.missing_.n_completions > 0
+    assert model.adjacency_matrix_[0].tolist() == [0, 1, 1]
+
+
+def test_skewed_columns_that_stay_on_their_scale_are_drawn_again():
+    rng = np.random.default_rng(0)
+    cause = rng.exponential(size=800)
+    X = np.column_stack([cause, np.sin(2 * cause) + 0.2 * rng.normal(size=800), rng.normal(size=800)])
+    model = Daguerreotype(loss="bic").fit(at_random(X, 0.2))
+    assert model.missing_.n_rounds >= 3
+    assert model.adjacency_matrix_[0, 1] == 1
+
+
 def test_skewed_columns_are_drawn_on_the_scale_that_suits_them():
     rng = np.random.default_rng(0)
     cause = rng.normal(size=700)

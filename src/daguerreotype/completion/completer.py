@@ -17,7 +17,7 @@ from daguerreotype.training.train import TrainingResult
 # counts take each row in every step, so that fewer must do.
 AT_ONCE, KEPT = 2, 4
 AT_ONCE_DISCRETE, KEPT_DISCRETE = 1, 3
-FIRST_SWEEPS = 4
+FIRST_SWEEPS = 4  # from values that causes alone drew
 SEED = 577_215  # of no stream that a simulated column is likely to come from
 
 
@@ -89,7 +89,7 @@ class Completer:
 
         One sweep goes on from the draws before; without any it takes some to forget where they began.
         """
-        some, n = self._some, self.table.n_rows
+        some = self._some
         gaps = np.tile(self._gaps[some], (self._at_once, 1))
         intervened = self.table.intervened
         if intervened is not None:
@@ -101,7 +101,6 @@ class Completer:
             sampler.fill_forwards(self._rng)
         for _ in range(n_sweeps or (FIRST_SWEEPS if fresh else 1)):
             sampler.sweep(self._rng)
-        drawn = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else before.copy()
+        drawn = before.copy()
         drawn[:, some] = sampler.values.reshape(self._at_once, some.size, -1)
-        assert drawn.shape == (self._at_once, n, self.table.n_columns)
         self._draws = [*self._draws, drawn][-self.n_redraws :]
