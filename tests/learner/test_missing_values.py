@@ -35,7 +35,7 @@ def given_the_first(X, share, seed=0):
     return X
 
 
-def mean_shd(mechanism, lose, seeds=range(4), **settings):
+def mean_shd(mechanism, lose, seeds=range(3), **settings):
     found = []
     for seed in seeds:
         X, graph = problem(mechanism, seed)
@@ -134,7 +134,7 @@ def test_knowledge_is_obeyed_and_interventions_count():
 )
 def test_other_edges_and_losses_learn_from_gaps_too(settings):
     X, _ = problem("linear", 2, d=6, n=300)
-    model = Daguerreotype(n_restarts=1, **settings).fit(at_random(X, 0.1))
+    model = Daguerreotype(n_restarts=0, k=10, max_iter=20, **settings).fit(at_random(X, 0.1))
     assert model.missing_.n_rounds > 0
     assert np.asarray(model.adjacency_matrix_).sum() > 0
 
