@@ -607,8 +607,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> X = np.column_stack([cause, 2.0 * cause + 0.1 * rng.normal(size=500)])
         >>> m = Daguerreotype().fit(X)
         >>> m.impute([[1.0, np.nan], [np.nan, -2.0]]).table.round(1)
-        array([[ 1. ,  2. ],
-               [-1. , -2. ]])
+        array([[ 1.,  2.],
+               [-1., -2.]])
         """
         check_is_fitted(self)
         check_positive_int(n_draws, "n_draws")
