@@ -66,9 +66,9 @@ class Candidate:
         models = self.plan.constraints.prepare(self.plan.estimator, self.scaled.table)
         return train_on(found, self.plan.noise, self.scaled.table, self.plan, self.run, models)
 
-    def train_again(self, order: IntArray, noise: Sequence[NoiseModel]) -> TrainingResult:
+    def train_again(self, order: IntArray, noise: Sequence[NoiseModel], n_restarts: int = 0) -> TrainingResult:
         """An order as good as any near one that was found, under given noise."""
-        return train_again(order, noise, self.scaled.table, self.plan, self.run)
+        return train_again(order, noise, self.scaled.table, self.plan, self.run, n_restarts)
 
     def is_doubtful(self, training: TrainingResult) -> bool:
         """Whether the residuals may not be Gaussian.

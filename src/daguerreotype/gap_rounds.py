@@ -31,7 +31,7 @@ logger = logging.getLogger("daguerreotype")
 LEAST_ROUNDS, MOST_ROUNDS = 3, 6
 MOST_EXACT = 30  # rounds without draws, which are short
 CUBIC = 2  # knots of the curves that a start is made of
-MOSTLY_STRAIGHT = 0.1  # share of edges that bend, up to which a start is made of lines: these extrapolate better
+MOSTLY_STRAIGHT = 0.15  # share of edges that bend, up to which a start is made of lines: these extrapolate better
 SKEWED = 1.0  # skewness from which on logarithms may be what to draw from
 SETTLED = 1e-4  # of correlations from one round to the next
 ENOUGH = 2**13  # rows that rounds are made of
@@ -109,8 +109,9 @@ class GapRounds:
 
     def _bend(self, lines: Candidate) -> bool:
         """Whether many edges of a table that was completed by lines bend all the same."""
-        self._training = lines.train_again(self.plan.constraints.sort(self.plan.start), lines.plan.noise)
-        self.completer.redraw(self._mechanisms(lines, lines.plan.noise), n_sweeps=1)
+        start = self.plan.constraints.sort(self.plan.start)
+        self._training = lines.train_again(start, lines.plan.noise, self.plan.schedule.n_restarts)
+        self.completer.redraw(self._mechanisms(lines, lines.plan.noise), n_sweeps=2)
         plan = self._first_plan(GamEdges(CUBIC), 1.0)
         completed = Candidate(self.completer.latest(), Identity(), plan, lines.run)
         training = completed.train_again(self._training.order, lines.plan.noise)

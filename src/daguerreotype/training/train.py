@@ -117,7 +117,7 @@ def train_on(
 
 
 def train_again(
-    order: IntArray, noise: Sequence[NoiseModel], table: Table, plan: Plan, run: Run
+    order: IntArray, noise: Sequence[NoiseModel], table: Table, plan: Plan, run: Run, n_restarts: int = 0
 ) -> TrainingResult:
     """An order as good as any near one that was found, without a distribution around it: a short round of many."""
     if plan.joint and plan.operator is not None:
@@ -125,7 +125,7 @@ def train_again(
     scores = _scores(table, plan, run, noise)
     interrupted = False
     if plan.operator is not None:
-        order, _, interrupted = refine_order(order, scores)
+        order, _, interrupted = refine_order(order, scores, n_restarts=n_restarts)
     return _around(
         OrderDistribution.of_order(order), order_to_theta(order, 1.0), order, scores, table, interrupted
     )
