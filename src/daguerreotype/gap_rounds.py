@@ -21,7 +21,7 @@ from daguerreotype.edges.gam import GamEdges
 from daguerreotype.graphs import to_cpdag
 from daguerreotype.noise import Gaussian, NoiseModel
 from daguerreotype.noise.free_shape import MAX_ROWS
-from daguerreotype.result import Completion, ScaleFit
+from daguerreotype.result import CALM, Completion, ScaleFit
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.train import TrainingResult, train_again
@@ -76,7 +76,7 @@ class GapRounds:
         self._noise: tuple[NoiseModel, ...] = plan.noise
         self._training: TrainingResult | None = None
         self._latest: Mechanisms | None = None  # what draws were made from
-        self.n_rounds, self.n_changed, self.n_tables = 0, 0, 0
+        self.n_rounds, self.n_changed, self.loss_change, self.n_tables = 0, 0, 0.0, 0
 
     # ------------------------------------------------------------------ before any graph is known
 
@@ -149,7 +149,7 @@ class GapRounds:
         return table if self._summary is None else replace(table, known_summary=self._summary)
 
     def settle(self) -> None:
-        """Draw and learn in turns, until the graph stays the same."""
+        """Draw and learn in turns, until the graph and its loss stay the same."""
         for number in range(MOST_ROUNDS):
             candidate = Candidate(self.completer.latest(), self._scale, self.plan, self.run, self._effects)
             if self._learn_again(candidate) and number + 1 >= LEAST_ROUNDS:
@@ -171,7 +171,7 @@ class GapRounds:
                 break
 
     def _learn_again(self, candidate: Candidate) -> bool:
-        """Learn from the latest draws; whether the graph is the one before."""
+        """Learn from the latest draws; whether the graph is the one before, and as likely."""
         before = self._training
         assert before is not None
         self._training = candidate.train_again(before.order, self._noise)
@@ -179,8 +179,10 @@ class GapRounds:
             raise KeyboardInterrupt
         self.n_rounds += 1
         self.n_changed = edges_apart(before.fits, self._training.fits)
-        logger.info("round %d of completing the table: %d edges changed", self.n_rounds, self.n_changed)
-        return self.n_changed == 0
+        self.loss_change = abs(self._training.loss - before.loss) / len(before.fits)
+        told = "round %d of completing the table: %d edges changed, the loss of a column by %.4f"
+        logger.info(told, self.n_rounds, self.n_changed, self.loss_change)
+        return self.n_changed == 0 and self.loss_change < CALM
 
     def _redraw(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> None:
         self._latest = self._mechanisms(candidate, noise)
@@ -239,7 +241,7 @@ class GapRounds:
     def completion(self) -> Completion:
         """How the table was completed."""
         exact = self._summary is not None
-        return Completion(0 if exact else self.n_tables, self.n_rounds, self.n_changed)
+        return Completion(0 if exact else self.n_tables, self.n_rounds, self.n_changed, self.loss_change)
 
 
 def edges_apart(first: Sequence[LocalFit], second: Sequence[LocalFit]) -> int:

@@ -28,6 +28,7 @@ from daguerreotype.training.train import TrainingResult
 __all__ = ["FitHistory", "FitResult", "MissingValues", "ScaleFit"]
 
 SETTLED = 1  # edge that comes and goes with the draws
+CALM = 0.01  # nats per column and row by which they move the loss
 
 
 @dataclass(frozen=True)
@@ -154,11 +155,14 @@ class Completion:
     n_changed : int
         Pairs of columns that the last two graphs connect differently, but for directions that linear edges leave
         open.
+    loss_change : float
+        By how much the last round moved the loss, in nats per column and row.
     """
 
     n_tables: int
     n_rounds: int
     n_changed: int
+    loss_change: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,8 @@ class MissingValues:
     n_changed : int
         Pairs of columns that the last two graphs connect differently, but for directions that linear edges leave
         open.
+    loss_change : float
+        By how much the last round moved the loss, in nats per column and row.
     depends_on : dict
         Columns whose gaps depend on others, and on which: there values are not missing completely at random. That
         is taken care of, but a column whose gaps depend on others may hide that they depend on itself.
@@ -195,13 +201,14 @@ class MissingValues:
     n_completions: int
     n_rounds: int
     n_changed: int
+    loss_change: float
     depends_on: dict[Any, list[Any]]
     shares: FloatArray = field(repr=False)
 
     @property
     def settled(self) -> bool:
-        """Whether the last round changed next to nothing in the graph: draws alone make an edge come and go."""
-        return self.n_changed <= SETTLED
+        """Whether the last round changed next to nothing: draws alone make an edge come and go."""
+        return self.n_changed <= SETTLED and self.loss_change < CALM
 
     def __str__(self) -> str:
         total, d = sum(self.counts.values()), len(self.counts)
@@ -212,7 +219,8 @@ class MissingValues:
             return f"{where}: learned from the moments that EM expects"
         n = self.n_completions
         how = f"{n} completed table{plural(n)}" if n else "expected moments"
-        ended = "settled" if self.settled else f"not settled, the last changed {self.n_changed} edges"
+        moved = f"the last changed {self.n_changed} edges, and the loss of a column by {self.loss_change:.2g}"
+        ended = "settled" if self.settled else f"not settled, {moved}"
         return f"{where}: {how}, {self.n_rounds} round{plural(self.n_rounds)}, {ended}"
 
 
@@ -381,6 +389,7 @@ class FitResult:
             n_completions=done.n_tables,
             n_rounds=done.n_rounds,
             n_changed=done.n_changed,
+            loss_change=done.loss_change,
             depends_on=depends,
             shares=self.gaps.shares[:, self.gaps.counts > 0],
         )

@@ -1,5 +1,7 @@
 """Tables with gaps: what is learned from them, what is refused, and what users are told."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,6 +244,9 @@ def test_what_was_missing_and_what_was_done_is_said():
     assert model.missing_.n_completions == 4
     assert model.missing_.n_rounds >= 3
     assert model.missing_.settled
+    assert 0.0 < model.missing_.loss_change < 0.01
+    assert not dataclasses.replace(model.missing_, loss_change=0.02).settled
+    assert not dataclasses.replace(model.missing_, n_changed=3).settled
     assert str(model.missing_).startswith("130 missing values in 2 columns: 4 completed tables, ")
     assert model.missing_.shares.shape == (48, 2)
     assert model.missing_.shares[0, 0] == 1.0

@@ -10,7 +10,7 @@ import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.accumulators import chunk_names, chunk_values, refuse_not_finite
-from daguerreotype.data.gaussian_em import MOST_STEPS, TOLERANCE, GappyRows, NormalFit
+from daguerreotype.data.gaussian_em import MOST_STEPS, TOLERANCE, GappyRows, NormalFit, iterate
 from daguerreotype.data.moments import Moments
 from daguerreotype.data.streams import Accumulator, Source
 
@@ -82,8 +82,7 @@ class GapPatterns:
             return self
         gaps = np.isnan(values)
         if not self.n_rows:
-            d = values.shape[1]
-            self.counts, self.low, self.high = np.zeros(d, dtype=np.int64), np.full(d, np.inf), np.full(d, -np.inf)
+            self._begin(values.shape[1])
         self.n_rows += len(values)
         self.counts = self.counts + gaps.sum(axis=0)
         self.low = np.fmin(self.low, np.fmin.reduce(values, axis=0))
@@ -103,6 +102,10 @@ class GapPatterns:
             )
         return self
 
+    def _begin(self, d: int) -> None:
+        """Nothing of d columns."""
+        self.counts, self.low, self.high = np.zeros(d, dtype=np.int64), np.full(d, np.inf), np.full(d, -np.inf)
+
     def _of(self, key: bytes, seen: IntArray) -> Pattern:
         if key not in self._patterns:
             self._patterns[key] = Pattern(seen, 0, np.zeros(seen.size), np.zeros((0, 0)), [])
@@ -113,8 +116,7 @@ class GapPatterns:
         if not other.n_rows:
             return self
         if not self.n_rows:
-            d = other.counts.size
-            self.counts, self.low, self.high = np.zeros(d, dtype=np.int64), np.full(d, np.inf), np.full(d, -np.inf)
+            self._begin(other.counts.size)
         self.n_rows += other.n_rows
         self.counts = self.counts + other.counts
         self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
@@ -157,9 +159,8 @@ class GapPatterns:
                 rows = np.full((len(part), d), np.nan)
                 rows[:, seen] = (part - shift) / unit
                 light.append(rows)
-        found = _settle(heavy, GappyRows(np.concatenate(light)), complete.n_rows + self.n_rows)
-        covariance = found.covariance * scale[:, None] * scale
-        return NormalFit(centre + scale * found.mean, covariance, found.n_steps)
+        expect = partial(_expected, heavy, GappyRows(np.concatenate(light)), complete.n_rows + self.n_rows)
+        return iterate(expect, MOST_STEPS, TOLERANCE, d).on_scale(centre, scale)
 
     def _location(self, complete: Moments) -> tuple[FloatArray, FloatArray]:
         """Means and spreads (d,) of all that is seen, to begin with."""
@@ -185,26 +186,23 @@ class GapPatterns:
         return middle + mean, spread
 
 
-def _settle(heavy: list[tuple[IntArray, int, FloatArray, FloatArray]], light: GappyRows, n_rows: int) -> NormalFit:
-    """EM from uncorrelated columns, on sums of some patterns and on rows of the others."""
-    d = light.values.shape[1]
-    found = NormalFit(np.zeros(d), np.eye(d))
-    for step in range(1, MOST_STEPS + 1):
-        precision, mean = found.precision, found.mean
-        total, products = np.zeros(d), np.zeros((d, d))
-        if len(light.values):
-            expected = light.expected(mean, precision)
-            total += len(light.values) * expected.mean
-            products += len(light.values) * (expected.covariance + np.outer(expected.mean, expected.mean))
-        for seen, n, first, second in heavy:
-            _expect(seen, n, first, second, mean, precision, total, products)
-        new = total / n_rows
-        covariance = products / n_rows - np.outer(new, new)
-        change = max(np.abs(covariance - found.covariance).max(), np.abs(new - mean).max())
-        found = NormalFit(new, covariance, step)
-        if change < TOLERANCE:
-            break
-    return found
+def _expected(
+    heavy: list[tuple[IntArray, int, FloatArray, FloatArray]],
+    light: GappyRows,
+    n_rows: int,
+    mean: FloatArray,
+    precision: FloatArray,
+) -> NormalFit:
+    """What is expected of all rows: from sums over those of some patterns, and from rows of the others."""
+    total, products = np.zeros(mean.size), np.zeros(precision.shape)
+    if len(light.values):
+        expected = light.expected(mean, precision)
+        total += len(light.values) * expected.mean
+        products += len(light.values) * (expected.covariance + np.outer(expected.mean, expected.mean))
+    for seen, n, first, second in heavy:
+        _expect(seen, n, first, second, mean, precision, total, products)
+    new = total / n_rows
+    return NormalFit(new, products / n_rows - np.outer(new, new))
 
 
 def _expect(

@@ -4,6 +4,7 @@ Given the precision matrix Q, the missing values m of a row have conditional pre
 :math:`\mu_m - Q_{mm}^{-1} Q_{mo} (x_o - \mu_o)`: a row costs what its gaps cost, however many columns there are.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,10 @@ class NormalFit:
         inverse = np.linalg.inv(self.covariance + RIDGE * np.diag(np.diag(self.covariance)))
         symmetric: FloatArray = 0.5 * (inverse + inverse.T)
         return symmetric
+
+    def on_scale(self, centre: FloatArray, scale: FloatArray) -> "NormalFit":
+        """The distribution of columns that were centred and scaled so before."""
+        return NormalFit(centre + scale * self.mean, self.covariance * scale[:, None] * scale, self.n_steps)
 
 
 class GappyRows:
@@ -91,15 +96,22 @@ def fit_normal(values: FloatArray, max_steps: int = MOST_STEPS, tolerance: float
     """
     centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     rows = GappyRows((values - centre) / scale)
-    found = NormalFit(np.zeros(centre.size), np.eye(centre.size))
+    return iterate(rows.expected, max_steps, tolerance, centre.size).on_scale(centre, scale)
+
+
+def iterate(
+    expect: Callable[[FloatArray, FloatArray], NormalFit], max_steps: int, tolerance: float, d: int
+) -> NormalFit:
+    """Where steps of EM end, from a mean and a precision to what is expected; uncorrelated columns come first."""
+    found = NormalFit(np.zeros(d), np.eye(d))
     with one_thread:  # inverses of small matrices, many times
         for step in range(1, max_steps + 1):
-            new = rows.expected(found.mean, found.precision)
+            new = expect(found.mean, found.precision)
             change = max(np.abs(new.covariance - found.covariance).max(), np.abs(new.mean - found.mean).max())
             found = NormalFit(new.mean, new.covariance, step)
             if change < tolerance:
                 break
-    return NormalFit(centre + scale * found.mean, found.covariance * scale[:, None] * scale, found.n_steps)
+    return found
 
 
 @kernel
