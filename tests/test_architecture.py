@@ -13,7 +13,7 @@ LAYERS = [
     ("noise", "metrics", "simulate", "datasets"),
     ("edges",),
     ("training",),
-    ("completion", "result", "candidate", "gap_rounds", "pipeline", "paper", "imputation"),
+    ("completion", "posterior", "result", "candidate", "gap_rounds", "pipeline", "bagging", "paper", "imputation"),
     ("persistence", "bootstrap", "plotting", "report"),
     ("learner",),
     ("baselines", "tune", "experiments"),

@@ -13,22 +13,28 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import COMPILING, ProgressBar
+from daguerreotype._lib.seeds import as_seed
+from daguerreotype._lib.settings import SettingAndMethod
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.bagging import bagged_posterior, longer_posterior
 from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.data.inputs import ReadTable, rows_of, table_of_chunks, table_of_moments, table_of_rows
 from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
+from daguerreotype.data.table import Table
 from daguerreotype.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
 from daguerreotype.persistence.settings import check_saved
 from daguerreotype.pipeline import fit_table
+from daguerreotype.posterior import Posterior
+from daguerreotype.posterior.sample import Effort
 from daguerreotype.result import FitResult
 from daguerreotype.training.plan import check_streamable, joint_loss, make_plan, numbers_alone
 from daguerreotype.training.run import Run
@@ -131,6 +137,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         trees of its own, or for the local fits of other edges. An own estimator's ``fit`` must allow that;
         regressors go to processes once they take long. Within a worker of joblib there is one. The result does
         not depend on it.
+    posterior : int
+        Sweeps of the sampler of graphs that a fit ends with: ``edge_probabilities_`` are its. Some hundreds take
+        about as long as refining, and tell probabilities to within 0.1; the method :meth:`posterior` takes more.
+        0 leaves it out.
     random_state : int or None
         Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
     verbose : int
@@ -154,14 +164,21 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         ``scales_`` of the effect or ``cause_scales_`` of the cause is not "none", in the units of that scale.
     causal_order_ : list or array of length d
         The most probable order, names if X had them.
-    edge_probabilities_ : array or DataFrame of shape (d, d)
-        Probability of each edge under the distribution over orders.
+    edge_probabilities_ : array or DataFrame of shape (d, d), or None
+        Posterior probability of each edge, given the table and the model; of two directions that no data can tell
+        apart, each has its half. None where there is no posterior.
+    posterior_ : Posterior or None
+        All of the short posterior: pairs, ancestors, graphs, and whether it settled. None with ``posterior=0``,
+        after joint training, and for losses that are no sum over columns, such as "nll_ev".
     order_distribution_ : OrderDistribution
         The sparse distribution over orders.
+    edge_shares_ : array or DataFrame of shape (d, d)
+        The share of ``order_distribution_`` that has each edge. Training drives it to one order, so that shares
+        near one say little about how sure an edge is.
     theta_ : array of shape (d,)
         Scores.
     causal_graph_ : networkx.DiGraph
-        The graph, with ``weight``, ``norm`` and ``probability`` of every edge.
+        The graph, with ``weight``, ``norm``, ``probability`` and ``reverse_probability`` of every edge.
     loss_ : float
         Loss of the mode, per row.
     scales_ : dict
@@ -210,6 +227,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     """
 
     _result: FitResult
+    _table: Table | None = None  # what was read, while it is in memory
     n_features_in_: int
 
     def __init__(
@@ -240,6 +258,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         cache_size: float = 256.0,
         n_jobs: int | None = None,
         missing: Literal["auto", "error", "drop"] = "auto",
+        posterior: int = 200,
         random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
@@ -267,6 +286,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.cache_size = cache_size
         self.n_jobs = n_jobs
         self.missing = missing
+        self.posterior = posterior
         self.random_state = random_state
         self.verbose = verbose
 
@@ -435,7 +455,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> dict[str, Any]:
         """The learner's own parameters, which a subclass may set without taking them as arguments."""
-        return {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
+        named = {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
+        return named | {"posterior": vars(self)["posterior"]}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, as of any estimator of scikit-learn."""
+        settings: dict[str, Any] = super().get_params(deep)
+        if "posterior" in settings:
+            settings["posterior"] = vars(self)["posterior"]
+        return settings
 
     def _read(self, X: Any, interventions: Any = None) -> ReadTable:
         """The table to learn from, its kinds and its gaps."""
@@ -474,6 +502,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         with one_thread, compiling(lambda _: compiled(1)):
             result = fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss)
         self._keep(replace(result, kinds=read.kinds, gaps=read.gaps, n_dropped=read.n_dropped))
+        self._table = table
         return self
 
     def _keep(self, result: FitResult) -> None:
@@ -484,7 +513,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.weights_ = label(result.weights, names)
         self.norms_ = label(result.norms, names)
         self.slopes_ = label(result.slopes, names)
-        self.edge_probabilities_ = label(result.edge_probabilities, names)
+        self.posterior_ = result.posterior
+        self.edge_probabilities_ = None if result.posterior is None else result.posterior.edge_probabilities
+        self.edge_shares_ = label(result.edge_shares, names)
         self.causal_order_ = [result.names[j] for j in result.order] if result.named else result.order
         self.theta_ = result.theta
         self.order_distribution_ = result.distribution
@@ -504,11 +535,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     @property
     def causal_graph_(self) -> nx.DiGraph:
-        """The graph with column names (or numbers) as nodes; edges have ``weight``, ``norm``, ``probability``."""
+        """The graph with column names (or numbers) as nodes.
+
+        Edges have ``weight``, ``norm``, ``probability`` and ``reverse_probability``, that of the same edge turned
+        around; the last two only where there is a posterior.
+        """
         check_is_fitted(self)
         labels = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
-        known = {"weight": self.weights_, "norm": self.norms_, "probability": self.edge_probabilities_}
-        matrices = {name: np.asarray(matrix) for name, matrix in known.items()}
+        matrices = {"weight": np.asarray(self.weights_), "norm": np.asarray(self.norms_)}
+        if self.posterior_ is not None:
+            likely = self.posterior_.probabilities
+            matrices |= {"probability": likely, "reverse_probability": likely.T}
         graph = nx.DiGraph()
         graph.add_nodes_from(labels)
         for i, j in np.argwhere(np.asarray(self.adjacency_matrix_)):
@@ -680,6 +717,75 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             learner.feature_names_in_ = np.array(saved.result.names, dtype=object)
         learner._keep(saved.result)
         return learner
+
+    @SettingAndMethod
+    def posterior(
+        self,
+        n_sweeps: int | None = None,
+        *,
+        n_chains: int = 4,
+        bagged: int = 0,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        keep: bool = False,
+    ) -> Posterior:
+        """How probable is each edge, each direction, each graph? A sample of graphs as likely as the table says.
+
+        A longer run of what :meth:`fit` ends with. Orders are drawn around the one that was found, the parent sets
+        that they choose are listed with those that are nearly as good, and several Markov chains go over the
+        graphs that can be made of them, each graph in proportion to exp(-n * loss). Knowledge is obeyed. Ctrl-C
+        ends it with what there is.
+
+        Parameters
+        ----------
+        n_sweeps : int, optional
+            Turns of every column in each chain; 5000 by default, 200 in each of several resamples.
+        n_chains : int
+            Chains, from different graphs; :attr:`Posterior.agreement` tells whether they came to the same.
+        bagged : int
+            If above 0, the average of the posteriors of so many bootstrap resamples, each learned anew (Huggins
+            and Miller 2019): for tables that no model fits well, where that of the table itself is too sure.
+        random_state : int
+            The same seed gives the same result, whatever ``n_jobs``.
+        n_jobs : int or None
+            Threads for chains, processes for resamples; -1 for one per core.
+        resume : path, optional
+            File that the state is saved to now and then, and gone on from if it is there.
+        keep : bool
+            Make it the posterior of this learner: ``posterior_``, ``edge_probabilities_``, pictures and report.
+
+        Returns
+        -------
+        Posterior
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> first = rng.normal(size=300)
+        >>> X = np.column_stack([first, first + rng.normal(size=300)])  # either may be the cause
+        >>> sure = Daguerreotype(transform="none").fit(X).posterior(n_sweeps=2000)
+        >>> [round(p, 1) for p in sure.pair(0, 1)]
+        [0.5, 0.5, 0.0]
+        """
+        check_is_fitted(self)
+        check_count(bagged, "bagged")
+        sweeps = check_positive_int(n_sweeps or (200 if bagged else 5000), "n_sweeps")
+        effort = Effort(sweeps, check_positive_int(n_chains, "n_chains"))
+        jobs, seed = count_jobs(n_jobs), as_seed(random_state)
+        file = None if resume is None else Path(resume)
+        with ProgressBar(self.verbose, self.max_iter) as bar, one_thread:
+            if bagged:
+                found = bagged_posterior(
+                    self._table, self._settings(), bagged, sweeps, seed=seed, n_jobs=jobs, resume=file, bar=bar
+                )
+            else:
+                found = longer_posterior(self._result, effort, seed=seed, n_jobs=jobs, resume=file, bar=bar)
+        if keep:
+            self._keep(replace(self._result, posterior=found))
+        return found
 
     def bootstrap(
         self,

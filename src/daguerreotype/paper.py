@@ -32,6 +32,7 @@ def paper_settings(operator: str, edges: str, training: str) -> dict[str, Any]:
         "loss": "nll_ev",
         "transform": "none",
         "refine": False,
+        "posterior": 0,
         "learning_rate": 0.05 if (operator, edges) == ("sparsemax", "lars") else 0.1,
         "l2_theta": 0.0005,
         "max_iter": 5000,

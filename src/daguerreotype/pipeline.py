@@ -5,6 +5,7 @@ made. :class:`Candidate` is the part that is repeated for every candidate scale 
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,13 @@ from daguerreotype.candidate import Candidate, with_families
 from daguerreotype.data.table import Table
 from daguerreotype.data.transforms import Identity
 from daguerreotype.gap_rounds import GapRounds
+from daguerreotype.posterior import Posterior
+from daguerreotype.posterior.evidence import Evidence, UnknownEvidenceError
+from daguerreotype.posterior.sample import Effort, sample_posterior, short_effort
 from daguerreotype.result import Completion, FitResult, ScaleFit
+from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.misfit import asks_for_another_scale
+from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.scale_choice import ScaleChoice, choose_scales, logarithms_of
@@ -39,7 +45,52 @@ def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResul
         criterion = "bic" if best.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)
     best = replace(best, support=ordered.support)
-    return FitResult(best, plan.columns, table.names, table.named, criterion, completion=completion)
+    result = FitResult(best, plan.columns, table.names, table.named, criterion, completion=completion)
+    return with_posterior(result, plan.posterior, run)
+
+
+def with_posterior(result: FitResult, n_sweeps: int, run: Run) -> FitResult:
+    """What was found with a short posterior, if asked for and to be had; and without what only training needs."""
+    training, posterior = result.best.training, None
+    if n_sweeps and not training.interrupted and training.scores is not None:
+        effort = short_effort(training.scores, n_sweeps)
+        try:
+            posterior = result_posterior(result, training.scores, effort, seed=0, n_jobs=run.n_jobs)
+        except UnknownEvidenceError as error:
+            logger.info("no probabilities: %s", error)
+        except KeyboardInterrupt:
+            logger.warning("interrupted while probabilities were worked out: there are none.")
+            training = replace(training, interrupted=True)
+    # The cache of a search may be large, and its run has a display.
+    kept = None if training.scores is None else training.scores.again(Run())
+    best = replace(result.best, training=replace(training, scores=kept))
+    return replace(result, best=best, posterior=posterior)
+
+
+def result_posterior(
+    result: FitResult,
+    scores: OrderScores,
+    effort: Effort,
+    *,
+    seed: int,
+    n_jobs: int = 1,
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Posterior:
+    """The posterior around what was found, in the user's numbering of the columns."""
+    training = result.best.training
+    some_rows = training.table is not None and bool(training.table.discrete.any())
+    found = sample_posterior(
+        Evidence(scores, some_rows),
+        training.order,
+        effort,
+        fixed=training.order_given,
+        seed=seed,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return found.taken(result.place, tuple(result.labels), result.named)
 
 
 def fit_complete(table: Table, plan: Plan, run: Run) -> ScaleFit:

@@ -22,6 +22,7 @@ from daguerreotype.edges.mixed import MixedFit
 from daguerreotype.edges.predictors import GamFit, LinearPredictor
 from daguerreotype.noise import Density, Mass, NoiseModel
 from daguerreotype.operators import OrderDistribution
+from daguerreotype.posterior import Posterior
 from daguerreotype.training.history import FitHistory
 from daguerreotype.training.train import TrainingResult
 
@@ -248,6 +249,8 @@ class FitResult:
         Where values were missing, in the user's numbering of rows and columns; None if none was.
     n_dropped : int
         Rows that were left out because of that.
+    posterior : Posterior, optional
+        How probable edges and graphs are; None where that was not asked for, or cannot be told.
     """
 
     best: ScaleFit
@@ -259,6 +262,7 @@ class FitResult:
     completion: Completion | None = None
     gaps: Gaps | None = None
     n_dropped: int = 0
+    posterior: Posterior | None = None
 
     @cached_property
     def place(self) -> IntArray:
@@ -303,9 +307,9 @@ class FitResult:
         return adjacency
 
     @property
-    def edge_probabilities(self) -> FloatArray:
-        """Matrix (d, d) of the probability of every edge under the distribution over orders."""
-        return self.best.training.edge_probabilities[np.ix_(self.place, self.place)]
+    def edge_shares(self) -> FloatArray:
+        """Matrix (d, d): the share of the distribution over orders that has each edge."""
+        return self.best.training.edge_shares[np.ix_(self.place, self.place)]
 
     @property
     def noise(self) -> tuple[str, ...]:

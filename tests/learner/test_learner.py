@@ -17,7 +17,7 @@ from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.noise import FreeShape
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.training.objective import make_objective
-from support.fits import additive_data, direct_edge_probabilities, direct_loss, linear_data, standard_table
+from support.fits import additive_data, direct_edge_shares, direct_loss, linear_data, standard_table
 
 NAMES = ["age", "dose", "diet", "outcome", "cost"]
 QUICK = {"edges": "bic", "loss": "bic", "k": 20, "max_iter": 60, "n_restarts": 1, "transform": "none"}
@@ -81,11 +81,11 @@ def test_weights_of_linear_edges_are_least_squares_coefficients_of_the_standardi
 
 @pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
 @pytest.mark.parametrize("edges", ESTIMATORS)
-def test_edge_probabilities_are_sums_over_the_rankings_of_the_distribution(operator, edges):
+def test_edge_shares_are_sums_over_the_rankings_of_the_distribution(operator, edges):
     X = linear_data(1, 100, 5)
     model = fit(X, operator=operator, edges=edges, penalty=1.5)
-    direct = direct_edge_probabilities(ESTIMATORS[edges].prepare(standard_table(X)), model.order_distribution_)
-    np.testing.assert_allclose(model.edge_probabilities_, direct, atol=1e-12)
+    direct = direct_edge_shares(ESTIMATORS[edges].prepare(standard_table(X)), model.order_distribution_)
+    np.testing.assert_allclose(model.edge_shares_, direct, atol=1e-12)
 
 
 @pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
@@ -194,7 +194,7 @@ def test_a_fixed_order_is_kept():
     model = fit(frame(), operator="fixed", init=order)
     assert model.causal_order_ == order
     assert (model.n_iter_, len(model.order_distribution_)) == (0, 1)
-    assert set(np.unique(model.edge_probabilities_)) <= {0.0, 1.0}
+    assert set(np.unique(model.edge_shares_)) <= {0.0, 1.0}
 
 
 def test_a_random_order_follows_the_seed():

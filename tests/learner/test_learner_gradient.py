@@ -36,7 +36,7 @@ def test_every_gradient_configuration_gives_a_dag_that_respects_its_order(operat
     ranks = np.argsort(model.causal_order_)
     for i, j in np.argwhere(model.adjacency_matrix_):
         assert ranks[i] < ranks[j]
-        assert 0 < model.edge_probabilities_[i, j] <= 1
+        assert 0 < model.edge_shares_[i, j] <= 1
     assert np.isfinite(model.score(chain(seed=1)))
 
 
@@ -105,7 +105,7 @@ def test_a_fit_killed_in_the_middle_and_resumed_ends_as_one_that_was_not(trainin
     assert whole.n_iter_ == resumed.n_iter_ == 100
     np.testing.assert_array_equal(resumed.theta_, whole.theta_)
     np.testing.assert_array_equal(resumed.weights_, whole.weights_)
-    np.testing.assert_array_equal(resumed.edge_probabilities_, whole.edge_probabilities_)
+    np.testing.assert_array_equal(resumed.edge_shares_, whole.edge_shares_)
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):

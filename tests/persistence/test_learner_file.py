@@ -471,6 +471,22 @@ def test_a_file_of_format_4_scores_rows_but_knows_no_values_to_draw(tmp_path):
             found.impute(X.mask(X["age"] > 50))
 
 
+def test_a_file_of_format_5_has_shares_of_orders_and_no_posterior(tmp_path):
+    rng, n = np.random.default_rng(5), 200
+    X = pd.DataFrame({"a": rng.normal(size=n)})
+    X["b"] = X["a"] ** 2 + 0.3 * rng.normal(size=n)
+    X["c"] = X["b"] + rng.normal(size=n)
+    learner = Daguerreotype.load(Path(__file__).parent / "learner-format-5.npz")
+    for found in (learner, reload(learner, tmp_path)):
+        assert found.score(X) == pytest.approx(-2.9757887722336474, rel=1e-9)
+        assert found.missing_.counts == {"b": 20}
+        assert found.posterior_ is None
+        assert found.edge_probabilities_ is None
+        assert found.get_params()["posterior"] == 0
+        assert found.edge_shares_.loc["a", "b"] == 1.0
+        assert "probability" not in found.causal_graph_.edges["a", "b"]
+
+
 @pytest.mark.parametrize("interventions", [None, [None] * 250 + ["y"] * 50])
 def test_scales_of_columns_come_back(interventions, tmp_path):
     rng = np.random.default_rng(1)
@@ -588,9 +604,9 @@ def rewrite(content, path, change):
 
 
 def test_a_file_of_a_newer_format_is_refused(content, tmp_path):
-    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=6))
+    path = rewrite(content, tmp_path / "m.npz", lambda arrays, header: header.update(format=7))
     with pytest.raises(
-        ValueError, match=r"format 6 by a newer version.*up to 5\. Update it: pip install --upgrade"
+        ValueError, match=r"format 7 by a newer version.*up to 6\. Update it: pip install --upgrade"
     ):
         Daguerreotype.load(path)
 
@@ -674,7 +690,7 @@ def with_fits(kind):
 )
 def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, tmp_path, change):
     path = rewrite(content, tmp_path / "m.npz", change)
-    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 5: .*Save again"):
+    with pytest.raises(ValueError, match=r"m\.npz is damaged, or not quite of format 6: .*Save again"):
         Daguerreotype.load(path)
 
 

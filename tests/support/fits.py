@@ -54,7 +54,7 @@ def direct_loss(models, objective, order, n_rows, noise=None):
     return float(objective.total(terms, len(order)))
 
 
-def direct_edge_probabilities(models, distribution):
+def direct_edge_shares(models, distribution):
     """Probability of every edge: the sum over rankings, each fitted anew."""
     d = distribution.n_nodes
     probabilities = np.zeros((d, d))

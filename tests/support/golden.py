@@ -131,7 +131,7 @@ def describe(m, X):
     adjacency = np.asarray(m.adjacency_matrix_)
     places = np.argwhere(adjacency)
     names = list(getattr(m, "feature_names_in_", range(m.n_features_in_)))
-    weights, sure = np.asarray(m.weights_), np.asarray(m.edge_probabilities_)
+    weights, sure = np.asarray(m.weights_), np.asarray(m.edge_shares_)
     found = {
         "order": [names.index(j) for j in m.causal_order_],
         "edges": places.tolist(),

@@ -12,7 +12,7 @@ from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.run import Run
 from support.fits import (
     additive_data,
-    direct_edge_probabilities,
+    direct_edge_shares,
     direct_fits,
     direct_loss,
     linear_data,
@@ -105,11 +105,11 @@ def test_losses_of_moves_hold_for_splines_of_curved_data(rng):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_edge_probabilities_are_sums_over_rankings_fitted_one_by_one(estimator, rng):
+def test_edge_shares_are_sums_over_rankings_fitted_one_by_one(estimator, rng):
     scores, fresh = scores_of(estimator), ESTIMATORS[estimator].prepare(table())
     for distribution in distributions(rng):
-        found = scores.edge_probabilities(distribution)
-        np.testing.assert_allclose(found, direct_edge_probabilities(fresh, distribution), atol=1e-12)
+        found = scores.edge_shares(distribution)
+        np.testing.assert_allclose(found, direct_edge_shares(fresh, distribution), atol=1e-12)
         assert found.max() <= 1.0
 
 
@@ -129,7 +129,7 @@ def all_calls(scores, rng):
     """Use everything there is, and tell the results and the bytes held after each call."""
     results, held = [], []
     for distribution in distributions(rng):
-        for call in (scores.losses, scores.edge_probabilities):
+        for call in (scores.losses, scores.edge_shares):
             results.append(call(distribution))
             held.append(scores.fits.n_bytes)
         order = distribution.mode

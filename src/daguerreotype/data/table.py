@@ -389,6 +389,15 @@ class Table:
             return self
         return replace(self._rows(n_rows), known_support=self.support, known_summary=self.known_summary)
 
+    def take_rows(self, rows: IntArray) -> "Table":
+        """Some of its rows, in any order and any number of times; of a table as it was read."""
+        return replace(
+            self,
+            values=self.values[rows],
+            intervened=None if self.intervened is None else self.intervened[rows],
+            gaps=None if self.gaps is None else self.gaps[rows],
+        )
+
     def one_copy(self) -> "Table":
         """The first of several completed tables."""
         return self if self.copies == 1 else self._rows(self.n_rows)

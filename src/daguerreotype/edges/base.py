@@ -268,11 +268,52 @@ class HasSweeps(Protocol):
 
 
 @runtime_checkable
+class DrawsSweeps(Protocol):
+    """Local models with a fast way to draw a place in an order for one variable after the other."""
+
+    def draw_sweep(
+        self,
+        order: IntArray,
+        penalty_per_dof: float,
+        before: BoolArray,
+        n_rows: float,
+        turns: IntArray,
+        draws: FloatArray,
+    ) -> IntArray:
+        """The order after each of ``turns`` went to a place with probability proportional to exp(-n_rows * loss).
+
+        Losses are those of :meth:`HasSweeps.sweep`; ``draws`` has a number between 0 and 1 for each turn.
+        """
+        ...
+
+
+@runtime_checkable
 class HasQuickScores(Protocol):
     """Local models that score many fits faster than they make them."""
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        ...
+
+
+@runtime_checkable
+class JudgesParents(Protocol):
+    """Local models that can judge any set of parents; posteriors then know of edges that nearly pay."""
+
+    def fit_parents(self, node: int, parents: IntArray) -> LocalFit:
+        """``node`` on exactly these parents, ascending; all of them allowed, the required ones among them."""
+        ...
+
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of such fits on each of ``sets`` (m, d) of parents."""
+        ...
+
+    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
+        """Which others (m, d) would cost less than ``nats`` in the whole table beside each of ``sets``, about."""
+        ...
+
+    def parents_in(self, order: IntArray) -> BoolArray:
+        """Who is a parent of whom (d, d) in an order: what ``fit`` chooses, without making the fits."""
         ...
 
 

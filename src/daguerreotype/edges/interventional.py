@@ -135,6 +135,27 @@ class GroupedModels:
             table[mine] = self.parts[each].score_many(ranks, rows[mine], nodes[mine])
         return table
 
+    def fit_parents(self, node: int, parents: IntArray) -> LocalFit:
+        """``node`` on exactly these parents, from the rows that count for it."""
+        fit: LocalFit = self._of(node).fit_parents(node, parents)
+        return fit
+
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of ``node`` on exactly each of ``sets`` (m, d) of parents."""
+        scores: FloatArray = self._of(node).score_parents(node, sets)
+        return scores
+
+    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
+        """Which others (m, d) would cost less than ``nats`` beside each of ``sets`` (m, d)."""
+        near: BoolArray = self._of(node).near_parents(node, sets, nats)
+        return near
+
+    def parents_in(self, order: IntArray) -> BoolArray:
+        """Who is a parent of whom (d, d) in an order."""
+        of_groups = np.stack([each.parents_in(order) for each in self.parts])  # (g, d, d)
+        parents: BoolArray = of_groups[self.group, :, np.arange(order.size)].T
+        return parents
+
     def fork(self) -> "GroupedModels":
         """The same for another thread."""
         return self._of_parts([each.fork() for each in self.parts])

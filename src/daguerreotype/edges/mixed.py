@@ -236,6 +236,10 @@ class MixedModels(TreeModels, MixedPredictor):
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         return super().score_many(ranks, rows, nodes) * [1.0, self._share]
 
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of ``node`` on exactly each of ``sets`` (m, d) of parents."""
+        return super().score_parents(node, sets) * [1.0, self._share]
+
     def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Excess and dof of all nodes for every position of ``node`` among ``others``."""
         moves = super().fit_moves(node, others)
@@ -244,6 +248,18 @@ class MixedModels(TreeModels, MixedPredictor):
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
         return super().sweep(order, penalty_per_dof * self._share, before)
+
+    def draw_sweep(
+        self,
+        order: IntArray,
+        penalty_per_dof: float,
+        before: BoolArray,
+        n_rows: float,
+        turns: IntArray,
+        draws: FloatArray,
+    ) -> IntArray:
+        """The order after the variables of ``turns`` were drawn positions by numbers between 0 and 1."""
+        return super().draw_sweep(order, penalty_per_dof * self._share, before, n_rows, turns, draws)
 
     def _record(
         self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float

@@ -33,6 +33,7 @@ from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.peel import PeelPullback
 from daguerreotype.operators.sparsemax import SparsemaxPullback
 from daguerreotype.persistence.settings import decode_kind, decode_setting, encode_kind, encode_setting
+from daguerreotype.posterior import Posterior
 from daguerreotype.result import Completion, FitHistory, FitResult, ScaleFit
 from daguerreotype.training.train import TrainingResult
 
@@ -46,7 +47,7 @@ RECORDS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *(FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree),
-        *(Support, Gaps, Completion),
+        *(Support, Gaps, Completion, Posterior),
         *(*SCALES, *DENSITIES, *PULLBACKS, *BASES),
     )
 }
@@ -140,7 +141,7 @@ class RecordWriter:
         parts = RankingTree._fields if isinstance(value, RankingTree) else [each.name for each in fields(value)]
         put: dict[str, Callable[[str, Any], Any]] = {}
         if isinstance(value, TrainingResult):
-            put = {"fits": self._put_fits, "models": self._put_models}
+            put = {"fits": self._put_fits, "models": self._put_models, "scores": lambda _, scores: None}
         elif isinstance(value, FitResult):
             put = {"criterion": lambda _, criterion: {"setting": encode_setting(criterion)}}
         elif isinstance(value, ScaleFit):

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from daguerreotype._lib.archive import UnreadableError, read_archive, write_archive
-from daguerreotype.persistence import format_1, format_2, format_3
+from daguerreotype.persistence import format_1, format_2, format_3, format_5
 from daguerreotype.persistence.codec import RecordReader, RecordWriter
 from daguerreotype.persistence.settings import decode_setting, encode_setting, name_of
 from daguerreotype.result import FitResult
 
-FORMAT = 5
+FORMAT = 6
 KIND = "fitted learner of daguerreotype"
 
 
@@ -78,6 +78,8 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
             arrays, header = format_2.upgrade(arrays, header)
         if version in (1, 2, 3):
             arrays, header = format_3.upgrade(arrays, header)
+        if isinstance(version, int) and version < FORMAT:
+            arrays, header = format_5.upgrade(arrays, header)
         settings = {name: decode_setting(value) for name, value in header["parameters"].items()}
         result = RecordReader(arrays).take(header["result"])
         if not isinstance(result, FitResult):

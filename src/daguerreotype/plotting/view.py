@@ -114,7 +114,7 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
         model.adjacency_matrix_,
         truth=truth,
         weights=model.weights_,
-        probabilities=model.edge_probabilities_,
+        probabilities=model.adjacency_matrix_ if model.edge_probabilities_ is None else model.edge_probabilities_,
         order=model.causal_order_,
         norms=model.norms_,
     )

@@ -4,12 +4,22 @@ Rankings that differ by an adjacent swap differ in two fits, so that ranking aft
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from daguerreotype._lib.numba import kernel
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import CanFork, HasMoves, HasQuickScores, HasSweeps, LocalFit, LocalModels, offered
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import (
+    CanFork,
+    DrawsSweeps,
+    HasMoves,
+    HasQuickScores,
+    HasSweeps,
+    LocalFit,
+    LocalModels,
+    offered,
+)
 from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.constraints import FREE, Constraints
@@ -107,23 +117,35 @@ class OrderScores:
             return []
         models = [self.models, *(forking.fork() for _ in range(count - 1))]
         alone = Run(cache_bytes=self.run.cache_bytes)
-        return [
-            OrderScores(
-                each,
-                self.objective,
-                n_rows=self.n_rows,
-                d=self.d,
-                noise=self.noise,
-                rows_per_node=self.rows_per_node,
-                constraints=self.constraints,
-                dither=self.dither,
-                copies=self.copies,
-                has_floor=self.has_floor,
-                moves_obey=self.moves_obey,
-                run=alone,
-            )
-            for each in models
-        ]
+        return [OrderScores(**self.__getstate__() | {"models": each, "run": alone}) for each in models]
+
+    def again(self, run: Run) -> "OrderScores":
+        """The same with an empty cache, for another run."""
+        return OrderScores(**self.__getstate__() | {"run": run})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What these were made with; neither the cache nor the run, which has a display, leave the process."""
+        return {
+            "models": self.models,
+            "objective": self.objective,
+            "n_rows": self.n_rows,
+            "d": self.d,
+            "noise": self.noise,
+            "rows_per_node": self.rows_per_node,
+            "constraints": self.constraints,
+            "dither": self.dither,
+            "copies": self.copies,
+            "has_floor": self.has_floor,
+            "moves_obey": self.moves_obey,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def quick(self) -> bool:
+        """Whether all places of a variable are scored at once, without single fits."""
+        return self._fast is not None
 
     # ------------------------------------------------------------------ orderings
 
@@ -178,7 +200,7 @@ class OrderScores:
         indices: IntArray = self._all_indices(ranks, self.fits.hashes.keys(ranks))[0]
         return indices
 
-    def edge_probabilities(self, distribution: OrderDistribution) -> FloatArray:
+    def edge_shares(self, distribution: OrderDistribution) -> FloatArray:
         """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
         indices = self._indices(distribution)
         table = np.zeros((self.d, self.d))
@@ -208,10 +230,28 @@ class OrderScores:
         if self._sweeps is None:
             return None
         self.run.cancel.check()
+        return self._sweeps.sweep(order, *self._sweep_settings())
+
+    def draw_sweep(self, order: IntArray, n_rows: float, rng: np.random.Generator) -> IntArray:
+        """The order after every variable, in random turns, went to a place by chance, as exp(-n_rows * loss)."""
+        turns, draws = rng.permutation(self.d), rng.random(self.d)
+        drawing = None if self._sweeps is None else offered(self.models, DrawsSweeps)
+        if drawing is not None:
+            self.run.cancel.check()
+            return drawing.draw_sweep(order, *self._sweep_settings(), n_rows, turns, draws)
+        for node, draw in zip(turns.tolist(), draws.tolist(), strict=True):
+            others = order[order != node]
+            losses = self.move_losses(node, others)
+            shares = np.cumsum(np.exp(n_rows * (losses.min() - losses)))
+            order = np.insert(others, int(np.searchsorted(shares, draw * shares[-1])), node)
+        return order
+
+    def _sweep_settings(self) -> tuple[float, BoolArray]:
+        """What sweeps of models go by: a price, and who must come before whom."""
         assert isinstance(self.objective, PenalizedLikelihood)
         precedence = self.constraints.precedence
         before = np.zeros((0, 0), dtype=np.bool_) if precedence is None else precedence.before
-        return self._sweeps.sweep(order, float(self.objective.per_dof(self.n_rows)), before)
+        return float(self.objective.per_dof(self.n_rows)), before
 
     def _move_terms(
         self, node: int, others: IntArray, first: int, last: int

@@ -62,6 +62,8 @@ class Plan:
         The order that columns take part in.
     start : array of shape (d,)
         Scores to start from, in that order.
+    posterior : int
+        Sweeps of the posterior in the end; 0 for none.
     """
 
     estimator: EdgeEstimator
@@ -79,6 +81,7 @@ class Plan:
     joint: bool
     columns: IntArray
     start: FloatArray
+    posterior: int = 0
 
     @property
     def knows_two_scales(self) -> bool:
@@ -150,6 +153,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         joint=joint,
         columns=columns,
         start=make_obeying(start[columns], constraints, source, tau(0)),
+        posterior=check_count(settings["posterior"], "posterior"),
     )
 
 

@@ -1,7 +1,7 @@
 """Training on one table: learn the ordering, refine it, train on around the new mode; or keep a given order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -34,7 +34,7 @@ class TrainingResult:
     order: IntArray
     fits: list[LocalFit]
     models: LocalModels
-    edge_probabilities: FloatArray
+    edge_shares: FloatArray
     loss: float
     history: FitHistory
     interrupted: bool
@@ -42,6 +42,8 @@ class TrainingResult:
     rows_per_node: IntArray | None = None  # rows that count for each node, where not all do
     holds_rows: bool = True  # whether residuals of the training rows can be had
     table: Table | None = None  # what was learned from
+    order_given: bool = False  # or drawn, and not learned
+    scores: OrderScores | None = field(default=None, repr=False, compare=False)  # what orders lose; not in files
 
     def residuals(self) -> list[FloatArray | None] | None:
         """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had.
@@ -126,9 +128,8 @@ def train_again(
     interrupted = False
     if plan.operator is not None:
         order, _, interrupted = refine_order(order, scores, n_restarts=n_restarts)
-    return _around(
-        OrderDistribution.of_order(order), order_to_theta(order, 1.0), order, scores, table, interrupted
-    )
+    distribution, theta = OrderDistribution.of_order(order), order_to_theta(order, 1.0)
+    return _around(distribution, theta, order, scores, table, plan, interrupted)
 
 
 def _scores(
@@ -196,7 +197,7 @@ def _train_order(
         theta, order, interrupted = state.best_theta, state.best_order, state.interrupted
         distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0)))
     history = history_of(steps, table.n_columns, refined_at, refine_losses)
-    return _around(distribution, theta, order, scores, table, interrupted, history)
+    return _around(distribution, theta, order, scores, table, plan, interrupted, history)
 
 
 def _around(
@@ -205,6 +206,7 @@ def _around(
     order: IntArray,
     scores: OrderScores,
     table: Table,
+    plan: Plan,
     interrupted: bool,
     history: FitHistory | None = None,
 ) -> TrainingResult:
@@ -215,7 +217,7 @@ def _around(
         order=order,
         fits=scores.fits_of(order),
         models=scores.models,
-        edge_probabilities=scores.edge_probabilities(distribution),
+        edge_shares=scores.edge_shares(distribution),
         loss=scores.loss_of(order),
         history=history_of([], table.n_columns) if history is None else history,
         interrupted=interrupted,
@@ -223,6 +225,8 @@ def _around(
         rows_per_node=table.rows_per_node,
         holds_rows=table.holds_rows,
         table=table,
+        order_given=plan.operator is None,
+        scores=scores,
     )
 
 

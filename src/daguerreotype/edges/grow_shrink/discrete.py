@@ -15,8 +15,8 @@ import numpy as np
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.likelihood import start_from_levels
-from daguerreotype.edges.grow_shrink.newton import RowsFit, solve_in_place
-from daguerreotype.edges.grow_shrink.problem import SOFTMAX, Problem
+from daguerreotype.edges.grow_shrink.newton import RowsFit, keep_start, predictors, solve_in_place
+from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
 from daguerreotype.edges.grow_shrink.tree import (
     BLOCK,
@@ -33,12 +33,6 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 RIVAL = 0.5  # share of the best gain from which on candidates compete, so that their gains are taken from fits
 CLEAR = 8.0  # times its price that a parent seems to be worth, from where on it is kept without a fit
 DOUBTFUL = 0.7  # share of the price of a candidate, either side of it, within which its gain is taken from a fit
-
-
-@subkernel
-def predictors(problem: Problem, target: int) -> int:
-    """How many linear predictors a discrete target has."""
-    return int(problem.levels[target] - 1) if problem.families[target] == SOFTMAX else int(np.int64(1))
 
 
 @subkernel
@@ -61,18 +55,6 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
     call_address(addresses.maximise, problem, fit, target, m)
     rows = problem.outcomes.shape[1]
     return float(2.0 * rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof)
-
-
-@subkernel
-def keep_start(buffers: WalkBuffers, m: int, q: int) -> None:
-    """Let the next fit start from the present one."""
-    fit = buffers.fit
-    for c in range(fit.start.shape[0]):
-        for a in range(q):
-            fit.start[c, a] = 0.0
-    for c in range(m):
-        for a in range(q):
-            fit.start[fit.columns[c], a] = fit.coefficients[c + 1, a]
 
 
 @subkernel
@@ -128,7 +110,7 @@ def find_likely(
     rows = problem.outcomes.shape[1]
     m = used_columns(problem, path.used, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
-    keep_start(buffers, m, q)
+    keep_start(fit, m, q)
     scores = whitened_scores(problem, buffers, q)
     lower = np.empty((stride, stride))
     ahead = np.empty((stride, q))
@@ -257,7 +239,7 @@ def shrink_likely(
     required, stride = problem.required, problem.blocks.shape[1]
     m = columns_of(stride, owners, used, count, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
-    keep_start(buffers, m, q)
+    keep_start(fit, m, q)
     shape = fit.nll[1]
     nll = fit.nll[0]
     rows = problem.outcomes.shape[1]
@@ -296,7 +278,7 @@ def shrink_likely(
         used[choice] = keep
         m = columns_of(stride, owners, used, count, fit.columns)
         here = fit_columns(addresses, problem, buffers, target, m)
-        keep_start(buffers, m, q)
+        keep_start(fit, m, q)
         shape = fit.nll[1]
         nll = fit.nll[0]
     dispersion = 0.5 * shape * problem.penalty_per_dof / problem.outcomes.shape[1]
@@ -311,5 +293,12 @@ def fit_parents(
 ) -> int:
     """Leave the fit of a discrete target on these parents in the workspace; returns how many columns they have."""
     m = columns_of(problem.blocks.shape[1], owners, used, owners.size, buffers.fit.columns)
+    fit_columns(addresses, problem, buffers, target, m)
+    return m
+
+
+@kernel
+def fit_given(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, m: int) -> int:
+    """Leave the fit of a discrete target on the first m columns of the workspace in it; returns m."""
     fit_columns(addresses, problem, buffers, target, m)
     return m

@@ -59,7 +59,7 @@ def subtract(rows: FloatArray, i: int, factor: FloatArray, column: int, start: i
         k += 1
 
 
-@subkernel
+@kernel
 def condition_on(
     moments: FloatArray,
     rows: FloatArray,
@@ -70,7 +70,7 @@ def condition_on(
     response: int,
     column: int,
     known: bool,
-) -> None:
+) -> int:
     r"""Condition on one column: append row r = ``n_rows`` of the Cholesky factor, subtract its outer product.
 
     .. math:: R_r = (M_c - \sum_{k < r} R_{kc} R_k) / \sqrt{left_c}, \qquad
@@ -79,7 +79,8 @@ def condition_on(
 
     M being the moments and left_c = within_cc the variance of column c given the columns so far. ``known`` says
     that the row is still there from a walk that began with the same steps; then only the subtraction is made.
-    Columns from ``n_owned`` on are variables on other scales, which are nobody's parents.
+    Columns from ``n_owned`` on are variables on other scales, which are nobody's parents. Returns how many rows
+    there are then.
     """
     row, size, stride = rows[n_rows], moments.shape[0], within.shape[1]
     if not known:
@@ -102,6 +103,7 @@ def condition_on(
                     within[a, b] -= row[a] * row[first + b]
         for c in range(n_owned, size):
             within[c, 0] -= row[c] * row[c]
+    return n_rows + 1
 
 
 @subkernel
@@ -204,6 +206,50 @@ def find_blocks(
 
 
 @subkernel
+def reset_path(problem: Problem, path: CholeskyRows, target: int) -> None:
+    """Second moments given nothing."""
+    response, stride = problem.responses[target], problem.blocks.shape[1]
+    for column in range(problem.limits.size):
+        path.with_target[column] = problem.moments[response, column]
+        for b in range(stride):
+            path.within[column, b] = problem.blocks[column, b]
+    for owner in range(path.used.size):
+        path.used[owner] = 0
+
+
+@kernel
+def find_steps(
+    addresses: Addresses, problem: Problem, path: CholeskyRows, buffers: WalkBuffers, target: int
+) -> int:
+    """Fill in the better step of every owner that has one which gains, given the path; returns how many have.
+
+    A step pays if it explains more of the variance than  variance * (1 - exp(-penalty / n)).
+    """
+    limits, response = problem.limits, problem.responses[target]
+    floor = limits[response] if limits[response] > 1e-300 else 1e-300
+    variance = path.within[response, 0] if path.within[response, 0] > floor else floor
+    variance += problem.rounding[target]
+    floor += problem.rounding[target]
+    spent = int(np.int64(0))  # here and below: a literal would compile the callee once more
+    for owner in range(path.used.size):
+        spent += path.used[owner]
+    count = int(np.int64(0))
+    if problem.families[target] != GAUSSIAN:
+        count = call_address(addresses.find_likely, addresses, problem, path, buffers, target, spent)
+    elif spent < problem.max_dof:
+        penalty = problem.penalty_per_dof + problem.penalty_per_parent
+        if penalty < problem.least_price:
+            penalty = problem.least_price
+        least = variance * -np.expm1(-penalty / problem.n_rows)
+        variable = problem.variables[target]
+        if problem.blocks.shape[1] == 1:
+            count = find_linear(problem, path, variable, buffers.steps, least, variance - floor)
+        else:
+            count = find_blocks(problem, path, variable, buffers.steps, least, variance, floor, spent)
+    return int(count)
+
+
+@subkernel
 def branch(arena: TreeArena, steps: Steps, count: int, node: int, allowed: IntArray) -> int:
     """Note what improves at ``node`` and give it the child of the best allowed step; NONE: there is none.
 
@@ -260,8 +306,7 @@ def expand(
 
     ``path`` catches up with the walk: ``path.counts[0]`` of its steps are conditioned on already, and the rows of
     those that ``path.nodes`` names are known from an earlier walk. The required parents come before the first
-    step, each as a line: they are steps -d to -1 of the loop. Then all steps from here are scored. A step pays if
-    it explains more of the variance than  variance * (1 - exp(-penalty / n)).
+    step, each as a line: they are steps -d to -1 of the loop. Then all steps from here are scored.
     """
     links, nodes, counts = arena.links, path.nodes, path.counts
     moments, limits, stride = problem.moments, problem.limits, problem.blocks.shape[1]
@@ -273,12 +318,7 @@ def expand(
     n_owned = stride * path.used.size
     known = nodes[0] == target
     if counts[0] < 0:
-        for column in range(limits.size):
-            path.with_target[column] = moments[response, column]
-            for b in range(stride):
-                path.within[column, b] = problem.blocks[column, b]
-        for owner in range(path.used.size):
-            path.used[owner] = 0
+        reset_path(problem, path, target)
         counts[0] = -n_required
         counts[1] = 0
         if not known:
@@ -303,29 +343,19 @@ def expand(
         for a in range(line if kind == NONLINEAR else 0, stop):
             column = owner * stride + a
             if path.within[column, a] > limits[column]:  # else the parents span this column already
-                condition_on(
-                    moments, path.rows, path.within, path.with_target, counts[1], n_owned, response, column, known
+                counts[1] = call_address(
+                    addresses.condition_on,
+                    moments,
+                    path.rows,
+                    path.within,
+                    path.with_target,
+                    counts[1],
+                    n_owned,
+                    response,
+                    column,
+                    known,
                 )
-                counts[1] += 1
         path.used[owner] = stop
     counts[0] = depth
-    floor = limits[response] if limits[response] > 1e-300 else 1e-300
-    variance = path.within[response, 0] if path.within[response, 0] > floor else floor
-    variance += problem.rounding[target]
-    floor += problem.rounding[target]
-    spent = int(np.int64(0))  # here and below: a literal would compile the callee once more
-    for owner in range(path.used.size):
-        spent += path.used[owner]
-    count = int(np.int64(0))
-    if problem.families[target] != GAUSSIAN:
-        count = call_address(addresses.find_likely, addresses, problem, path, buffers, target, spent)
-    elif spent < problem.max_dof:
-        penalty = problem.penalty_per_dof + problem.penalty_per_parent
-        if penalty < problem.least_price:
-            penalty = problem.least_price
-        least = variance * -np.expm1(-penalty / problem.n_rows)
-        if stride == 1:
-            count = find_linear(problem, path, variable, buffers.steps, least, variance - floor)
-        else:
-            count = find_blocks(problem, path, variable, buffers.steps, least, variance, floor, spent)
+    count = call_address(addresses.find_steps, addresses, problem, path, buffers, target)
     return branch(arena, buffers.steps, count, node, buffers.allowed)

@@ -43,6 +43,35 @@ class TreeModels(ABC):
         *_, excess, dof = self._trees.fit_target(self._target(scale, node), predecessors)
         return excess, dof
 
+    def fit_parents(self, node: int, parents: IntArray) -> Any:
+        """``node`` on exactly these parents, ascending, on its likeliest scale."""
+        target, used, excess, dof = self._trees.fit_parents(node, parents)
+        return self._record(node, target, parents, used, excess, dof)
+
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of ``node`` on exactly each of ``sets`` (m, d) of parents."""
+        return self._trees.score_parents(node, sets)
+
+    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
+        """Which others (m, d) would cost less than ``nats`` in the whole table beside each of ``sets`` (m, d)."""
+        return self._trees.near_parents(node, sets, nats)
+
+    def parents_in(self, order: IntArray) -> BoolArray:
+        """Who is a parent of whom (d, d) in an order."""
+        return self._trees.parents_in(order)
+
+    def draw_sweep(
+        self,
+        order: IntArray,
+        penalty_per_dof: float,
+        before: BoolArray,
+        n_rows: float,
+        turns: IntArray,
+        draws: FloatArray,
+    ) -> IntArray:
+        """The order after the variables of ``turns`` were drawn positions by numbers between 0 and 1."""
+        return self._trees.draw_sweep(order, penalty_per_dof, before, n_rows, turns, draws)
+
     @abstractmethod
     def regressors(self, node: int, fit: Any, n_rows: int) -> FloatArray:
         """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""

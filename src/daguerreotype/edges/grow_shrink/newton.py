@@ -6,7 +6,7 @@ import numpy as np
 
 from daguerreotype._lib.numba import subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.problem import SOFTMAX, Problem
 
 RIDGE = 1e-2  # of the sum over rows: columns have variance one
 DAMPING = 1e-6  # of steps of constants and cutpoints, which no ridge holds: more would slow those of rare levels
@@ -146,3 +146,20 @@ def step_share(step: FloatArray, size: int) -> float:
     for i in range(size):
         longest = max(longest, abs(step[i]))
     return LONGEST / longest if longest > LONGEST else 1.0
+
+
+@subkernel
+def predictors(problem: Problem, target: int) -> int:
+    """How many linear predictors a discrete target has."""
+    return int(problem.levels[target] - 1) if problem.families[target] == SOFTMAX else int(np.int64(1))
+
+
+@subkernel
+def keep_start(fit: RowsFit, m: int, q: int) -> None:
+    """Let the next fit start from the present one."""
+    for c in range(fit.start.shape[0]):
+        for a in range(q):
+            fit.start[c, a] = 0.0
+    for c in range(m):
+        for a in range(q):
+            fit.start[fit.columns[c], a] = fit.coefficients[c + 1, a]

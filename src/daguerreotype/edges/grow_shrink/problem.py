@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.price import Price
@@ -201,7 +202,7 @@ def new_problem(
         least_price=copies * price.least(n_rows),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
-        allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else _as_bits(rules.allowed),
+        allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else as_bits(rules.allowed.T),
         required=np.ascontiguousarray(required, dtype=np.bool_),
         lines=lines,
         families=np.concatenate([discrete.families, np.full(e, GAUSSIAN)]).astype(np.int64),
@@ -213,11 +214,3 @@ def new_problem(
         offsets=np.concatenate([discrete.offsets, others.offsets]),
         rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, others.rounding]),
     )
-
-
-def _as_bits(allowed: BoolArray) -> IntArray:
-    """The rows of each column of a matrix (d, d), as a set of bits (d, words)."""
-    d = len(allowed)
-    padded = np.zeros((d, (d // 64 + 1) * 64), dtype=np.bool_)
-    padded[:, :d] = allowed.T
-    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64)

@@ -6,8 +6,9 @@ import numpy as np
 
 from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.grow import expand
+from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.likelihood import maximise
+from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes
 from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
 from daguerreotype.edges.grow_shrink.shrink import shrink
 from daguerreotype.edges.grow_shrink.tree import (
@@ -34,12 +35,21 @@ def walk_addresses(discrete: bool = False) -> Addresses:
     """Where the kernels of a walk are. The data of all problems have the types of those of a single column."""
     problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, Price())
     arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
-    addresses = Addresses(0, address_of(shrink, problem, arena, buffers, 0, 0), 0, 0, 0, 0, 0)
+    nowhere = Addresses(*([0] * len(Addresses._fields)))
+    addresses = nowhere._replace(
+        shrink=address_of(shrink, problem, arena, buffers, 0, 0),
+        condition_on=address_of(
+            condition_on, problem.moments, path.rows, path.within, path.with_target, 0, 1, 0, 0, True
+        ),
+        find_steps=address_of(find_steps, nowhere, problem, path, buffers, 0),
+        choose_shapes=address_of(choose_shapes, nowhere, problem, buffers, 0, 0, np.zeros(2)),
+    )
     if discrete:
-        from daguerreotype.edges.grow_shrink.discrete import find_likely, shrink_likely
+        from daguerreotype.edges.grow_shrink.discrete import find_likely, fit_given, shrink_likely
 
         addresses = addresses._replace(
             maximise=address_of(maximise, problem, buffers.fit, 0, 0),
+            fit_columns=address_of(fit_given, addresses, problem, buffers, 0, 0),
             find_likely=address_of(find_likely, addresses, problem, path, buffers, 0, 0),
             shrink_likely=address_of(shrink_likely, addresses, problem, arena, buffers, 0, 0),
         )

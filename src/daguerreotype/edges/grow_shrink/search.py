@@ -8,6 +8,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules, Moves
+from daguerreotype.edges.grow_shrink.parent_sets import near_steps, score_sets
 from daguerreotype.edges.grow_shrink.problem import (
     ORDERED,
     SOFTMAX,
@@ -18,7 +19,7 @@ from daguerreotype.edges.grow_shrink.problem import (
 )
 from daguerreotype.edges.grow_shrink.queries import walk_addresses, walk_many, walk_moves, walk_target
 from daguerreotype.edges.grow_shrink.shrink import coefficients
-from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
+from daguerreotype.edges.grow_shrink.sweep import OrderState, new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
     Addresses,
     CholeskyRows,
@@ -81,7 +82,7 @@ class GrowShrinkTrees:
         copies: int = 1,
     ) -> None:
         self.problem = new_problem(moments, widths, n_rows, price, rules, rounding, discrete, others, copies)
-        self.discrete, self.bent_share = discrete is not None, price.bent_share
+        self.discrete, self.bent_share, self.copies = discrete is not None, price.bent_share, copies
         self._plant()
 
     def _plant(self) -> None:
@@ -91,6 +92,7 @@ class GrowShrinkTrees:
         self._arena.size[0] = self.problem.responses.size
         self._path, self._buffers = new_path(self.problem), new_buffers(self.problem)
         self._lock = Lock()  # kernels release the GIL, and any walk may grow the trees
+        self._parents: dict[int, IntArray] = {}  # by where walks end
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -104,7 +106,7 @@ class GrowShrinkTrees:
         with self._lock:
             clone._arena = TreeArena._make(each.copy() for each in self._arena)
         clone._path, clone._buffers = new_path(self.problem), new_buffers(self.problem)
-        clone._lock = Lock()
+        clone._lock, clone._parents = Lock(), dict(self._parents)
         return clone
 
     def with_bent_share(self, bent_share: float) -> "GrowShrinkTrees":
@@ -195,16 +197,106 @@ class GrowShrinkTrees:
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
-        state, turns = new_order_state(order, before), np.array(order, dtype=np.int64)
+        state = new_order_state(order, before)
+        self._take_turns(state, np.array(order, dtype=np.int64), penalty_per_dof, 0.0, np.zeros(0))
+        return state.order, float(state.terms[state.order].sum())
+
+    def draw_sweep(
+        self,
+        order: IntArray,
+        penalty_per_dof: float,
+        before: BoolArray,
+        n_rows: float,
+        turns: IntArray,
+        draws: FloatArray,
+    ) -> IntArray:
+        """The order after the variables of ``turns`` were drawn positions by numbers between 0 and 1."""
+        state = new_order_state(order, before)
+        self._take_turns(state, turns, penalty_per_dof, float(n_rows), draws)
+        return state.order
+
+    def _take_turns(
+        self, state: OrderState, turns: IntArray, penalty_per_dof: float, n_rows: float, draws: FloatArray
+    ) -> None:
+        """Move variables one after the other, a few between two looks at whether somebody presses Ctrl-C."""
         with self._lock:
             done = 0
             while done < turns.size:
-                some = turns[done : done + (1 if self.discrete else TURNS)]
-                had = sweep_some(*self._trees(), state, some, penalty_per_dof)
+                part = slice(done, done + (1 if self.discrete else TURNS))
+                had = sweep_some(*self._trees(), state, turns[part], penalty_per_dof, n_rows, draws[part])
                 done += had
-                if had < some.size:
+                if had < turns[part].size:
                     self._make_room()
-        return state.order, float(state.terms[state.order].sum())
+
+    def parents_in(self, order: IntArray) -> BoolArray:
+        """Who is a parent of whom (d, d) in an order."""
+        each = np.arange(order.size)
+        ranks = np.empty((1, order.size), dtype=np.int64)
+        ranks[0, order] = each
+        with self._lock:
+            ends = self._score(ranks, 0 * each, each, False, 3)[:, 2].astype(np.int64).tolist()
+        parents = np.zeros((order.size, order.size), dtype=np.bool_)
+        for node, end in enumerate(ends):
+            if end not in self._parents:
+                self._parents[end] = self.fit(node, np.flatnonzero(ranks[0] < ranks[0, node]))[0]
+            parents[self._parents[end], node] = True
+        return parents
+
+    def _targets(self, node: int) -> list[int]:
+        """``node`` on each scale that it may have."""
+        first, last = self.problem.scales[node : node + 2].tolist()
+        return [*([node] if self.problem.own_scale[node] else []), *range(first, last)]
+
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of ``node`` on each of ``sets`` (m, d) of parents, all of which stay."""
+        sets = np.ascontiguousarray(sets)
+        found = []
+        with self._lock:
+            for target in self._targets(node):
+                found.append(np.empty((len(sets), 2)))
+                score_sets(walk_addresses(self.discrete), self.problem, self._buffers, target, sets, found[-1])
+        if len(found) == 1:
+            return found[0]
+        scores = np.stack(found)  # (scales, m, 2)
+        likeliest = np.argmin(scores @ [1.0, self._price], axis=0)
+        best: FloatArray = scores[likeliest, np.arange(len(sets))]
+        return best
+
+    @property
+    def _price(self) -> float:
+        """Nats per row that a degree of freedom costs."""
+        return 0.5 * self.problem.penalty_per_dof / self.problem.n_rows
+
+    def fit_parents(self, node: int, parents: IntArray) -> tuple[int, IntArray, float, float]:
+        """The likeliest target of ``node`` on given parents, the columns used of each, excess and dof."""
+        sets = np.zeros((1, self.problem.widths.size), dtype=np.bool_)
+        sets[0, parents] = True
+        fits = []
+        with self._lock:
+            for target in self._targets(node):
+                scores = np.empty((1, 2))
+                score_sets(walk_addresses(self.discrete), self.problem, self._buffers, target, sets, scores)
+                fits.append((target, self._buffers.used[: parents.size].copy(), *scores[0].tolist()))
+        return min(fits, key=lambda fit: fit[2] + self._price * fit[3])
+
+    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
+        """Which others (m, d) cost less than ``nats``, in the whole table, beside each of ``sets`` (m, d)."""
+        less = 2.0 * self.copies * nats
+        cheaper = self.problem._replace(
+            penalty_per_parent=self.problem.penalty_per_parent - less, least_price=self.problem.least_price - less
+        )
+        sets, near = np.ascontiguousarray(sets), np.zeros(sets.shape, dtype=np.bool_)
+        with self._lock:
+            addresses = walk_addresses(self.discrete)
+            for target in self._targets(node):
+                done = 0
+                while done < len(sets):
+                    done = near_steps(
+                        addresses, self.problem, cheaper, self._path, self._buffers, target, sets, near, done
+                    )
+                    if done < len(sets):
+                        self._make_room()
+        return near
 
     def solve(self, target: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
         """Columns of a parent set and the least-squares coefficients of a target on them."""

@@ -99,6 +99,23 @@ def update_node(
     state.terms[node] = term
 
 
+@subkernel
+def draw_position(losses: FloatArray, first: int, last: int, n_rows: float, draw: float) -> int:
+    """The position, of those from ``first`` to ``last``, that a number between 0 and 1 stands for."""
+    least = np.inf
+    for q in range(first, last + 1):
+        least = min(least, losses[q])
+    total = 0.0
+    for q in range(first, last + 1):
+        total += np.exp(n_rows * (least - losses[q]))
+    left = draw * total
+    for q in range(first, last):
+        left -= np.exp(n_rows * (least - losses[q]))
+        if left < 0.0:
+            return q
+    return last
+
+
 @kernel
 def sweep_some(
     addresses: Addresses,
@@ -109,8 +126,13 @@ def sweep_some(
     state: OrderState,
     turns: IntArray,
     penalty_per_dof: float,
+    n_rows: float,
+    draws: FloatArray,
 ) -> int:
     """Move the variables of ``turns`` to their best positions; how many had their turn before room ran out.
+
+    With ``draws``, one number between 0 and 1 for each turn, they go to position q with probability proportional
+    to  exp(-n_rows * loss)  instead.
 
     First every variable of the order is walked for, unless it was. Then, in a turn of ``moved``, the loss at
     position q is, but for a constant,  own[q] - spared(q):  what ``moved`` loses there, less what the variables
@@ -166,6 +188,7 @@ def sweep_some(
         for q in range(last + 1):
             if q >= first:
                 loss = state.own[q] - spared
+                state.own[q] = loss
                 if loss < least:
                     best = q
                     least = loss
@@ -184,7 +207,12 @@ def sweep_some(
                     spared += changed - terms[other] if q < at else terms[other] - changed
                 include(before, other)
         change = least - here
-        if change < -IMPROVEMENT * (abs(total) if abs(total) > 1.0 else 1.0):
+        moves = change < -IMPROVEMENT * (abs(total) if abs(total) > 1.0 else 1.0)
+        if draws.size > 0:
+            best = draw_position(state.own, first, last, n_rows, draws[done])
+            change = state.own[best] - here
+            moves = best != at
+        if moves:
             total += change
             step = 1 if best > at else -1
             for q in range(at, best, step):

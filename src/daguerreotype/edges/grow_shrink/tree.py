@@ -127,11 +127,15 @@ class Addresses(NamedTuple):
     Those of discrete targets are zero where there are none.
     """
 
+    condition_on: int
+    find_steps: int
     expand: int
     shrink: int
+    choose_shapes: int
     walk_scale: int
     walk: int
     maximise: int
+    fit_columns: int
     find_likely: int
     shrink_likely: int
 

@@ -46,7 +46,7 @@ def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
         order=order,
         fits=fits,
         models=models,
-        edge_probabilities=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
+        edge_shares=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
         loss=float(plan.objective.total(terms, scores.weight)),
         history=history_of(found.steps, table.n_columns),
         interrupted=found.interrupted,

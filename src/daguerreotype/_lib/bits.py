@@ -1,0 +1,28 @@
+"""Sets of small numbers as rows of bits, 64 to a word."""
+
+import numpy as np
+
+from daguerreotype._lib.typing import BoolArray, IntArray
+
+
+def as_bits(sets: BoolArray) -> IntArray:
+    """Sets (m, d) of truth values as rows of bits (m, d // 64 + 1).
+
+    >>> as_bits(np.array([[True, False, True]]))
+    array([[5]])
+    """
+    m, d = sets.shape
+    padded = np.zeros((m, (d // 64 + 1) * 64), dtype=np.bool_)
+    padded[:, :d] = sets
+    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64)
+
+
+def from_bits(bits: IntArray, d: int) -> BoolArray:
+    """The sets (m, d) of rows of bits.
+
+    >>> from_bits(np.array([[5]]), 3)
+    array([[ True, False,  True]])
+    """
+    members = np.arange(d)
+    sets: BoolArray = (bits[:, members >> 6] >> (members & 63)) & 1 > 0
+    return sets

@@ -1,0 +1,175 @@
+"""Given parent sets: the likeliest shape of each parent in one, and which others would nearly pay beside it."""
+
+import numpy as np
+
+from daguerreotype._lib.numba import call_address, kernel, subkernel
+from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.edges.grow_shrink.grow import reset_path
+from daguerreotype.edges.grow_shrink.newton import keep_start, predictors
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
+from daguerreotype.edges.grow_shrink.shrink import columns_of, cost_in_dof, factorise
+from daguerreotype.edges.grow_shrink.tree import NONE, Addresses, CholeskyRows, WalkBuffers, price_of
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+
+
+@subkernel
+def loss_of_columns(
+    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, q: int, scores: FloatArray
+) -> float:
+    """What a target loses on the columns in use, in half nats of the whole table; ``scores[0]`` is the excess."""
+    owners, used, columns = buffers.owners, buffers.used, buffers.fit.columns
+    stride = problem.blocks.shape[1]
+    price = 0.0
+    m = 0
+    for i in range(used.size):
+        if used[i] > 0:
+            price += price_of(problem, owners[i], used[i], q)
+            m += used[i]
+    if problem.families[target] == GAUSSIAN:
+        columns = np.empty(m, dtype=np.int64)
+        columns_of(stride, owners, used, used.size, columns)
+        work = np.empty((m, 2 * m + 1))
+        response = problem.responses[target]
+        variance = factorise(problem.moments, problem.limits, response, columns, m, work)
+        variance += problem.rounding[target]
+        scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
+        return float(problem.n_rows * np.log(variance) + price)
+    columns_of(stride, owners, used, used.size, columns)
+    call_address(addresses.fit_columns, addresses, problem, buffers, target, m)
+    loss = 2.0 * problem.outcomes.shape[1] * buffers.fit.nll[0] + buffers.fit.nll[1] * problem.penalty_per_dof
+    shape = 0.5 * buffers.fit.nll[1] * problem.penalty_per_dof / problem.outcomes.shape[1]
+    scores[0] = buffers.fit.nll[0] - STANDARD_ENTROPY + shape + problem.offsets[target]
+    return float(loss + price)
+
+
+@kernel
+def choose_shapes(
+    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
+) -> int:
+    """Fit a target on the first ``count`` owners of the buffers; each is a line or a curve, whichever is likelier.
+
+    They begin as curves, or as lines where rows are too few for that many columns; then the shape of one at a time
+    changes while that lowers the loss. Writes how many columns of each are used to the buffers, and excess and dof
+    to ``scores`` (2,).
+    """
+    owners, used = buffers.owners, buffers.used
+    discrete = problem.families[target] != GAUSSIAN
+    q = predictors(problem, target) if discrete else int(np.int64(1))
+    bends = 0
+    for i in range(count):
+        bends += problem.widths[owners[i]] * q
+    for i in range(used.size):
+        used[i] = 0
+    spent = 0
+    for i in range(count):
+        enough = bends <= problem.max_nonlinear_dof
+        used[i] = problem.widths[owners[i]] if enough else problem.lines[owners[i]]
+        spent += used[i]
+    buffers.fit.state[0] = NONE  # what other sets were fitted before must not matter
+    loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
+    if discrete:
+        keep_start(buffers.fit, spent, q)
+    excess = scores[0]
+    while True:
+        best, choice, least, after = loss, -1, excess, 0
+        for i in range(count):
+            had, line, width = used[i], problem.lines[owners[i]], problem.widths[owners[i]]
+            other = line if had == width else width
+            if other == had or (other > had and (spent + other - had) * q > problem.max_nonlinear_dof):
+                continue
+            used[i] = other
+            tried = loss_of_columns(addresses, problem, buffers, target, q, scores)
+            used[i] = had
+            if tried < best:
+                best, choice, least, after = tried, i, scores[0], other
+        if choice < 0:
+            break
+        spent += after - used[choice]
+        used[choice] = after
+        loss, excess = best, least
+    buffers.fit.state[0] = NONE
+    scores[0] = excess
+    scores[1] = cost_in_dof(problem, owners, used, q)
+    return count
+
+
+@kernel
+def score_sets(
+    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, sets: BoolArray, scores: FloatArray
+) -> int:
+    """Write excess and dof (m, 2) of a target on each of ``sets`` (m, d) of parents, all of which stay.
+
+    Returns how many sets there are. The parents of the last one are left in the buffers, with how many of their
+    columns are used.
+    """
+    found = np.empty(2)
+    for s in range(sets.shape[0]):
+        count = int(np.int64(0))
+        for owner in range(sets.shape[1]):
+            if sets[s, owner]:
+                buffers.owners[count] = owner
+                count += 1
+        call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, found)
+        scores[s, 0] = found[0]
+        scores[s, 1] = found[1]
+    return int(sets.shape[0])
+
+
+@kernel
+def near_steps(
+    addresses: Addresses,
+    problem: Problem,
+    cheaper: Problem,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    target: int,
+    sets: BoolArray,
+    near: BoolArray,
+    start: int,
+) -> int:
+    """Note in ``near`` (m, d) who would gain beside each of ``sets`` (m, d), from ``start`` on, at lower prices.
+
+    Returns how many sets are done before room runs out.
+    """
+    stride, response = problem.blocks.shape[1], problem.responses[target]
+    n_owned = stride * path.used.size
+    scores = np.empty(2)
+    known = path.rows.shape[0] == 0  # never; a literal would compile the callee once more
+    for s in range(start, sets.shape[0]):
+        count = int(np.int64(0))
+        for owner in range(sets.shape[1]):
+            if sets[s, owner]:
+                buffers.owners[count] = owner
+                count += 1
+        call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores)
+        reset_path(problem, path, target)
+        path.nodes[0] = NONE  # its rows are no walk's
+        path.counts[0] = NONE
+        rows = int(np.int64(0))
+        for i in range(count):
+            owner = buffers.owners[i]
+            for a in range(buffers.used[i]):
+                column = owner * stride + a
+                if path.within[column, a] > problem.limits[column]:
+                    if rows == path.rows.shape[0]:
+                        return s
+                    rows = call_address(
+                        addresses.condition_on,
+                        problem.moments,
+                        path.rows,
+                        path.within,
+                        path.with_target,
+                        rows,
+                        n_owned,
+                        response,
+                        column,
+                        known,
+                    )
+            path.used[owner] = buffers.used[i]
+        found = call_address(addresses.find_steps, addresses, cheaper, path, buffers, target)
+        for i in range(found):
+            owner = buffers.steps.owners[i]
+            if not sets[s, owner]:
+                near[s, owner] = True
+        buffers.fit.state[0] = NONE
+    return int(sets.shape[0])

@@ -1,0 +1,304 @@
+r"""A Markov chain over DAGs whose parent sets are taken from lists, with the posterior as its equilibrium.
+
+A graph has probability  :math:`\propto e^{-\sum_j loss_j(S_j)}`.  Two kinds of step keep that:
+
+- *A node's parents* are drawn anew given all the others: any set of its list without a descendant of it, each with
+  probability  :math:`\propto e^{-loss}`.  The probabilities themselves, and not the draws, are added up.
+- *An edge is reversed* (Grzegorczyk and Husmeier 2008): both ends lose their parents, the former cause draws new
+  ones with the effect among them, then the effect draws its own; a Metropolis step accepts what the way back
+  allows. So graphs of one equivalence class are one step apart, which drawing parents of single nodes would have
+  to leave.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+
+NEGLIGIBLE = 30.0  # nats by which a set is worse than the best one that is possible, from where on it is not drawn
+
+
+class SetLists(NamedTuple):
+    """The parent sets that nodes may have, the best of each node first.
+
+    Attributes
+    ----------
+    starts : array of shape (d + 1,)
+        Where the list of each node begins and ends.
+    bits : array of shape (m, words)
+        The sets.
+    losses : array of shape (m,)
+        What each loses, in nats of the whole table, ascending within a list.
+    """
+
+    starts: IntArray
+    bits: IntArray
+    losses: FloatArray
+
+
+class ChainState(NamedTuple):
+    """Where a chain is, and what it has seen.
+
+    Attributes
+    ----------
+    chosen : array of shape (d,)
+        The set that each node has.
+    parents, children : arrays of shape (d, words)
+        The same as sets of bits.
+    random : array of shape (1,)
+        State of the generator of random numbers.
+    mass : array of shape (m,)
+        Sum over sweeps of the probability of each set given the rest of the graph.
+    ancestors : array of shape (d, d)
+        In how many of the kept graphs i is an ancestor of j.
+    counts : array of shape (4,)
+        Sweeps so far, graphs kept, reversals tried and accepted.
+    """
+
+    chosen: IntArray
+    parents: IntArray
+    children: IntArray
+    random: npt.NDArray[np.uint64]
+    mass: FloatArray
+    ancestors: IntArray
+    counts: IntArray
+
+
+def new_chain(lists: SetLists, chosen: IntArray, seed: int) -> ChainState:
+    """A chain that begins at the graph of the chosen sets."""
+    d, words = lists.starts.size - 1, lists.bits.shape[1]
+    parents = lists.bits[chosen].copy()
+    children = np.zeros((d, words), dtype=np.int64)
+    for node in range(d):
+        for parent in np.flatnonzero((parents[node, np.arange(d) >> 6] >> (np.arange(d) & 63)) & 1):
+            children[parent, node >> 6] |= np.int64(1) << np.int64(node & 63)
+    return ChainState(
+        chosen=np.array(chosen, dtype=np.int64),
+        parents=parents,
+        children=children,
+        random=np.array([seed], dtype=np.uint64),
+        mass=np.zeros(lists.losses.size),
+        ancestors=np.zeros((d, d), dtype=np.int64),
+        counts=np.zeros(4, dtype=np.int64),
+    )
+
+
+@subkernel
+def uniform(random: npt.NDArray[np.uint64]) -> float:
+    """A number between 0 and 1 (splitmix64)."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    x = random[0]
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return float((x >> np.uint64(11)) * (1.0 / 9007199254740992.0))
+
+
+@subkernel
+def set_parents(state: ChainState, node: int, bits: IntArray) -> None:
+    """Give ``node`` other parents."""
+    parents, children = state.parents, state.children
+    for word in range(bits.size):
+        changed = parents[node, word] ^ bits[word]
+        parents[node, word] = bits[word]
+        bit = 0
+        while changed != 0 and bit < 64:
+            if (changed >> bit) & 1:
+                changed ^= 1 << bit
+                children[64 * word + bit, node >> 6] ^= 1 << (node & 63)
+            bit += 1
+
+
+@subkernel
+def find_descendants(children: IntArray, node: int, found: IntArray, waiting: IntArray) -> None:
+    """Write the set of ``node`` and all its descendants."""
+    for word in range(found.size):
+        found[word] = 0
+    found[node >> 6] |= 1 << (node & 63)
+    waiting[0] = node
+    count = 1
+    while count > 0:
+        count -= 1
+        at = waiting[count]
+        for word in range(found.size):
+            new = children[at, word] & ~found[word]
+            found[word] |= new
+            bit = 0
+            while new != 0 and bit < 64:
+                if (new >> bit) & 1:
+                    new ^= 1 << bit
+                    waiting[count] = 64 * word + bit
+                    count += 1
+                bit += 1
+
+
+@subkernel
+def is_possible(bits: IntArray, avoid: IntArray, must: int) -> bool:
+    """Whether a set has ``must``, unless that is negative, and nobody who is to be avoided."""
+    for word in range(bits.size):
+        if bits[word] & avoid[word]:
+            return False
+    return must < 0 or bool((bits[must >> 6] >> (must & 63)) & 1)
+
+
+@subkernel
+def total_loss(lists: SetLists, node: int, avoid: IntArray, must: int) -> float:
+    """Minus the log of the summed  exp(-loss)  of the sets that are possible; infinite if none is."""
+    least, total = np.inf, 0.0
+    for c in range(lists.starts[node], lists.starts[node + 1]):
+        if lists.losses[c] > least + NEGLIGIBLE:
+            break
+        if is_possible(lists.bits[c], avoid, must):
+            if least == np.inf:
+                least = lists.losses[c]
+            total += np.exp(least - lists.losses[c])
+    return float(least - np.log(total)) if total > 0.0 else np.inf
+
+
+@subkernel
+def draw_set(
+    lists: SetLists, node: int, avoid: IntArray, must: int, loss: float, random: npt.NDArray[np.uint64]
+) -> int:
+    """One of the sets that are possible, whose total loss is given."""
+    left = uniform(random)
+    last = -1
+    for c in range(lists.starts[node], lists.starts[node + 1]):
+        if is_possible(lists.bits[c], avoid, must):
+            share = np.exp(loss - lists.losses[c])
+            if last >= 0 and share < np.exp(-NEGLIGIBLE):
+                break
+            last = c
+            left -= share
+            if left <= 0.0:
+                break
+    return int(last)
+
+
+@subkernel
+def draw_parents(lists: SetLists, state: ChainState, node: int, avoid: IntArray, waiting: IntArray) -> None:
+    """Draw the parents of a node given all the others, and add up how probable its sets were."""
+    find_descendants(state.children, node, avoid, waiting)
+    none = int(np.int64(-1))
+    loss = total_loss(lists, node, avoid, none)
+    for c in range(lists.starts[node], lists.starts[node + 1]):
+        if lists.losses[c] > loss + NEGLIGIBLE:
+            break
+        if is_possible(lists.bits[c], avoid, none):
+            state.mass[c] += np.exp(loss - lists.losses[c])
+    new = draw_set(lists, node, avoid, none, loss, state.random)
+    state.chosen[node] = new
+    set_parents(state, node, lists.bits[new])
+
+
+@subkernel
+def count_members(bits: IntArray) -> int:
+    """How many members a set has."""
+    count = 0
+    for word in range(bits.size):
+        left = bits[word]
+        while left != 0:
+            left &= left - 1
+            count += 1
+    return count
+
+
+@subkernel
+def reverse_edge(lists: SetLists, state: ChainState, avoid: IntArray, waiting: IntArray) -> None:
+    """Try to turn an edge of the graph around, with new parents for both ends."""
+    d, words = state.parents.shape
+    none = int(np.int64(-1))
+    n_edges = 0
+    for node in range(d):
+        n_edges += count_members(state.parents[node])
+    if n_edges == 0:
+        return
+    left = int(uniform(state.random) * n_edges)
+    cause, effect = -1, -1
+    for node in range(d):
+        here = count_members(state.parents[node])
+        if left < here:
+            effect = node
+            for parent in range(d):
+                if (state.parents[node, parent >> 6] >> (parent & 63)) & 1:
+                    if left == 0:
+                        cause = parent
+                        break
+                    left -= 1
+            break
+        left -= here
+    state.counts[2] += 1
+    had = count_members(state.parents[cause]) + count_members(state.parents[effect])
+    nothing = np.zeros(words, dtype=np.int64)
+    old_cause, old_effect = state.chosen[cause], state.chosen[effect]
+    new_cause, new_effect = old_cause, old_effect
+    losses = np.zeros(4)
+    # The way back and the way there: first with neither end's parents, then with those of one end.
+    for way in range(4):
+        of_cause, of_effect = nothing, nothing
+        if way == 2:
+            of_effect = lists.bits[old_effect]
+        elif way == 3:
+            of_cause = lists.bits[new_cause]
+        for end in range(2):
+            set_parents(state, effect if end == 0 else cause, nothing)
+        for end in range(2):
+            set_parents(state, effect if end == 0 else cause, of_effect if end == 0 else of_cause)
+        node = effect if way == 0 or way == 3 else cause
+        must = cause if way == 0 else (effect if way == 1 else none)
+        find_descendants(state.children, node, avoid, waiting)
+        losses[way] = total_loss(lists, node, avoid, must)
+        if losses[way] == np.inf:
+            break
+        if way == 1 or way == 3:
+            drawn = draw_set(lists, node, avoid, must, losses[way], state.random)
+            new_cause, new_effect = (drawn, new_effect) if way == 1 else (new_cause, drawn)
+    has = count_members(lists.bits[new_cause]) + count_members(lists.bits[new_effect])
+    gain = losses[0] + losses[2] - losses[1] - losses[3] + np.log(n_edges / (n_edges - had + has))
+    accepted = losses[1] < np.inf and losses[3] < np.inf and np.log(uniform(state.random)) < gain
+    if not accepted:
+        new_cause, new_effect = old_cause, old_effect
+    for end in range(4):
+        bits = nothing
+        if end >= 2:
+            bits = lists.bits[new_effect if end == 2 else new_cause]
+        set_parents(state, effect if end % 2 == 0 else cause, bits)
+    state.chosen[cause] = new_cause
+    state.chosen[effect] = new_effect
+    state.counts[3] += accepted
+
+
+@kernel
+def run_chain(lists: SetLists, state: ChainState, n_sweeps: int, every: int, kept: IntArray) -> int:
+    """Go on for some sweeps, each with one turn for every node; returns how many graphs are kept by now.
+
+    After every so many sweeps the graph is kept: its sets are written to the next row of ``kept`` (g, d).
+    """
+    d, words = state.parents.shape
+    avoid = np.zeros(words, dtype=np.int64)
+    waiting = np.empty(d, dtype=np.int64)
+    turns = np.empty(d, dtype=np.int64)
+    for _ in range(n_sweeps):
+        for i in range(d):
+            turns[i] = i
+        for i in range(d - 1, 0, -1):
+            j = int(uniform(state.random) * (i + 1))
+            swapped = turns[i]
+            turns[i] = turns[j]
+            turns[j] = swapped
+        for i in range(d):
+            draw_parents(lists, state, turns[i], avoid, waiting)
+            if uniform(state.random) < 0.5:
+                reverse_edge(lists, state, avoid, waiting)
+        state.counts[0] += 1
+        if state.counts[0] % every == 0:
+            at = state.counts[1]
+            for node in range(d):
+                kept[at, node] = state.chosen[node]
+                find_descendants(state.children, node, avoid, waiting)
+                for other in range(d):
+                    state.ancestors[node, other] += (avoid[other >> 6] >> (other & 63)) & 1
+            state.counts[1] = at + 1
+    return int(state.counts[1])

@@ -1,0 +1,112 @@
+"""From losses of orders to a posterior: orders are drawn, their parent sets listed, and chains run over graphs."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from daguerreotype._lib.bits import as_bits
+from daguerreotype._lib.typing import BoolArray, IntArray
+from daguerreotype.posterior.chain import SetLists
+from daguerreotype.posterior.evidence import Evidence
+from daguerreotype.posterior.record import Posterior
+from daguerreotype.posterior.sampler import Chains
+from daguerreotype.posterior.set_lists import SetCollector
+from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.order_scores import OrderScores
+
+logger = logging.getLogger("daguerreotype")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is sampled.
+
+    Attributes
+    ----------
+    n_sweeps : int
+        Turns of every node in each chain over graphs.
+    n_chains : int
+        Chains, each from another graph.
+    n_orders : int
+        Orders that parent sets are listed from.
+    """
+
+    n_sweeps: int = 5000
+    n_chains: int = 4
+    n_orders: int = 100
+
+
+def short_effort(scores: OrderScores, n_sweeps: int) -> Effort:
+    """What a fit ends with: about as much work as refining was. Where orders need single fits, there are few."""
+    return Effort(n_sweeps, n_chains=2, n_orders=10 if scores.quick else 2)
+
+
+def sample_posterior(
+    evidence: Evidence,
+    order: IntArray,
+    effort: Effort,
+    *,
+    fixed: bool = False,
+    seed: int = 0,
+    n_jobs: int = 1,
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Posterior:
+    """The posterior around an order that was found, by node of the table; or along it alone, if it is ``fixed``.
+
+    Ctrl-C ends it with what there is, once chains have begun.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    saved = None if checkpoint is None else checkpoint.load()
+    if saved is None:
+        lists, starts = list_sets(evidence, order, effort, rng, fixed)
+    else:
+        arrays = saved[0]
+        lists, starts = SetLists(*(arrays[name] for name in SetLists._fields)), arrays["begun"]
+    seeds = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(effort.n_chains, np.uint64).tolist()
+    chains = Chains(lists, starts, seeds, effort.n_sweeps)
+    if saved is not None:
+        chains.restore(saved[0])
+
+    def after() -> None:
+        progress(chains.share)
+        if checkpoint is not None and (checkpoint.due(chains.done) or chains.share == 1.0):
+            checkpoint.save({**lists._asdict(), "begun": starts, **chains.arrays()}, {})
+        evidence.scores.run.cancel.check()
+
+    interrupted = False
+    try:
+        chains.run(n_jobs, after)
+    except KeyboardInterrupt:
+        if not chains.done:
+            raise
+        logger.warning("interrupted while sampling graphs: probabilities are those of what was seen until then.")
+        interrupted = True
+    return chains.posterior(interrupted)
+
+
+def list_sets(
+    evidence: Evidence, order: IntArray, effort: Effort, rng: np.random.Generator, fixed: bool = False
+) -> tuple[SetLists, IntArray]:
+    """The parent sets of likely orders, and the sets (chains, d) of some graphs among them to start from."""
+    collector = SetCollector(evidence, order if fixed else None)
+    graphs = [collector.visit(order)]
+    for _ in range(0 if fixed else effort.n_orders):
+        order = evidence.scores.draw_sweep(order, evidence.n_rows, rng)
+        graphs.append(collector.visit(order))
+    lists = collector.lists()
+    # Those of the order that was found, and of orders as late and as far from each other as there are.
+    some = np.linspace(0, len(graphs) - 1, effort.n_chains).astype(np.int64)
+    return lists, np.stack([_places(lists, graphs[i]) for i in some])
+
+
+def _places(lists: SetLists, graph: BoolArray) -> IntArray:
+    """Where the parents of every node (d, d) stand in its list, or those of them that it has."""
+    places = []
+    for node, bits in enumerate(as_bits(graph.T)):
+        first, last = lists.starts[node : node + 2]
+        within = ~np.any(lists.bits[first:last] & ~bits, axis=1)
+        places.append(first + int(np.flatnonzero(within)[0]))  # the best comes first
+    return np.array(places)

@@ -1,0 +1,142 @@
+"""Lists of the parent sets that the posterior is made of: those that likely orders choose, and those near them."""
+
+import numpy as np
+
+from daguerreotype._lib.bits import as_bits
+from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import JudgesParents, offered
+from daguerreotype.posterior.chain import SetLists
+from daguerreotype.posterior.evidence import Evidence
+from daguerreotype.training.constraints import Constraints
+
+CUT = 5.0  # nats that a set may be worse than a smaller one within it; less than 1 % of its probability is left
+ALL_SETS = 64  # subsets of the possible parents, up to which all of them are judged
+PAIRS = 6  # near parents of which any two are judged together
+
+
+class SetCollector:
+    """Collects the parent sets of every node, each once, with what it loses.
+
+    Sets that orders choose are the ground. Estimators that can judge any set add those with one parent fewer, and
+    with one or two more that nearly pay: so probabilities are also about whether an edge is there, and not only
+    about its direction. Others have the sets that they choose, each at its least loss: that may depend on what
+    else could be chosen.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Losses of orderings of a table and of single fits, in nats of the whole table.
+    order : array of shape (d,), optional
+        The only one that graphs may have.
+    """
+
+    def __init__(self, evidence: Evidence, order: IntArray | None = None) -> None:
+        scores = evidence.scores
+        self.evidence, self.scores, self.d = evidence, scores, scores.d
+        self.judge = offered(scores.models, JudgesParents)
+        self.allowed, self.required = _masks(scores.constraints, self.d)
+        if order is not None:
+            ranks = np.argsort(order)
+            self.allowed &= ranks[:, None] < ranks
+        self.losses: list[dict[bytes, float]] = [{} for _ in range(self.d)]
+        self._met: list[dict[bytes, BoolArray]] = [{} for _ in range(self.d)]  # whose neighbours are still to come
+
+    def visit(self, order: IntArray) -> BoolArray:
+        """Take in the parents that are chosen in an order; who is a parent of whom (d, d) there."""
+        if self.judge is not None:
+            parents = self.judge.parents_in(order)
+            for node in range(self.d):
+                chosen = parents[:, node]
+                self._met[node].setdefault(chosen.tobytes(), chosen)
+            return parents
+        parents = np.zeros((self.d, self.d), dtype=np.bool_)
+        for node, fit in enumerate(self.scores.fits_of(order)):
+            parents[fit.parents, node] = True
+            self._take(node, parents[:, node], float(self.evidence.of_fits(node, [fit])[0]))
+        return parents
+
+    def _take(self, node: int, chosen: BoolArray, loss: float) -> None:
+        key, known = chosen.tobytes(), self.losses[node]
+        known[key] = min(loss, known.get(key, np.inf))
+
+    def lists(self) -> SetLists:
+        """The sets of every node, without those that hardly ever take the place of a smaller one."""
+        starts, bits, losses = [0], [], []
+        for node in range(self.d):
+            self._complete(node)
+            known = self.losses[node]
+            sets = np.frombuffer(b"".join(known), dtype=np.bool_).reshape(-1, self.d)
+            loss = np.array(list(known.values()))
+            best_first = np.argsort(loss, kind="stable")
+            loss, rows = loss[best_first], as_bits(sets[best_first])
+            kept = _worth_keeping(rows, loss)
+            bits.append(rows[kept])
+            losses.append(loss[kept])
+            starts.append(starts[-1] + int(kept.sum()))
+        return SetLists(np.array(starts), np.concatenate(bits), np.concatenate(losses))
+
+    def _complete(self, node: int) -> None:
+        """Take in sets near those that orders chose, all where they are few, and one that is always possible."""
+        free = np.flatnonzero(self.allowed[:, node] & ~self.required[:, node])
+        least = self.required[None, :, node]
+        if 2.0**free.size <= ALL_SETS:
+            sets = np.repeat(least, 2**free.size, axis=0)
+            sets[:, free] = (np.arange(2**free.size)[:, None] >> np.arange(free.size)) & 1
+        elif self.judge is not None:
+            sets = np.concatenate([least, self._near(node)])
+        else:
+            sets = least
+        if self.judge is not None:
+            sets = np.unique(sets, axis=0)
+            losses = self.evidence.of_sets(node, sets)
+            self.losses[node] |= {each.tobytes(): loss for each, loss in zip(sets, losses.tolist(), strict=True)}
+        else:
+            fits = [self.scores.models.fit(node, np.flatnonzero(each)) for each in sets]
+            for fit, loss in zip(fits, self.evidence.of_fits(node, fits).tolist(), strict=True):
+                self._take(node, np.isin(np.arange(self.d), fit.parents), loss)
+
+    def _near(self, node: int) -> BoolArray:
+        """The sets (m, d) that orders chose, with one parent fewer, one more that nearly pays, or two of these."""
+        assert self.judge is not None
+        chosen = np.array(list(self._met[node].values()))
+        near = self.judge.near_parents(node, chosen, CUT) & self.allowed[:, node]
+        every = [chosen]
+        for base, others in zip(chosen, near, strict=True):
+            single = np.eye(self.d, dtype=np.bool_)
+            every.append(base & ~single[base & ~self.required[:, node]])
+            more = single[others]
+            every.append(base | more)
+            if len(more) <= PAIRS:
+                first, second = np.triu_indices(len(more), 1)
+                every.append(base | more[first] | more[second])
+        return np.concatenate(every)
+
+
+def _masks(constraints: Constraints, d: int) -> tuple[BoolArray, BoolArray]:
+    """Who may be, and who must be, a parent of whom (d, d)."""
+    rules, precedence = constraints.rules, constraints.precedence
+    allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed.copy()
+    np.fill_diagonal(allowed, False)
+    if precedence is not None:
+        allowed &= ~precedence.before.T  # nobody who must come later
+    return allowed, np.zeros((d, d), dtype=np.bool_) if rules is None else rules.required
+
+
+@kernel
+def _worth_keeping(bits: IntArray, losses: FloatArray) -> BoolArray:
+    """Which of the sets (m, words), the best first, are not much worse than a subset of theirs."""
+    m, words = bits.shape
+    kept = np.ones(m, dtype=np.bool_)
+    for i in range(m):
+        for j in range(i):
+            if losses[j] >= losses[i] - CUT:
+                break
+            within = True
+            for word in range(words):
+                if bits[j, word] & ~bits[i, word]:
+                    within = False
+            if within:
+                kept[i] = False
+                break
+    return kept
