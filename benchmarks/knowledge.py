@@ -132,7 +132,9 @@ def obeying_order(known: dict[str, list], d: int) -> list[int]:
 def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
     """All that a fit returned against what was known."""
     found = []
-    adjacency, probabilities = np.asarray(model.adjacency_matrix_), np.asarray(model.edge_probabilities_)
+    adjacency, tables = np.asarray(model.adjacency_matrix_), [np.asarray(model.edge_shares_)]
+    if model.posterior_ is not None:
+        tables += [np.asarray(model.edge_probabilities_), *model.posterior_.graphs]
     d = len(adjacency)
     never = set(known["forbidden"])
     never |= {(i, j) for i in range(d) for j in known["roots"]} | {
@@ -141,9 +143,9 @@ def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
     tiers = list(enumerate(known.get("tiers", [])))
     first = [(i, j) for s, early in tiers for t, late in tiers if s < t for i in early for j in late]
     never |= {(j, i) for i, j in first}
-    found += [f"{i} -> {j} is there" for i, j in never if adjacency[i, j] or probabilities[i, j] > 0]
+    found += [f"{i} -> {j} is there" for i, j in never if any(table[i, j] > 0 for table in [adjacency, *tables])]
     for i, j in known["required"]:
-        if not adjacency[i, j] or abs(probabilities[i, j] - 1) > 1e-9:
+        if any(abs(table[i, j] - 1) > 1e-9 for table in [adjacency, *tables]):
             found.append(f"{i} -> {j} is missing")
     orders = [np.argsort(model.causal_order_), *model.order_distribution_.ranks]
     for i, j in [*known["required"], *first]:

@@ -141,6 +141,7 @@ def _average(kept: list[dict[str, Any]]) -> Posterior:
     return Posterior(
         names=(),
         named=False,
+        sampled=edges.mean(axis=0),
         edges=np.stack([half.mean(axis=0) for half in halves]),
         errors=edges.std(axis=0, ddof=min(1, len(kept) - 1)) / np.sqrt(len(kept)),
         ancestors=np.mean([each["ancestors"] for each in kept], axis=0),

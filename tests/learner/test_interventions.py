@@ -42,7 +42,7 @@ def kept(targets, name):
 def assert_same_fit(first, second, rtol=0.0):
     np.testing.assert_array_equal(first.adjacency_matrix_, second.adjacency_matrix_)
     np.testing.assert_allclose(first.weights_, second.weights_, rtol=rtol, atol=rtol)
-    np.testing.assert_allclose(first.edge_probabilities_, second.edge_probabilities_, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(first.edge_shares_, second.edge_shares_, rtol=rtol, atol=rtol)
     np.testing.assert_allclose(first.theta_, second.theta_, rtol=rtol, atol=rtol)
     assert list(first.causal_order_) == list(second.causal_order_)
     assert first.loss_ == pytest.approx(second.loss_, rel=rtol, abs=0)
@@ -213,7 +213,8 @@ def test_knowledge_is_obeyed():
         model = Daguerreotype(**QUICK | {"edges": edges}, knowledge=known).fit(X, interventions=targets)
         assert model.adjacency_matrix_.loc["d", "b"] == 1
         assert model.adjacency_matrix_.loc["a", "d"] == 0
-        assert (model.edge_probabilities_.loc["d", "b"], model.edge_probabilities_.loc["a", "d"]) == (1.0, 0.0)
+        for known_by in (model.edge_probabilities_, model.edge_shares_):
+            assert (known_by.loc["d", "b"], known_by.loc["a", "d"]) == (1.0, 0.0)
 
 
 def test_threads_play_no_part():

@@ -47,8 +47,10 @@ def assert_same(first, second, numbers=None, rounding=0.0):
     both = np.ix_(numbers, numbers)
     np.testing.assert_array_equal(second.adjacency_matrix_, first.adjacency_matrix_[both])
     np.testing.assert_array_equal(second.weights_, first.weights_[both])
-    probabilities = first.edge_probabilities_[both]
-    np.testing.assert_allclose(second.edge_probabilities_, probabilities, rtol=0, atol=rounding)
+    np.testing.assert_allclose(second.edge_shares_, first.edge_shares_[both], rtol=0, atol=rounding)
+    assert (second.posterior_ is None) == (first.posterior_ is None)
+    if first.posterior_ is not None:
+        np.testing.assert_array_equal(second.edge_probabilities_, first.edge_probabilities_[both])
     np.testing.assert_array_equal(second.theta_, first.theta_[numbers])
     np.testing.assert_array_equal(numbers[second.causal_order_], first.causal_order_)
     np.testing.assert_array_equal(second.order_distribution_.ranks, first.order_distribution_.ranks[:, numbers])
@@ -170,7 +172,10 @@ def test_any_settings_give_a_dag_whose_edges_follow_the_causal_order(seed, n, d,
         cause, effect = np.nonzero(matrix)
         assert (place[cause] < place[effect]).all()
     assert (model.adjacency_matrix_ == (model.weights_ != 0)).all()
-    assert ((model.edge_probabilities_ >= 0) & (model.edge_probabilities_ <= 1)).all()
-    assert (np.diag(model.edge_probabilities_) == 0).all()
+    known = [] if model.posterior_ is None else [model.edge_probabilities_, model.edge_probabilities_.T]
+    for shares in (model.edge_shares_, *known):
+        assert ((shares >= 0) & (shares <= 1)).all()
+        assert (np.diag(shares) == 0).all()
+    assert np.all(sum(known) <= 1 + 1e-12)
     assert model.order_distribution_.probs.sum() == pytest.approx(1.0)
     assert np.isfinite(model.score(X))

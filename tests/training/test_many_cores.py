@@ -66,7 +66,10 @@ def assert_same(first, second):
     np.testing.assert_array_equal(first.adjacency_matrix_, second.adjacency_matrix_)
     np.testing.assert_array_equal(first.weights_, second.weights_)
     np.testing.assert_array_equal(first.causal_order_, second.causal_order_)
-    np.testing.assert_array_equal(first.edge_probabilities_, second.edge_probabilities_)
+    np.testing.assert_array_equal(first.edge_shares_, second.edge_shares_)
+    assert (first.posterior_ is None) == (second.posterior_ is None)
+    if first.posterior_ is not None:
+        np.testing.assert_array_equal(first.posterior_.edges, second.posterior_.edges)
     np.testing.assert_array_equal(first.theta_, second.theta_)
     np.testing.assert_array_equal(first.history_.refine_losses, second.history_.refine_losses)
     np.testing.assert_array_equal(first.history_.hits, second.history_.hits)

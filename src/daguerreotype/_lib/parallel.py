@@ -63,6 +63,10 @@ class Threads:
         with self._controller.limit(limits=1):
             return self._share_out(self._pool, n_others, function, items)
 
+    def rest(self) -> None:
+        """Let the other threads end; the next calls start new ones."""
+        self._pool = None
+
     def _share_out(
         self, pool: ThreadPoolExecutor, n_others: int, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:

@@ -316,6 +316,10 @@ class JudgesParents(Protocol):
         """Who is a parent of whom (d, d) in an order: what ``fit`` chooses, without making the fits."""
         ...
 
+    def choose(self, node: int, predecessors: IntArray) -> IntArray:
+        """The parents that ``fit`` chooses among predecessors, ascending."""
+        ...
+
 
 @runtime_checkable
 class HasScales(Protocol):

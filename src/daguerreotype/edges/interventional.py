@@ -150,6 +150,11 @@ class GroupedModels:
         near: BoolArray = self._of(node).near_parents(node, sets, nats)
         return near
 
+    def choose(self, node: int, predecessors: IntArray) -> IntArray:
+        """The parents that ``fit`` chooses among predecessors, from the rows that count for ``node``."""
+        chosen: IntArray = self._of(node).choose(node, predecessors)
+        return chosen
+
     def parents_in(self, order: IntArray) -> BoolArray:
         """Who is a parent of whom (d, d) in an order."""
         of_groups = np.stack([each.parents_in(order) for each in self.parts])  # (g, d, d)

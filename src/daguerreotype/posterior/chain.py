@@ -1,9 +1,11 @@
 r"""A Markov chain over DAGs whose parent sets are taken from lists, with the posterior as its equilibrium.
 
-A graph has probability  :math:`\propto e^{-\sum_j loss_j(S_j)}`.  Two kinds of step keep that:
+A graph has probability  :math:`\propto e^{-\sum_j loss_j(S_j)}`.  Three kinds of step keep that:
 
 - *A node's parents* are drawn anew given all the others: any set of its list without a descendant of it, each with
   probability  :math:`\propto e^{-loss}`.  The probabilities themselves, and not the draws, are added up.
+- *A node is taken out and put back*: its parents and its children are drawn together, given all other edges. So it
+  passes any number of others at once, where all nodes are connected and their order is open.
 - *An edge is reversed* (Grzegorczyk and Husmeier 2008): both ends lose their parents, the former cause draws new
   ones with the effect among them, then the effect draws its own; a Metropolis step accepts what the way back
   allows. So graphs of one equivalence class are one step apart, which drawing parents of single nodes would have
@@ -16,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.numba import kernel, subkernel
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
+RELOCATED, REVERSED = 0.5, 0.25  # how often a turn goes on with either kind of step
 NEGLIGIBLE = 30.0  # nats by which a set is worse than the best one that is possible, from where on it is not drawn
 
 
@@ -84,6 +87,72 @@ def new_chain(lists: SetLists, chosen: IntArray, seed: int) -> ChainState:
         ancestors=np.zeros((d, d), dtype=np.int64),
         counts=np.zeros(4, dtype=np.int64),
     )
+
+
+class Room(NamedTuple):
+    """Scratch space of a chain.
+
+    Attributes
+    ----------
+    bits, found : arrays of shape (words,)
+        Sets of nodes.
+    waiting : array of shape (d,)
+        Nodes whose neighbours are still to be looked at.
+    without, beside : arrays of shape (d,)
+        The set that every node has without the one that is moved, and with it.
+    costs, shares : arrays of shape (d,)
+        What it costs that a node cannot be a child of the one that is moved; how probably it is, where it can.
+    losses : array of shape (m,)
+        What the sets of one node lose.
+    ancestors : array of shape (d, words)
+        Those of nodes that are known so far, each among its own.
+    known : array of shape (d,)
+        Whose these are.
+    """
+
+    bits: IntArray
+    found: IntArray
+    waiting: IntArray
+    without: IntArray
+    beside: IntArray
+    costs: FloatArray
+    shares: FloatArray
+    losses: FloatArray
+    ancestors: IntArray
+    known: BoolArray
+
+
+def new_room(lists: SetLists) -> Room:
+    """Scratch space for chains over these lists."""
+    d, words = lists.starts.size - 1, lists.bits.shape[1]
+    bits, found = np.zeros((2, words), dtype=np.int64)
+    waiting, without, beside = np.zeros((3, d), dtype=np.int64)
+    costs, shares = np.zeros((2, d))
+    ancestors, known = np.zeros((d, words), dtype=np.int64), np.zeros(d, dtype=np.bool_)
+    losses = np.zeros(int(np.diff(lists.starts).max()))
+    return Room(bits, found, waiting, without, beside, costs, shares, losses, ancestors, known)
+
+
+@subkernel
+def bits_at(bits: IntArray, member: int) -> bool:
+    """Whether ``member`` is in the set."""
+    return bool((bits[member >> 6] >> (member & 63)) & 1)
+
+
+@subkernel
+def find_ancestors(parents: IntArray, bits: IntArray, room: Room) -> None:
+    """Write a set and all ancestors of its members to ``room.found``; those of each node are made once."""
+    d, words = parents.shape
+    found, known = room.found, room.known
+    for w in range(words):
+        found[w] = 0
+    for node in range(d):
+        if bits_at(bits, node):
+            if not known[node]:
+                find_descendants(parents, node, room.ancestors[node], room.waiting)  # against the arrows
+                known[node] = True
+            for w in range(words):
+                found[w] |= room.ancestors[node, w]
 
 
 @subkernel
@@ -270,15 +339,118 @@ def reverse_edge(lists: SetLists, state: ChainState, avoid: IntArray, waiting: I
     state.counts[3] += accepted
 
 
+@subkernel
+def find_set(lists: SetLists, node: int, bits: IntArray) -> int:
+    """Where a set stands in the list of a node; -1 if it is not there."""
+    for c in range(lists.starts[node], lists.starts[node + 1]):
+        same = True
+        for word in range(bits.size):
+            if lists.bits[c, word] != bits[word]:
+                same = False
+        if same:
+            return c
+    return -1
+
+
+@subkernel
+def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None:
+    r"""Take a node out and put it back: draw its parents and its children together, given all other edges.
+
+    Without ``moved``, let  :math:`a_y`  be the weight of another node's parents, and  :math:`b_y`  that with
+    ``moved`` among them. If ``moved`` has parents S, its children are any of those that are no ancestors of S:
+
+    .. math:: P(S) \propto e^{-loss(S)} \prod_{y \in an(S)} a_y \prod_{y \notin an(S)} (a_y + b_y).
+    """
+    d, words = state.parents.shape
+    word, bit = moved >> 6, np.int64(1) << np.int64(moved & 63)
+    without, beside, costs, shares = room.without, room.beside, room.costs, room.shares
+    bits = room.bits
+    for y in range(d):
+        if y == moved:
+            continue
+        for w in range(words):
+            bits[w] = state.parents[y, w]
+        bits[word] &= ~bit
+        without[y] = find_set(lists, y, bits)
+        bits[word] |= bit
+        beside[y] = find_set(lists, y, bits)
+        # What it costs that y cannot be a child, and the probability that it is one where it can.
+        costs[y], shares[y] = 0.0, 0.0
+        if without[y] < 0:
+            costs[y], shares[y] = np.inf, 1.0
+        elif beside[y] >= 0:
+            gain = lists.losses[without[y]] - lists.losses[beside[y]]
+            costs[y] = np.log1p(np.exp(gain)) if gain < NEGLIGIBLE else gain
+            shares[y] = 1.0 / (1.0 + np.exp(-gain))
+    for y in range(d):  # the graph without the node
+        if y != moved and without[y] >= 0:
+            set_parents(state, y, lists.bits[without[y]])
+        elif y != moved:
+            for w in range(words):
+                bits[w] = state.parents[y, w]
+            bits[word] &= ~bit
+            set_parents(state, y, bits)
+    first, last = lists.starts[moved], lists.starts[moved + 1]
+    for u in range(d):
+        room.known[u] = False
+    least, total = np.inf, 0.0
+    for c in range(first, last):
+        room.losses[c - first] = np.inf
+        if lists.losses[c] > least + NEGLIGIBLE:
+            continue
+        find_ancestors(state.parents, lists.bits[c], room)
+        loss = lists.losses[c]
+        for y in range(d):
+            if (bits_at(room.found, y)) and y != moved:
+                loss += costs[y]
+        room.losses[c - first] = loss
+        least = min(least, loss)
+    for c in range(first, last):
+        if room.losses[c - first] < least + NEGLIGIBLE:
+            total += np.exp(least - room.losses[c - first])
+    left = uniform(state.random) * total
+    new = -1
+    for c in range(first, last):
+        if room.losses[c - first] < least + NEGLIGIBLE:
+            share = np.exp(least - room.losses[c - first])
+            state.mass[c] += share / total
+            if left >= 0.0:
+                new = c
+            left -= share
+    find_ancestors(state.parents, lists.bits[new], room)
+    state.chosen[moved] = new
+    set_parents(state, moved, lists.bits[new])
+    for y in range(d):
+        if y != moved:
+            child = not bits_at(room.found, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]
+            state.chosen[y] = beside[y] if child else without[y]
+            if child:
+                set_parents(state, y, lists.bits[beside[y]])
+
+
 @kernel
-def run_chain(lists: SetLists, state: ChainState, n_sweeps: int, every: int, kept: IntArray) -> int:
+def add_ancestors(bits: IntArray, weight: float, ancestors: FloatArray) -> int:
+    """Add a weight wherever i is an ancestor of j in the graph of parents (d, words); returns d."""
+    d, words = bits.shape
+    found = np.zeros(words, dtype=np.int64)
+    waiting = np.empty(d, dtype=np.int64)
+    for node in range(d):
+        find_descendants(bits, node, found, waiting)  # against the arrows
+        for other in range(d):
+            if other != node and bits_at(found, other):
+                ancestors[other, node] += weight
+    return d
+
+
+@kernel
+def run_chain(lists: SetLists, state: ChainState, room: Room, n_sweeps: int, every: int, kept: IntArray) -> int:
     """Go on for some sweeps, each with one turn for every node; returns how many graphs are kept by now.
 
     After every so many sweeps the graph is kept: its sets are written to the next row of ``kept`` (g, d).
     """
     d, words = state.parents.shape
     avoid = np.zeros(words, dtype=np.int64)
-    waiting = np.empty(d, dtype=np.int64)
+    waiting = room.waiting
     turns = np.empty(d, dtype=np.int64)
     for _ in range(n_sweeps):
         for i in range(d):
@@ -290,7 +462,10 @@ def run_chain(lists: SetLists, state: ChainState, n_sweeps: int, every: int, kep
             turns[j] = swapped
         for i in range(d):
             draw_parents(lists, state, turns[i], avoid, waiting)
-            if uniform(state.random) < 0.5:
+            way = uniform(state.random)
+            if way < RELOCATED:
+                relocate(lists, state, turns[i], room)
+            elif way < RELOCATED + REVERSED:
                 reverse_edge(lists, state, avoid, waiting)
         state.counts[0] += 1
         if state.counts[0] % every == 0:
@@ -299,6 +474,6 @@ def run_chain(lists: SetLists, state: ChainState, n_sweeps: int, every: int, kep
                 kept[at, node] = state.chosen[node]
                 find_descendants(state.children, node, avoid, waiting)
                 for other in range(d):
-                    state.ancestors[node, other] += (avoid[other >> 6] >> (other & 63)) & 1
+                    state.ancestors[node, other] += bits_at(avoid, other)
             state.counts[1] = at + 1
     return int(state.counts[1])

@@ -47,8 +47,10 @@ class Posterior:
     ----------
     names : tuple
         What the columns are called, or their numbers.
+    sampled : array of shape (d, d)
+        Probability of every edge.
     edges : array of shape (chains, d, d)
-        Probability of every edge as each chain saw it.
+        The same as each chain saw it.
     errors : array of shape (d, d)
         Standard error of the probability of every edge, by how much blocks of the chains differ.
     ancestors : array of shape (d, d)
@@ -58,6 +60,11 @@ class Posterior:
         causes j.
     weights : array of shape (g,)
         Their probabilities.
+    unseen : float
+        About how probable the graphs are together that were not met, by how many were met but once.
+    covered : bool
+        Whether that is next to nothing: then graphs are weighed by their scores, and else by how often they were
+        met.
     n_sweeps : int
         Sweeps of each chain, those at the start that do not count left out.
     n_sets : int
@@ -70,11 +77,14 @@ class Posterior:
 
     names: tuple[Any, ...]
     named: bool
+    sampled: FloatArray = field(repr=False)
     edges: FloatArray = field(repr=False)
     errors: FloatArray = field(repr=False)
     ancestors: FloatArray = field(repr=False)
     graphs: BoolArray = field(repr=False)
     weights: FloatArray = field(repr=False)
+    unseen: float = 0.0
+    covered: bool = False
     n_sweeps: int = 0
     n_sets: int = 0
     interrupted: bool = False
@@ -85,9 +95,8 @@ class Posterior:
     @cached_property
     def probabilities(self) -> FloatArray:
         """Matrix (d, d) of the probability of every edge."""
-        mean = self.edges.mean(axis=0)
         # The two directions of an edge are told by turns of two columns, so that their sum may miss one a little.
-        shares: FloatArray = mean / np.maximum(mean + mean.T, 1.0)
+        shares: FloatArray = self.sampled / np.maximum(self.sampled + self.sampled.T, 1.0)
         return shares
 
     @property
@@ -113,8 +122,8 @@ class Posterior:
     def pair(self, first: Any, second: Any) -> PairProbabilities:
         """What is between two columns, by name or number.
 
-        >>> p = np.array([[[0.0, 0.6], [0.3, 0.0]]])
-        >>> known = Posterior(("a", "b"), True, p, 0 * p[0], p[0], p[:0] > 0, p[0, 0, :0])
+        >>> p = np.array([[0.0, 0.6], [0.3, 0.0]])
+        >>> known = Posterior(("a", "b"), True, p, p[None], 0 * p, p, p[None] > 0.5, np.ones(1))
         >>> known.pair("b", "a")
         PairProbabilities(forward=0.3, backward=0.6, none=0.1)
         """
@@ -135,7 +144,9 @@ class Posterior:
 
         p = self.probabilities
         rows = []
-        for i, j in np.argwhere(np.triu(p + p.T, 1) >= least):
+        for i, j in zip(*np.triu_indices(len(p), 1), strict=True):
+            if p[i, j] + p[j, i] < least:
+                continue
             if p[j, i] > p[i, j]:
                 i, j = j, i
             pair = self.pair(self.names[i], self.names[j])
@@ -157,8 +168,13 @@ class Posterior:
         return float(np.ptp(self.edges, axis=0).max(initial=0.0))
 
     @property
+    def effective_graphs(self) -> float:
+        """How many graphs share the probability: as if so many were equally likely."""
+        return float(1.0 / np.sum(self.weights**2)) if self.weights.size else 0.0
+
+    @property
     def effective_sample_size(self) -> float:
-        """Independent graphs that would tell the least certain probability as exactly."""
+        """Independent graphs that would tell the least certain probability as exactly as the chains do."""
         p = self.probabilities
         open_ = (p > 0.05) & (p < 0.95) & (self.errors > 0.0)
         most = float(self.n_sweeps * self.n_chains)
@@ -169,8 +185,8 @@ class Posterior:
 
     @property
     def settled(self) -> bool:
-        """Whether the chains agree to within 0.1 in the probability of every edge."""
-        return self.agreement <= AGREED
+        """Whether nearly all graphs were met, or chains agree to within 0.1 in the probability of every edge."""
+        return self.covered or self.agreement <= AGREED
 
     def __str__(self) -> str:
         connected = self.pairs(0.5)
@@ -192,11 +208,14 @@ class Posterior:
         return Posterior(
             names=names,
             named=named,
+            sampled=self.sampled[both],
             edges=self.edges[:, columns][:, :, columns],
             errors=self.errors[both],
             ancestors=self.ancestors[both],
             graphs=self.graphs[:, columns][:, :, columns],
             weights=self.weights,
+            unseen=self.unseen,
+            covered=self.covered,
             n_sweeps=self.n_sweeps,
             n_sets=self.n_sets,
             interrupted=self.interrupted,

@@ -1,4 +1,9 @@
-"""Several chains over the same lists of parent sets, in blocks: what they saw, and whether they agree."""
+"""Several chains over the same lists of parent sets, in blocks: what they saw, and whether they agree.
+
+Where chains have met nearly all graphs that count, each is weighed by its own score, and how often it was met does
+not matter: then chains need not find the way from one group of graphs to another. Where there are too many graphs
+for that, probabilities are averages over the turns of single nodes, which have few sets to choose from.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -7,13 +12,17 @@ import numpy as np
 from daguerreotype._lib.archive import Arrays
 from daguerreotype._lib.bits import from_bits
 from daguerreotype._lib.parallel import Threads
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.posterior.chain import ChainState, SetLists, new_chain, run_chain
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.posterior.chain import ChainState, SetLists, add_ancestors, new_chain, new_room, run_chain
 from daguerreotype.posterior.record import MOST_GRAPHS, Posterior
 
 BLOCKS = 20  # of a chain: errors are told by how much they differ
 BURN_IN = 2  # of these blocks, which do not count
-MOST_KEPT = 2000  # graphs of a chain
+MOST_KEPT = 20_000  # graphs of a chain
+UNSEEN = (
+    0.02  # share of the probability that graphs may have which were not met, for those that were to be weighed
+)
+DIGITS = 12  # of a probability
 
 
 class Chains:
@@ -34,23 +43,25 @@ class Chains:
     def __init__(self, lists: SetLists, starts: IntArray, seeds: Sequence[int], n_sweeps: int) -> None:
         self.lists, self.n_chains, self.d = lists, len(starts), starts.shape[1]
         self.every = -(-n_sweeps // MOST_KEPT)
-        self.sizes = np.diff(np.linspace(0, n_sweeps, BLOCKS + 1).astype(np.int64))
+        self.n_blocks = min(BLOCKS, n_sweeps)
+        self.sizes = np.diff(np.linspace(0, n_sweeps, self.n_blocks + 1).astype(np.int64))
         self.states = [new_chain(lists, each, seed) for each, seed in zip(starts, seeds, strict=True)]
+        self.rooms = [new_room(lists) for _ in self.states]
         self.kept: IntArray = np.zeros((self.n_chains, n_sweeps // self.every + 1, self.d), dtype=np.int64)
-        self.edges: FloatArray = np.zeros((self.n_chains, BLOCKS, self.d, self.d))
+        self.edges: FloatArray = np.zeros((self.n_chains, self.n_blocks, self.d, self.d))
         self.done = 0
 
     def run(self, n_jobs: int = 1, after: Callable[[], None] = lambda: None) -> None:
         """Go on to the end; ``after`` is called after every block, and may raise."""
         threads = Threads(n_jobs)
         members = from_bits(self.lists.bits, self.d)
-        while self.done < BLOCKS:
-            threads.each(self._block, [(chain,) for chain in range(self.n_chains)])
+        while self.done < self.n_blocks:
+            threads.each(self._block, range(self.n_chains))
             for chain, state in enumerate(self.states):
                 for node in range(self.d):
                     mine = slice(*self.lists.starts[node : node + 2])
-                    self.edges[chain, self.done, :, node] = state.mass[mine] @ members[mine]
-                self.edges[chain, self.done] /= max(int(self.sizes[self.done]), 1)
+                    mass = state.mass[mine] / max(state.mass[mine].sum(), 1e-300)
+                    self.edges[chain, self.done, :, node] = (mass @ members[mine]).round(DIGITS)
                 state.mass[:] = 0.0
             self.done += 1
             if self.done == BURN_IN:
@@ -59,38 +70,61 @@ class Chains:
                     state.counts[1] = 0
             after()
 
-    def _block(self, argument: tuple[int]) -> None:
-        (chain,) = argument
-        run_chain(self.lists, self.states[chain], int(self.sizes[self.done]), self.every, self.kept[chain])
+    def _block(self, chain: int) -> None:
+        n_sweeps = int(self.sizes[self.done])
+        run_chain(self.lists, self.states[chain], self.rooms[chain], n_sweeps, self.every, self.kept[chain])
 
     @property
     def share(self) -> float:
         """The share of the blocks that is done."""
-        return self.done / BLOCKS
+        return self.done / self.n_blocks
 
     def posterior(self, interrupted: bool = False) -> Posterior:
         """What was seen so far, but for the first blocks, unless there are no others."""
         first = BURN_IN if self.done > BURN_IN else 0
         kept = np.concatenate([self.kept[c, : state.counts[1]] for c, state in enumerate(self.states)])
-        ancestors = np.sum([state.ancestors for state in self.states], axis=0) / max(len(kept), 1)
-        np.fill_diagonal(ancestors, 0.0)
         different, counts = np.unique(kept, axis=0, return_counts=True)
-        most = np.argsort(-counts, kind="stable")[:MOST_GRAPHS]
         members = from_bits(self.lists.bits, self.d)
         blocks = self.edges[:, first : self.done]  # (chains, blocks, d, d)
         count = blocks.shape[0] * blocks.shape[1]
+        unseen = float(np.sum(counts == 1) / max(len(kept), 1))  # the share of what was not met (Good and Turing)
+        covered = unseen <= UNSEEN
+        if covered:
+            weights, probabilities, ancestors = self._weigh(different, members)
+        else:
+            weights = counts / max(len(kept), 1)
+            probabilities = blocks.mean(axis=(0, 1))
+            ancestors = np.sum([state.ancestors for state in self.states], axis=0) / max(len(kept), 1)
+            np.fill_diagonal(ancestors, 0.0)
+        most = np.argsort(-weights, kind="stable")[:MOST_GRAPHS]
         return Posterior(
             names=tuple(range(self.d)),
             named=False,
+            sampled=probabilities,
             edges=blocks.mean(axis=1),
             errors=blocks.reshape(count, self.d, self.d).std(axis=0, ddof=min(1, count - 1)) / np.sqrt(count),
             ancestors=ancestors,
             graphs=members[different[most]].swapaxes(1, 2),  # (g, parent, node)
-            weights=counts[most] / max(len(kept), 1),
+            weights=weights[most],
+            unseen=unseen,
+            covered=covered,
             n_sweeps=int(self.sizes[first : self.done].sum()),
             n_sets=self.lists.losses.size,
             interrupted=interrupted,
         )
+
+    def _weigh(self, graphs: IntArray, members: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Weights of different graphs (g, d) by what they lose; probabilities (d, d) of edges and of ancestors."""
+        losses = self.lists.losses[graphs].sum(axis=1)
+        weights: FloatArray = np.exp(losses.min() - losses)
+        weights /= weights.sum()
+        edges, ancestors = np.zeros((2, self.d, self.d))
+        for node in range(self.d):
+            mass = np.bincount(graphs[:, node], weights=weights, minlength=self.lists.losses.size)
+            edges[:, node] = (mass @ members).round(DIGITS)
+        for graph, weight in zip(graphs, weights.tolist(), strict=True):
+            add_ancestors(self.lists.bits[graph], weight, ancestors)
+        return weights, edges, np.minimum(ancestors, 1.0)
 
     # ------------------------------------------------------------------ what a file holds
 

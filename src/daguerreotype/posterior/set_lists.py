@@ -56,6 +56,28 @@ class SetCollector:
             self._take(node, parents[:, node], float(self.evidence.of_fits(node, [fit])[0]))
         return parents
 
+    def search(self, depth: int) -> None:
+        """Take in the best parents of every node among all others, and what it would have without some of them.
+
+        Orders that were drawn may all be of one kind; another kind may have these. Each of the parents in turn is
+        left out, and of what is chosen then again, down to a depth.
+        """
+        if self.judge is None:
+            return
+        for node in range(self.d):
+            among = [self.allowed[:, node]]
+            for level in range(depth + 1):
+                deeper = []
+                for usable in among:
+                    chosen = np.zeros(self.d, dtype=np.bool_)
+                    chosen[self.judge.choose(node, np.flatnonzero(usable))] = True
+                    self._met[node].setdefault(chosen.tobytes(), chosen)
+                    for parent in np.flatnonzero(chosen & ~self.required[:, node]) if level < depth else ():
+                        fewer = usable.copy()
+                        fewer[parent] = False
+                        deeper.append(fewer)
+                among = [np.array(each) for each in {tuple(fewer) for fewer in deeper}]
+
     def _take(self, node: int, chosen: BoolArray, loss: float) -> None:
         key, known = chosen.tobytes(), self.losses[node]
         known[key] = min(loss, known.get(key, np.inf))

@@ -56,6 +56,10 @@ class FitWorkers:
         self._calls += len(arguments)
         return results
 
+    def rest(self) -> None:
+        """Let threads end until there is more to do."""
+        self._threads.rest()
+
     def _send(self, method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """The same in processes, which stay for the next batch."""
         n_shares = min(SHARES * self._threads.n_jobs, len(arguments))

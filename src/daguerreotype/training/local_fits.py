@@ -168,6 +168,10 @@ class LocalFits:
             return together.fit_many(requests)
         return self._workers.each(self.models.fit, requests)
 
+    def rest(self) -> None:
+        """Let threads end until there is more to fit."""
+        self._workers.rest()
+
     def _usable(self, node: int, predecessors: IntArray) -> IntArray:
         """Those of the predecessors that may be parents of ``node``."""
         if not self.hashes.constrained:

@@ -211,7 +211,7 @@ def _around(
     history: FitHistory | None = None,
 ) -> TrainingResult:
     """What was found, with the edges of its mode."""
-    return TrainingResult(
+    found = TrainingResult(
         theta=theta,
         distribution=distribution,
         order=order,
@@ -228,6 +228,8 @@ def _around(
         order_given=plan.operator is None,
         scores=scores,
     )
+    scores.fits.rest()
+    return found
 
 
 def _checkpoint(scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray) -> Checkpoint | None:

@@ -56,6 +56,10 @@ class TreeModels(ABC):
         """Which others (m, d) would cost less than ``nats`` in the whole table beside each of ``sets`` (m, d)."""
         return self._trees.near_parents(node, sets, nats)
 
+    def choose(self, node: int, predecessors: IntArray) -> IntArray:
+        """The parents that ``fit`` chooses among predecessors."""
+        return self._trees.fit(node, predecessors)[0]
+
     def parents_in(self, order: IntArray) -> BoolArray:
         """Who is a parent of whom (d, d) in an order."""
         return self._trees.parents_in(order)

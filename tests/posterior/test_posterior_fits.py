@@ -1,0 +1,341 @@
+"""Posteriors of learners: equal to enumeration, within knowledge, reproducible, resumable, interruptible."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daguerreotype import Daguerreotype, Knowledge
+from daguerreotype.posterior.evidence import Evidence
+from daguerreotype.posterior.record import Posterior
+from support.fits import additive_data, linear_data
+from support.posteriors import enumerate_posterior, gaussian_losses
+
+LINEAR = {"edges": "bic", "transform": "none", "noise": "gaussian"}
+
+
+def mixed_data(seed, n=200):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.normal(50, 10, n).round()})
+    X["ill"] = rng.random(n) < 1 / (1 + np.exp(-(X["age"] - 50) / 10))
+    X["city"] = rng.choice(["Bonn", "Oslo", "Rome"], n)
+    X["visits"] = rng.poisson(np.exp(0.3 + 0.5 * X["ill"]))
+    return X
+
+
+def with_gaps(X, share=0.1, seed=0):
+    X = pd.DataFrame(X, columns=list("abcdefgh")[: X.shape[1]])
+    return X.mask(np.random.default_rng(seed).random(X.shape) < share)
+
+
+# ---------------------------------------------------------------------------- the same as counting
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("settings", [{}, {"penalty": 1.0, "min_gain": 0.0}], ids=["default", "bic"])
+def test_linear_posteriors_equal_those_of_all_dags_by_least_squares(seed, settings):
+    X = linear_data(seed, 40 + 60 * (seed % 3), 3 + seed % 3)
+    model = Daguerreotype(**LINEAR, **settings).fit(X)
+    penalty, gamma = (1.0, 0.0) if "penalty" in settings else (1.0, 1.0)
+    losses = gaussian_losses(X, penalty, gamma, settings.get("min_gain", 0.02))
+    edges, ancestors = enumerate_posterior(losses)
+    found = model.posterior()
+    np.testing.assert_allclose(found.probabilities, edges, atol=0.02)
+    np.testing.assert_allclose(found.ancestors, ancestors, atol=0.04)
+    np.testing.assert_allclose(model.edge_probabilities_, edges, atol=0.15)
+
+
+def judged_losses(model):
+    """Losses of all parent sets in nats, as the models of a fit judge them one by one, in the user's numbering."""
+    result = model._result
+    training, d = result.best.training, model.n_features_in_
+    table = training.table
+    evidence = Evidence(training.scores, bool(table.discrete.any()))
+    losses = [{} for _ in range(d)]
+    for node in range(d):
+        for bits in range(2**d):
+            members = (bits >> np.arange(d)) & 1 > 0
+            if not members[node]:
+                mask = int(sum(1 << int(result.columns[i]) for i in np.flatnonzero(members)))
+                losses[result.columns[node]][mask] = float(evidence.of_sets(node, members[None])[0])
+    return losses
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "extra"),
+    [
+        (additive_data(1, 100, 4), {}, {}),
+        (linear_data(2, 80, 4, "laplace"), {"noise": "free-shape"}, {}),
+        (mixed_data(0), {}, {}),
+        (with_gaps(linear_data(3, 150, 4)), {}, {}),
+        (with_gaps(additive_data(4, 150, 4)), {}, {}),
+        (linear_data(5, 90, 4), {"edges": "bic"}, {"interventions": [1] * 30 + [None] * 60}),
+        (np.exp(linear_data(6, 200, 4) / 2), {}, {}),
+    ],
+    ids=["additive", "laplace", "mixed", "gaps", "bent gaps", "interventions", "scales"],
+)
+def test_posteriors_equal_those_of_all_dags_with_the_same_scores(X, settings, extra):
+    model = Daguerreotype(**settings).fit(X, **extra)
+    edges, _ = enumerate_posterior(judged_losses(model))
+    np.testing.assert_allclose(model.posterior().probabilities, edges, atol=0.02)
+
+
+@pytest.mark.parametrize("edges", ["lars", "lasso"])
+def test_estimators_that_choose_have_the_graphs_that_they_can_make(edges):
+    X = linear_data(7, 60, 4)
+    model = Daguerreotype(edges=edges, transform="none", loss="bic").fit(X)
+    result = model._result
+    scores = result.best.training.scores
+    evidence = Evidence(scores)
+    losses = [{} for _ in range(4)]
+    for node in range(4):
+        for bits in range(16):
+            if not (bits >> node) & 1:
+                fit = scores.models.fit(node, np.flatnonzero((bits >> np.arange(4)) & 1))
+                mask = int(sum(1 << int(result.columns[i]) for i in fit.parents))
+                known = losses[result.columns[node]]
+                known[mask] = min(float(evidence.of_fits(node, [fit])[0]), known.get(mask, np.inf))
+    np.testing.assert_allclose(model.posterior().probabilities, enumerate_posterior(losses)[0], atol=0.02)
+
+
+def test_larger_tables_come_close_to_lists_of_all_sets(monkeypatch):
+    X = linear_data(11, 200, 8, density=0.3)
+    model = Daguerreotype(**LINEAR).fit(X)
+    listed = model.posterior()
+    monkeypatch.setattr("daguerreotype.posterior.set_lists.ALL_SETS", 2**8)
+    full = model.posterior()
+    assert full.n_sets > listed.n_sets
+    np.testing.assert_allclose(listed.probabilities, full.probabilities, atol=0.05)
+
+
+# ---------------------------------------------------------------------------- what nobody can tell
+
+
+def test_a_line_of_normal_columns_has_no_direction():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=400)
+    b = a + rng.normal(size=400)
+    X = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=400)})
+    model = Daguerreotype(**LINEAR).fit(X)
+    assert model.edge_shares_.to_numpy().max() > 0.9  # what used to be called a probability
+    found = model.posterior()
+    # Three graphs of one class: no collider at b. Each is as likely, so b is a cause of a in two of three.
+    assert found.pair("b", "a").forward == pytest.approx(2 / 3, abs=0.03)
+    assert found.pair("b", "c").forward == pytest.approx(2 / 3, abs=0.03)
+    assert found.pair("a", "b").direction_open
+    assert found.pair("a", "c").none > 0.9
+    assert found.pairs()["open"].tolist() == [True, True] + [True] * (len(found.pairs()) - 2)
+
+
+def test_a_bent_effect_has_a_direction():
+    X = additive_data(0, 400, 2, density=1.0)
+    found = Daguerreotype(transform="none").fit(X).posterior(n_sweeps=500)
+    assert found.pair(0, 1).forward > 0.99
+    assert not found.pair(0, 1).direction_open
+
+
+def test_pairs_add_up_to_one_and_are_written_in_their_likelier_direction():
+    found = Daguerreotype().fit(linear_data(1, 60, 6)).posterior(n_sweeps=500)
+    pairs = found.pairs(least=0.0)
+    assert len(pairs) == 15
+    np.testing.assert_allclose(pairs[["forward", "backward", "none"]].sum(axis=1), 1, atol=1e-9)
+    assert (pairs["forward"] >= pairs["backward"]).all()
+    assert pairs["none"].is_monotonic_increasing
+    order = found.order_probabilities
+    np.testing.assert_allclose(order + order.T + np.eye(6), 1)
+
+
+# ---------------------------------------------------------------------------- knowledge
+
+
+@pytest.mark.parametrize("settings", [LINEAR, {}, {"edges": "lars", "transform": "none", "loss": "bic"}])
+def test_no_graph_is_outside_knowledge(settings):
+    X = pd.DataFrame(linear_data(4, 80, 6), columns=list("abcdef"))
+    known = Knowledge(required=[("f", "a")], forbidden=[("a", "b"), ("b", "c")], tiers=[["d", "f"], ["e"]])
+    model = Daguerreotype(**settings, knowledge=known).fit(X)
+    for found in (model.posterior_, model.posterior(n_sweeps=300), model.posterior(bagged=2)):
+        p = found.edge_probabilities
+        assert p.loc["f", "a"] == 1.0
+        assert p.loc["a", "f"] == 0.0
+        assert p.loc["a", "b"] == p.loc["b", "c"] == 0.0
+        assert p.loc["e", "d"] == p.loc["e", "f"] == 0.0
+        assert found.graphs[:, 5, 0].all()
+        assert not found.graphs[:, 4, 3].any()
+
+
+def test_along_a_given_order_only_edges_are_open():
+    X = linear_data(0, 60, 5)
+    model = Daguerreotype("fixed", **LINEAR, init=[4, 2, 0, 1, 3]).fit(X)
+    ranks = np.argsort([4, 2, 0, 1, 3])
+    backwards = ranks[:, None] > ranks
+    assert model.posterior_.probabilities[backwards].max() == 0.0
+    assert model.posterior_.probabilities.max() > 0.9
+    edges, _ = enumerate_posterior(gaussian_losses(X, min_gain=0.02), lambda graph: not (graph & backwards).any())
+    np.testing.assert_allclose(model.posterior().probabilities, edges, atol=0.02)
+
+
+# ---------------------------------------------------------------------------- runs
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 5, 30])
+def test_a_few_sweeps_tell_the_same_of_what_is_sure(n_sweeps):
+    X = additive_data(0, 400, 2, density=1.0)
+    found = Daguerreotype(transform="none").fit(X).posterior(n_sweeps=n_sweeps, n_chains=1)
+    assert found.pair(0, 1).forward > 0.99
+    assert 1 <= found.n_sweeps <= n_sweeps
+
+
+def test_the_same_seed_gives_the_same_posterior_whatever_the_jobs():
+    model = Daguerreotype().fit(linear_data(3, 80, 6))
+    first, second = (model.posterior(n_sweeps=300, random_state=5, n_jobs=jobs) for jobs in (1, 2))
+    np.testing.assert_array_equal(first.edges, second.edges)
+    np.testing.assert_array_equal(first.weights, second.weights)
+    other = model.posterior(n_sweeps=300, random_state=6)
+    assert not np.array_equal(first.edges, other.edges)
+
+
+def test_it_says_when_chains_differ():
+    found = Daguerreotype(**LINEAR).fit(linear_data(3, 80, 6)).posterior(n_sweeps=2000)
+    assert found.settled
+    assert "settled" in str(found)
+    apart = replace(found, covered=False, edges=np.stack([found.probabilities, 0 * found.probabilities]))
+    assert not apart.settled
+    assert "not settled: chains differ by" in str(apart)
+
+
+class Interrupted:
+    """Lets a run of chains go on for some blocks, then interrupts it as Ctrl-C does."""
+
+    def __init__(self, monkeypatch, blocks):
+        from daguerreotype.posterior import sampler
+
+        self.left, run_chain = 2 * blocks, sampler.run_chain  # two chains
+
+        def run(*arguments):
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            return run_chain(*arguments)
+
+        monkeypatch.setattr(sampler, "run_chain", run)
+
+
+def test_an_interrupted_run_tells_what_it_saw_and_goes_on_later(tmp_path, monkeypatch, caplog):
+    model = Daguerreotype(**LINEAR).fit(linear_data(3, 80, 6))
+    whole = model.posterior(n_sweeps=400, n_chains=2)
+    file = tmp_path / "posterior.npz"
+    monkeypatch.setattr("daguerreotype.training.checkpoint.Checkpoint.due", lambda self, step: True)
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "daguerreotype"):
+        Interrupted(patch, 7)
+        part = model.posterior(n_sweeps=400, n_chains=2, resume=file)
+    assert part.interrupted
+    assert part.n_sweeps == 100  # five of twenty blocks; the first two do not count
+    assert "interrupted" in str(part)
+    assert "interrupted while sampling graphs" in caplog.text
+    np.testing.assert_allclose(part.probabilities, whole.probabilities, atol=0.3)
+    with monkeypatch.context() as patch:
+        patch.setattr("daguerreotype.posterior.sample.list_sets", None)  # what is in the file is not made again
+        rest = model.posterior(n_sweeps=400, n_chains=2, resume=file)
+    np.testing.assert_array_equal(rest.edges, whole.edges)
+    assert not rest.interrupted
+    again = model.posterior(n_sweeps=400, n_chains=2, resume=file)
+    np.testing.assert_array_equal(again.edges, whole.edges)
+
+
+def test_a_file_of_another_run_is_refused(tmp_path):
+    model = Daguerreotype(**LINEAR).fit(linear_data(3, 80, 6))
+    model.posterior(n_sweeps=100, resume=tmp_path / "p.npz")
+    with pytest.raises(ValueError, match="another"):
+        model.posterior(n_sweeps=100, random_state=1, resume=tmp_path / "p.npz")
+    with pytest.raises(ValueError, match="another"):
+        Daguerreotype(**LINEAR).fit(linear_data(4, 80, 6)).posterior(n_sweeps=100, resume=tmp_path / "p.npz")
+
+
+def test_ctrl_c_during_the_short_posterior_keeps_the_graph(monkeypatch):
+    X = linear_data(3, 80, 6)
+    whole = Daguerreotype(**LINEAR).fit(X)
+    with monkeypatch.context() as patch:
+        Interrupted(patch, 0)
+        model = Daguerreotype(**LINEAR).fit(X)
+    np.testing.assert_array_equal(model.adjacency_matrix_, whole.adjacency_matrix_)
+    assert model.posterior_ is None
+    assert model.interrupted_
+
+
+# ---------------------------------------------------------------------------- bagged
+
+
+def test_bagged_posteriors_are_less_sure_and_the_same_for_any_jobs(tmp_path):
+    X = pd.DataFrame(linear_data(8, 60, 5), columns=list("abcde"))
+    model = Daguerreotype(**LINEAR).fit(X)
+    bagged = model.posterior(bagged=8)
+    assert bagged.n_bagged == 8
+    assert "average over 8 resamples" in str(bagged)
+    alone = model.posterior(n_sweeps=500)
+
+    def doubt(found):
+        return float(np.sum(found.probabilities * (1 - found.probabilities)))
+
+    assert doubt(bagged) > doubt(alone)
+    assert bagged.weights.sum() <= 1 + 1e-9
+    np.testing.assert_array_equal(model.posterior(bagged=8, n_jobs=2).edges, bagged.edges)
+    first = model.posterior(bagged=3, resume=tmp_path / "bag.npz")
+    assert first.n_bagged == 3
+    np.testing.assert_array_equal(model.posterior(bagged=8, resume=tmp_path / "bag.npz").edges, bagged.edges)
+
+
+@pytest.mark.parametrize("X", [mixed_data(1), with_gaps(linear_data(9, 100, 4))], ids=["mixed", "gaps"])
+def test_tables_of_any_kind_can_be_bagged(X):
+    found = Daguerreotype(edges="bic").fit(X).posterior(bagged=2)
+    assert found.names == tuple(X.columns)
+    assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
+
+
+# ---------------------------------------------------------------------------- where there is none
+
+
+def test_without_a_posterior_nothing_is_called_a_probability():
+    X = linear_data(0, 60, 4)
+    model = Daguerreotype(posterior=0).fit(X)
+    assert model.posterior_ is None
+    assert model.edge_probabilities_ is None
+    assert all("probability" not in of for *_, of in model.causal_graph_.edges(data=True))
+    found = model.posterior(n_sweeps=200, keep=True)
+    assert isinstance(found, Posterior)
+    np.testing.assert_array_equal(model.edge_probabilities_, found.probabilities)
+
+
+def test_losses_that_are_no_sum_over_columns_have_none():
+    model = Daguerreotype(**LINEAR, loss="nll_ev").fit(linear_data(0, 60, 4))
+    assert model.posterior_ is None
+    with pytest.raises(TypeError, match="a loss that is a sum over columns, such as 'bic'"):
+        model.posterior()
+
+
+def test_a_loaded_learner_has_its_posterior_but_makes_no_other(tmp_path):
+    X = pd.DataFrame(linear_data(0, 60, 4), columns=list("abcd"))
+    model = Daguerreotype().fit(X)
+    model.save(tmp_path / "m.npz")
+    found = Daguerreotype.load(tmp_path / "m.npz")
+    pd.testing.assert_frame_equal(found.edge_probabilities_, model.edge_probabilities_)
+    np.testing.assert_array_equal(found.posterior_.graphs, model.posterior_.graphs)
+    assert str(found.posterior_) == str(model.posterior_)
+    for how in ({}, {"bagged": 2}):
+        with pytest.raises(ValueError, match="loaded from a file"):
+            found.posterior(**how)
+
+
+def test_wrong_arguments_are_told():
+    model = Daguerreotype(**LINEAR).fit(linear_data(0, 60, 3))
+    with pytest.raises(ValueError, match="n_sweeps"):
+        model.posterior(n_sweeps=-1)
+    with pytest.raises(ValueError, match="n_chains"):
+        model.posterior(n_chains=0)
+    with pytest.raises(ValueError, match="bagged"):
+        model.posterior(bagged=-1)
+    with pytest.raises(ValueError, match="posterior"):
+        Daguerreotype(posterior=-1).fit(linear_data(0, 60, 3))
+    with pytest.raises(ValueError, match="'x' is no column"):
+        model.posterior_.pair(0, "x")
