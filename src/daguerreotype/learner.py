@@ -28,6 +28,7 @@ from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
 from daguerreotype.data.table import Table
+from daguerreotype.graphs.cpdag import EquivalenceClass, equivalence_class
 from daguerreotype.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
@@ -553,6 +554,33 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                 labels[i], labels[j], **{name: float(matrix[i, j]) for name, matrix in matrices.items()}
             )
         return graph
+
+    def equivalence_class(self) -> EquivalenceClass:
+        """Which arrows of the graph are compelled, and which could be turned around?
+
+        This is the Markov equivalence class of ``adjacency_matrix_``: all DAGs with the same independences. Lines
+        with Gaussian noise cannot tell its members apart, whatever the number of rows. Curves, other noise,
+        interventions and knowledge can tell more; the class ignores them, ``posterior_`` counts them.
+        :func:`~daguerreotype.graphs.to_cpdag` gives the class as a matrix.
+
+        Returns
+        -------
+        EquivalenceClass
+            ``compelled``, the edges that all members have this way around, and ``reversible``, the others: lists
+            of (cause, effect), by name or number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> a, b = rng.normal(size=(2, 500))
+        >>> X = np.column_stack([a, b, a + b + rng.normal(size=500)])
+        >>> Daguerreotype(edges="bic", transform="none").fit(X).equivalence_class()
+        EquivalenceClass(compelled=[(0, 2), (1, 2)], reversible=[])
+        """
+        check_is_fitted(self)
+        return equivalence_class(self)
 
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
         """What ``cause`` contributes to ``effect`` at the given values of it.
