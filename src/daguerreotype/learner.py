@@ -911,10 +911,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         kind : {"graph", "training", "scores", "order", "curves"}
-            "graph": causes on the left, width by norm, colour by sign, opacity by probability; effects of and on
-            levels in no order have no sign. "training": the loss, step by step. "scores": theta. "order": how
-            probably each column precedes each other. "curves": the effect of every cause, for ``edges="gam"`` and
-            for tables with levels or counts: lines over numbers, points over counts, bars over levels.
+            "graph": causes on the left, width by norm, colour by sign, opacity by probability; an edge whose
+            direction is open has no head; effects of and on levels in no order have no sign. "training": the loss,
+            step by step. "scores": theta. "order": how probably each column precedes each other, by ``posterior_``
+            or, without one, the share of ``order_distribution_``. "curves": the effect of every cause, for
+            ``edges="gam"`` and for tables with levels or counts: lines over numbers, points over counts, bars over
+            levels.
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional

@@ -249,15 +249,9 @@ def _explain_posterior(outcome: FitOutput, console: Console) -> None:
     if any(edge["direction_open"] for edge in outcome.edges):
         words = "direction open: the less likely way has at least a quarter of the two together"
         say(console, f"{_line(console)} {words}", style="dim")
-    if not posterior.settled:
+    if posterior.caution:
         more = 10 * outcome.model.get_params(deep=False)["posterior"]
-        say(
-            console,
-            f"Probabilities have not settled: {posterior.n_chains} chains differ by up to "
-            f"{posterior.agreement:.2f}, effective sample size {posterior.effective_sample_size:.0f}. "
-            f"Sample longer: --posterior {more}",
-            style="yellow",
-        )
+        say(console, f"{posterior.caution} Sample longer: --posterior {more}", style="yellow")
 
 
 def _line(console: Console) -> str:

@@ -167,6 +167,17 @@ class Posterior:
         """Whether the chains agree to within 0.1 in the probability of every edge."""
         return self.agreement <= AGREED
 
+    @property
+    def caution(self) -> str:
+        """What a reader must know of probabilities that have not settled; empty where they have."""
+        if self.settled:
+            return ""
+        whose = "halves of the resamples" if self.n_bagged else f"{self.n_chains} chains"
+        return (
+            f"Probabilities have not settled: {whose} differ by up to {self.agreement:.2f}, effective sample size "
+            f"{self.effective_sample_size:.0f}."
+        )
+
     def __str__(self) -> str:
         connected = self.pairs(0.5)
         n_open = int(connected["open"].sum())
