@@ -197,6 +197,17 @@ def test_open_edges_have_no_head_and_are_counted_and_explained(page, fit):
     assert words.count("open") == n_open
 
 
+def test_a_learned_edge_of_no_probability_is_shown_with_the_others(browser, fit, tmp_path):
+    content = collect(fit[0])
+    content["graph"]["edges"][0]["probability"] = content["graph"]["threshold"] = 0.0
+    (tmp_path / "improbable.html").write_text(render(content), encoding="utf-8")
+    other = open_page(browser)
+    other.goto((tmp_path / "improbable.html").as_uri())
+    n_edges = int(fit[0].adjacency_matrix_.to_numpy().sum())
+    assert other.locator("#shown").text_content().startswith(f"{n_edges} of {n_edges} learned edges shown")
+    other.close()
+
+
 def test_no_pair_is_drawn_twice(page):
     set_threshold(page, 0)
     rows = page.locator("#edges tbody tr:visible")

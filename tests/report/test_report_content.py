@@ -144,6 +144,10 @@ def test_the_facts_tell_of_probabilities_and_a_note_warns_where_they_have_not_se
     apart = np.stack([np.full((4, 4), 0.1), np.full((4, 4), 0.4)]) * ~np.eye(4, dtype=bool)
     caution = collect(with_chains(model, apart))["caution"]
     assert caution.startswith("Probabilities have not settled: 2 chains differ by up to 0.30, effective sample")
+    bagged = replace(model.posterior_, edges=apart, n_bagged=8)
+    assert bagged.caution.startswith(
+        "Probabilities have not settled: halves of the resamples differ by up to 0.30"
+    )
 
 
 def test_without_a_posterior_nothing_is_called_probable(table):
