@@ -28,6 +28,7 @@ from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
 from daguerreotype.data.table import Table
+from daguerreotype.graphs.cpdag import EquivalenceClass, equivalence_class
 from daguerreotype.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
@@ -554,6 +555,33 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             )
         return graph
 
+    def equivalence_class(self) -> EquivalenceClass:
+        """Which arrows of the graph are compelled, and which could be turned around?
+
+        This is the Markov equivalence class of ``adjacency_matrix_``: all DAGs with the same independences. Lines
+        with Gaussian noise cannot tell its members apart, whatever the number of rows. Curves, other noise,
+        interventions and knowledge can tell more; the class ignores them, ``posterior_`` counts them.
+        :func:`~daguerreotype.graphs.to_cpdag` gives the class as a matrix.
+
+        Returns
+        -------
+        EquivalenceClass
+            ``compelled``, the edges that all members have this way around, and ``reversible``, the others: lists
+            of (cause, effect), by name or number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from daguerreotype import Daguerreotype
+        >>> rng = np.random.default_rng(0)
+        >>> a, b = rng.normal(size=(2, 500))
+        >>> X = np.column_stack([a, b, a + b + rng.normal(size=500)])
+        >>> Daguerreotype(edges="bic", transform="none").fit(X).equivalence_class()
+        EquivalenceClass(compelled=[(0, 2), (1, 2)], reversible=[])
+        """
+        check_is_fitted(self)
+        return equivalence_class(self)
+
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
         """What ``cause`` contributes to ``effect`` at the given values of it.
 
@@ -883,10 +911,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         kind : {"graph", "training", "scores", "order", "curves"}
-            "graph": causes on the left, width by norm, colour by sign, opacity by probability; effects of and on
-            levels in no order have no sign. "training": the loss, step by step. "scores": theta. "order": how
-            probably each column precedes each other. "curves": the effect of every cause, for ``edges="gam"`` and
-            for tables with levels or counts: lines over numbers, points over counts, bars over levels.
+            "graph": causes on the left, width by norm, colour by sign, opacity by probability; an edge whose
+            direction is open has no head; effects of and on levels in no order have no sign. "training": the loss,
+            step by step. "scores": theta. "order": how probably each column precedes each other, by ``posterior_``
+            or, without one, the share of ``order_distribution_``. "curves": the effect of every cause, for
+            ``edges="gam"`` and for tables with levels or counts: lines over numbers, points over counts, bars over
+            levels.
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional

@@ -26,6 +26,7 @@ from daguerreotype.data.readers import Input, Reading
 from daguerreotype.datasets import load_sachs
 from daguerreotype.edges import EDGES
 from daguerreotype.metrics import evaluate
+from daguerreotype.posterior import Posterior
 
 
 def run(*arguments):
@@ -59,12 +60,22 @@ def test_the_json_is_what_the_learner_finds(data):
     for edge in found["edges"]:
         assert edge["weight"] == model.weights_.loc[edge["cause"], edge["effect"]]
         assert edge["norm"] == model.norms_.loc[edge["cause"], edge["effect"]]
+        pair = model.posterior_.pair(edge["cause"], edge["effect"])
+        assert edge["probability"] == pytest.approx(pair.forward, abs=1e-8)
+        assert edge["reverse_probability"] == pytest.approx(pair.backward, abs=1e-8)
+        assert edge["direction_open"] == pair.direction_open
+    assert found["posterior"]["n_chains"] == model.posterior_.n_chains
+    assert found["posterior"]["n_sweeps"] == model.posterior_.n_sweeps
+    assert found["posterior"]["agreement"] == pytest.approx(model.posterior_.agreement, abs=1e-8)
+    assert found["posterior"]["settled"] == model.posterior_.settled
+    assert found["posterior"]["effective_sample_size"] == round(model.posterior_.effective_sample_size, 1)
     assert found["settings"] == {
         "edges": "gam",
         "operator": "sparsemap",
         "transform": "none",
         "penalty": 2.0,
         "min_gain": 0.05,
+        "posterior": 200,
         "knowledge": None,
         "seed": 3,
     }
@@ -212,7 +223,15 @@ class Checked:
 
 
 @pytest.mark.parametrize(
-    "option", [("--edges", "magic"), ("--operator", "fixed"), ("--seed", "-1"), ("--frob",), ("--delimiter", "::")]
+    "option",
+    [
+        ("--edges", "magic"),
+        ("--operator", "fixed"),
+        ("--seed", "-1"),
+        ("--posterior", "-1"),
+        ("--frob",),
+        ("--delimiter", "::"),
+    ],
 )
 def test_options_that_do_not_exist_are_refused_with_status_2(option):
     assert run(*option).exit_code == 2
@@ -235,7 +254,7 @@ def test_names_and_defaults_of_the_options_are_those_of_the_learner():
         "seed": "random_state",
     }.items():
         assert command[ours].default == learner[theirs].default
-    for name in ("penalty", "knowledge"):
+    for name in ("penalty", "knowledge", "posterior", "min_gain"):
         assert command[name].default == learner[name].default
     assert list(options.Edges) == list(EDGES)
     assert set(options.Transform) == set(get_args(learner["transform"].annotation))
@@ -318,12 +337,19 @@ def test_empty_cells_are_learned_around_and_what_was_done_is_said(tmp_path):
 class Fitted:
     """A learner with a result that the test chooses."""
 
-    def __init__(self, edges, order):
+    def __init__(self, edges, order, chains=2, agreement=0.01):
         self.causal_graph_ = nx.DiGraph()
         self.causal_graph_.add_nodes_from(order)
-        for cause, effect, weight, probability in edges:
+        for cause, effect, weight, *likely in edges:
             norm = max(abs(weight), 0.4)  # what a bent effect has
-            self.causal_graph_.add_edge(cause, effect, weight=weight, norm=norm, probability=probability)
+            self.causal_graph_.add_edge(cause, effect, weight=weight, norm=norm)
+            if chains:
+                probability, reverse = [*likely, 1.0 - likely[0]][:2]
+                of = {"probability": probability, "reverse_probability": reverse}
+                self.causal_graph_.add_edge(cause, effect, **of)
+        self.posterior_ = None
+        if chains:
+            self.posterior_ = a_posterior(order, chains, agreement)
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(self.causal_graph_, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
@@ -332,10 +358,23 @@ class Fitted:
         self.kinds_, self.noise_ = dict.fromkeys(order, Kind("continuous", "many values")), {}
         self.scales_, self.missing_ = dict.fromkeys(order, "log"), None
 
+    def get_params(self, deep=True):
+        return {"posterior": 200 if self.posterior_ else 0}
 
-def outcome(edges, order=("a", "b", "c"), known=None):
+
+def a_posterior(order, chains, agreement):
+    """Chains that differ by so much in the probability of the first edge."""
+    d = len(order)
+    edges = np.zeros((chains, d, d))
+    edges[:, 0, 1] = 0.5 + agreement * np.linspace(-0.5, 0.5, chains)
+    errors = np.full((d, d), 0.1)
+    none = np.zeros((0, d, d), dtype=bool)
+    return Posterior(tuple(order), True, edges, errors, 0 * errors, none, np.zeros(0), n_sweeps=180)
+
+
+def outcome(edges, order=("a", "b", "c"), known=None, **posterior):
     task = Input("my.csv", pd.DataFrame(0.0, index=range(4), columns=list(order)))
-    return FitOutput(Fitted(edges, list(order)), task, known, 1.23)
+    return FitOutput(Fitted(edges, list(order), **posterior), task, known, 1.23)
 
 
 def shown(result, **settings):
@@ -354,10 +393,57 @@ def test_edges_are_sorted_by_probability_and_then_by_strength_whatever_the_round
 def test_an_edge_is_shown_with_its_sign_and_its_norm():
     lines = shown(outcome([("a", "b", -0.8, 1.0), ("b", "c", -0.01, 1.0)])).splitlines()
     (head,) = [line.split() for line in lines if "cause" in line]
-    assert head == ["cause", "effect", "weight", "norm", "probability"]
+    assert head == ["cause", "effect", "weight", "norm", "probability", "reverse"]
     (bent,) = [line.split() for line in lines if "-0.01" in line]
-    assert bent[-3:] == ["-0.01", "0.40", "1.00"]
+    assert bent[-4:] == ["-0.01", "0.40", "1.00", "0.00"]
     assert any("-0.80" in line for line in lines)
+
+
+def rows_of(text):
+    return [line.split() for line in text.splitlines() if " → " in line or " ─ " in line]
+
+
+def test_an_edge_whose_direction_is_open_has_no_head_and_both_numbers_and_an_explanation():
+    text = shown(outcome([("a", "b", 1.0, 0.7, 0.3), ("b", "c", 1.0, 0.4, 0.1), ("a", "c", 1.0, 0.3, 0.6)]))
+    assert rows_of(text)[:3] == [
+        ["a", "─", "b", "1.00", "1.00", "0.70", "0.30"],
+        ["b", "→", "c", "1.00", "1.00", "0.40", "0.10"],
+        ["a", "─", "c", "1.00", "1.00", "0.30", "0.60"],
+    ]
+    assert "─ direction open: the less likely way has at least a quarter" in text
+    assert "probability: posterior probability of the edge, given the model" in text
+    assert "reverse: that of the same edge turned around" in text
+    assert "direction open" not in shown(outcome([("a", "b", 1.0, 0.9, 0.1)]))
+
+
+def test_probabilities_that_have_not_settled_say_so_with_numbers():
+    edges = [("a", "b", 1.0, 0.5, 0.3)]
+    words = " ".join(shown(outcome(edges, chains=3, agreement=0.24)).split())
+    assert "not settled: 3 chains differ by up to 0.24, effective sample size 25." in words
+    assert "Sample longer: --posterior 2000" in words
+    assert "settled" not in shown(outcome(edges, agreement=0.05))
+    assert not json.loads(to_json(outcome(edges, agreement=0.24)))["posterior"]["settled"]
+
+
+def test_without_a_posterior_there_is_no_probability_in_words_and_null_in_json():
+    result = outcome([("a", "b", 0.5), ("b", "c", -0.9)], chains=0)
+    text = shown(result)
+    assert [row[:3] for row in rows_of(text)][:2] == [["b", "→", "c"], ["a", "→", "b"]]  # the strongest first
+    assert "probability" not in text
+    assert "reverse" not in text
+    found = json.loads(to_json(result))
+    assert found["posterior"] is None
+    for edge in found["edges"]:
+        assert edge["probability"] is edge["reverse_probability"] is edge["direction_open"] is None
+
+
+@pytest.mark.parametrize(("sweeps", "columns"), [(50, ["probability", "reverse_probability"]), (0, [])])
+def test_sweeps_can_be_asked_for_and_left_out(data, tmp_path, sweeps, columns):
+    found = json.loads(run(data, "--posterior", sweeps, "--json", "--out", tmp_path / "out").stdout)
+    assert found["settings"]["posterior"] == sweeps
+    assert (found["posterior"] is None) == (sweeps == 0)
+    assert list(pd.read_csv(tmp_path / "out" / "graph.csv")) == ["cause", "effect", "weight", "norm", *columns]
+    assert ("reverse_probability" in (tmp_path / "out" / "graph.dot").read_text()) == (sweeps > 0)
 
 
 def test_the_scale_of_each_column_is_shown():
@@ -398,9 +484,13 @@ def test_on_a_narrow_terminal_no_line_is_too_long():
 
 def test_without_unicode_arrows_are_made_of_dashes():
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    show_fit(outcome([("a", "b", 1.0, 1.0)]), Console(file=stream, highlight=False, markup=False))
+    edges = [("a", "b", 1.0, 1.0), ("b", "c", 1.0, 0.5)]
+    show_fit(outcome(edges), Console(file=stream, highlight=False, markup=False))
     stream.seek(0)
-    assert "a -> b -> c" in stream.read()
+    text = stream.read()
+    assert "a -> b -> c" in text
+    assert "| b     | -- | c      |" in text
+    assert "-- direction open" in text
 
 
 def test_the_time_of_compiling_is_not_shown_as_that_of_the_fit(data, monkeypatch):

@@ -50,17 +50,20 @@ def draw_dag(rng, names=AWKWARD, density=0.4):
     adjacency = np.triu(rng.random((d, d)) < density, 1)
     order = rng.permutation(d)
     adjacency = adjacency[np.ix_(order, order)]
-    weights, probabilities = rng.normal(size=(d, d)), rng.random((d, d))
+    weights, probabilities, reverse = rng.normal(size=(d, d)), rng.random((d, d)), rng.random((d, d))
     frame = pd.DataFrame(adjacency, names, names).astype(int)
-    return as_weighted(frame, weights=weights, probabilities=probabilities, norms=2 * np.abs(weights))
+    norms = 2 * np.abs(weights)
+    return as_weighted(
+        frame, weights=weights, probabilities=probabilities, norms=norms, reverse_probabilities=reverse
+    )
 
 
-def assert_same(found, expected, weights=True, probabilities=True, norms=True):
+def assert_same(found, expected, carried=tuple(KNOWN)):
     assert isinstance(found, WeightedDag)
     assert found.names == expected.names
     np.testing.assert_array_equal(found.adjacency, expected.adjacency)
-    for name, carried in (("weights", weights), ("probabilities", probabilities), ("norms", norms)):
-        if carried:
+    for of_one, name in KNOWN.items():
+        if of_one in carried:
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
         else:
             assert getattr(found, name) is None
@@ -87,7 +90,7 @@ def test_edges_names_weights_and_probabilities_come_back_exactly(kind, rng):
 @pytest.mark.parametrize("kind", EDGES_ONLY)
 def test_edges_and_names_come_back_where_the_library_holds_no_weights(kind, rng):
     graph = draw_dag(rng)
-    assert_same(round_trip(kind, graph), graph, weights=False, probabilities=False, norms=False)
+    assert_same(round_trip(kind, graph), graph, carried=())
 
 
 @pytest.mark.parametrize("kind", [*BOTH, *EDGES_ONLY])
@@ -112,8 +115,7 @@ def test_any_names_survive_text_formats(names, seed):
         return
     for kind in ("dot", "gml"):
         found = round_trip(kind, graph)
-        has_edges = bool(graph.adjacency.any())
-        assert_same(found, graph, weights=has_edges, probabilities=has_edges, norms=has_edges)
+        assert_same(found, graph, carried=tuple(KNOWN) if graph.adjacency.any() else ())
 
 
 def test_a_fitted_learner_gives_its_names_weights_and_probabilities(learner):
@@ -123,8 +125,22 @@ def test_a_fitted_learner_gives_its_names_weights_and_probabilities(learner):
     assert found.adjacency.sum() == 1
     np.testing.assert_array_equal(found.weights, learner.weights_)
     np.testing.assert_array_equal(found.norms, learner.norms_)
-    np.testing.assert_array_equal(found.probabilities, learner.edge_probabilities_ * learner.adjacency_matrix_)
+    likely, edges = learner.edge_probabilities_.to_numpy(), learner.adjacency_matrix_.to_numpy()
+    np.testing.assert_array_equal(found.probabilities, likely * edges)
+    np.testing.assert_array_equal(found.reverse_probabilities, likely.T * edges)
+    assert found.reverse_probabilities.sum() > 0
     assert nx.utils.graphs_equal(graphs.to_networkx(learner), learner.causal_graph_)
+
+
+def test_a_learner_without_a_posterior_gives_no_probabilities():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1)) + rng.normal(size=(200, 2))
+    learner = Daguerreotype(edges="bic", transform="none", posterior=0).fit(X)
+    found = graphs.from_dot(graphs.to_dot(learner))
+    assert found.adjacency.sum() == 1
+    assert found.weights is not None
+    assert found.probabilities is None
+    assert found.reverse_probabilities is None
 
 
 def test_what_comes_in_is_taken_by_the_metrics_and_by_every_way_out(rng):
@@ -158,7 +174,7 @@ def test_an_edge_list_survives_a_csv_file(rng, tmp_path):
     graph = draw_dag(rng)
     graphs.to_edge_list(graph).to_csv(tmp_path / "edges.csv", index=False)
     read = pd.read_csv(tmp_path / "edges.csv", keep_default_na=False, na_values=dict.fromkeys(KNOWN, ""))
-    assert list(read.columns) == ["source", "target", "weight", "norm", "probability"]
+    assert list(read.columns) == ["source", "target", "weight", "norm", "probability", "reverse_probability"]
     assert_same(graphs.from_edge_list(read, nodes=AWKWARD), graph)
 
 
@@ -203,6 +219,18 @@ def test_dot_is_read_alike_by_pydot(rng):
         place = graph.names.index(cause), graph.names.index(effect)
         assert float(edges[cause, effect].get("strength")) == graph.weights[place]
         assert float(edges[cause, effect].get("norm")) == graph.norms[place]
+
+
+def test_dot_draws_an_edge_without_a_head_where_its_direction_is_open():
+    graph = as_weighted(
+        np.triu(np.ones((3, 3), dtype=int), 1),
+        probabilities=[[0, 0.6, 0.9], [0, 0, 0.7], [0, 0, 0]],
+        reverse_probabilities=[[0, 0.4, 0.1], [0, 0, np.nan], [0, 0, 0]],
+    )
+    text = graphs.to_dot(graph)
+    assert '"0" -> "1" [probability=0.6, reverse_probability=0.4, dir="none"];' in text
+    assert text.count("dir") == 1
+    assert_same(graphs.from_dot(text), graph)
 
 
 DOT = r"""
@@ -286,7 +314,7 @@ def test_dowhy_identifies_an_effect_on_the_graph(rng):
     assert estimand.get_backdoor_variables() == ["age"]
     estimate = model.estimate_effect(estimand, method_name="backdoor.linear_regression")
     assert estimate.value == pytest.approx(2, abs=0.3)
-    assert_same(graphs.from_dowhy(model), as_weighted(adjacency), weights=False, probabilities=False, norms=False)
+    assert_same(graphs.from_dowhy(model), as_weighted(adjacency), carried=())
 
 
 def test_dowhy_gcm_takes_the_graph(rng):
@@ -354,10 +382,8 @@ def test_the_matrix_of_lingam_is_the_transpose(rng):
     graph = draw_dag(rng)
     matrix = graphs.to_lingam(graph)
     np.testing.assert_array_equal(matrix, graph.weights.T)
-    assert_same(graphs.from_lingam(matrix, names=AWKWARD), graph, probabilities=False, norms=False)
-    assert_same(
-        graphs.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, probabilities=False, norms=False
-    )
+    assert_same(graphs.from_lingam(matrix, names=AWKWARD), graph, carried=("weight",))
+    assert_same(graphs.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, carried=("weight",))
 
 
 def test_a_model_of_lingam_agrees_with_ours_on_the_direction(rng):

@@ -3,11 +3,13 @@
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daguerreotype.graphs import as_dag, consistent_extension, to_cpdag
+from daguerreotype import Daguerreotype
+from daguerreotype.graphs import as_dag, consistent_extension, equivalence_class, to_cpdag
 
 NUMBER_OF_DAGS = {1: 1, 2: 3, 3: 25, 4: 543, 5: 29281}  # Robinson 1973
 NUMBER_OF_CLASSES = {1: 1, 2: 2, 3: 11, 4: 185, 5: 8782}  # Gillispie and Perlman 2001
@@ -117,3 +119,31 @@ def test_the_nodes_that_block_an_extension_are_named():
         square[i, (i + 1) % 4] = square[(i + 1) % 4, i] = 1
     with pytest.raises(ValueError, match="no DAG extends the graph: its edges among 0, 1, 2, 3 force"):
         consistent_extension(square)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_every_edge_is_either_compelled_or_reversible(seed):
+    rng = np.random.default_rng(seed)
+    dag = np.triu(rng.random((6, 6)) < 0.4, 1)
+    found, cpdag = equivalence_class(dag), to_cpdag(dag)
+    assert {*found.compelled} == {(i, j) for i, j in np.argwhere(cpdag) if not cpdag[j, i]}
+    assert {*found.compelled, *found.reversible} == {(i, j) for i, j in np.argwhere(dag)}
+    assert len(found.compelled) + len(found.reversible) == dag.sum()
+
+
+def test_a_learner_tells_its_class_by_name():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 500))
+    both = a + b + rng.normal(size=500)
+    X = pd.DataFrame({"both": both, "a": a, "b": b, "c": rng.normal(size=500)})
+    X["d"] = X["c"] + rng.normal(size=500)
+    model = Daguerreotype(edges="bic", transform="none").fit(X)
+    found = model.equivalence_class()
+    assert found.compelled == [("a", "both"), ("b", "both")]
+    assert [set(edge) for edge in found.reversible] == [{"c", "d"}]
+    np.testing.assert_array_equal(to_cpdag(model), to_cpdag(model.adjacency_matrix_))
+
+
+def test_a_learner_that_is_not_fitted_has_no_class():
+    with pytest.raises(TypeError, match="the graph is a Daguerreotype that is not fitted"):
+        to_cpdag(Daguerreotype())

@@ -21,6 +21,7 @@ from daguerreotype.plotting import plot_curves, plot_graph, plot_order, plot_sco
 from daguerreotype.plotting.effects import view_effect
 from daguerreotype.plotting.layout import HEIGHT, _count_crossings, add_lanes, lay_out, reduce_crossings
 from daguerreotype.plotting.view import shorten
+from daguerreotype.posterior import Posterior
 from support.mixed import fit_mixed, mixed_table
 
 
@@ -169,6 +170,74 @@ def test_width_follows_weight_and_opacity_probability():
     opacities = [patches[edge].get_alpha() for edge in edges]
     assert np.argsort(widths).tolist() == np.argsort([abs(weights[edge]) for edge in edges]).tolist()
     assert np.argsort(opacities).tolist() == np.argsort([probabilities[edge] for edge in edges]).tolist()
+
+
+def heads(ax):
+    found = [patch.get_gid() for patch in ax.patches if (patch.get_gid() or "").startswith("head-")]
+    return {tuple(int(part) for part in gid.split("-")[1:]) for gid in found}
+
+
+def legend_of(ax):
+    return [] if ax.get_legend() is None else [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+EITHER = np.array([[0, 0.6, 0.3, 0], [0.4, 0, 0.9, 0], [0.65, 0.1, 0, 0.2], [0, 0, 0.02, 0]])
+
+
+def test_an_edge_whose_reverse_is_about_as_probable_has_no_head_and_is_counted():
+    graph = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    ax = plot_graph(graph, probabilities=EITHER)
+    assert set(edge_patches(ax)) == {(0, 1), (0, 2), (1, 2), (2, 3)}
+    assert heads(ax) == {(1, 2), (2, 3)}
+    assert legend_of(ax) == ["4 positive", "2 direction open"]
+    names = list("abcd")
+    named = pd.DataFrame(EITHER, index=names, columns=names).loc[names[::-1], names[::-1]]
+    assert heads(plot_graph(pd.DataFrame(graph, index=names, columns=names), probabilities=named)) == heads(ax)
+
+
+def test_an_edge_without_a_head_reaches_the_box_of_its_effect():
+    graph = np.array([[0, 1], [0, 0]])
+    with_head, without = (
+        edge_patches(plot_graph(graph, probabilities=p))[0, 1].get_path().vertices[-1, 0]
+        for p in ([[0, 0.9], [0.1, 0]], [[0, 0.6], [0.4, 0]])
+    )
+    assert without > with_head
+
+
+def test_against_a_known_graph_an_open_edge_keeps_its_colour_and_loses_its_head():
+    graph = np.triu(np.ones((3, 3), dtype=int), 1)
+    truth = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0]])
+    sure, unsure = plot_graph(graph, truth=truth), plot_graph(graph, truth=truth, probabilities=EITHER[:3, :3])
+    assert heads(sure) == {(0, 1), (0, 2), (1, 2)}
+    assert heads(unsure) == {(1, 2)}
+    for edge, patch in edge_patches(unsure).items():
+        assert to_hex(patch.get_edgecolor()) == to_hex(edge_patches(sure)[edge].get_edgecolor())
+    assert legend_of(unsure) == [*legend_of(sure), "2 direction open"]
+
+
+def test_without_probabilities_every_edge_has_a_head_and_is_opaque():
+    graph = np.triu(np.ones((3, 3), dtype=int), 1)
+    ax = plot_graph(graph)
+    assert heads(ax) == set(edge_patches(ax))
+    assert {patch.get_alpha() for patch in edge_patches(ax).values()} == {1.0}
+    assert legend_of(ax) == []
+
+
+@pytest.fixture(scope="module")
+def lines():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=300)
+    return pd.DataFrame({"first": first, "second": first + rng.normal(size=300)})
+
+
+def test_a_line_with_gaussian_noise_has_no_direction_and_a_curve_has_one(lines, model):
+    undirected = Daguerreotype(edges="bic", transform="none").fit(lines).plot()
+    assert len(edge_patches(undirected)) == 1
+    assert heads(undirected) == set()
+    assert legend_of(undirected)[-1] == "1 direction open"
+    assert heads(model.plot()) == set(edge_patches(model.plot()))
+    plain = Daguerreotype(edges="bic", transform="none", posterior=0).fit(lines).plot()
+    assert heads(plain) == set(edge_patches(plain))
 
 
 def test_width_follows_the_norm_where_it_is_known():
@@ -332,6 +401,33 @@ def test_the_heat_map_shows_how_probably_rows_precede_columns():
             by_hand = sum(distribution.probs[distribution.ranks[:, i] < distribution.ranks[:, j]])
             assert (np.isnan(shown[p, q]) and i == j) or shown[p, q] == pytest.approx(by_hand)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["abcd"[i] for i in mode]
+
+
+def test_the_order_of_a_learner_is_that_of_its_posterior_sorted_by_the_learned_order(lines, model):
+    ax = model.plot("order")
+    shown = ax.images[0].get_array().filled(np.nan)
+    order = model.causal_order_
+    expected = model.posterior_.order_probabilities.loc[order, order].to_numpy()
+    np.testing.assert_allclose(shown[np.triu_indices(3, 1)], expected[np.triu_indices(3, 1)])
+    assert [label.get_text() for label in ax.get_yticklabels()] == order
+    assert colour_bar(ax).startswith("posterior probability that the row")
+    unsampled = Daguerreotype(edges="bic", transform="none", posterior=0).fit(lines)
+    assert colour_bar(unsampled.plot("order")).startswith("share of orders in which the row")
+
+
+def colour_bar(ax):
+    (bar,) = (other for other in ax.figure.axes if other is not ax)
+    return bar.get_ylabel()
+
+
+def test_a_posterior_alone_is_sorted_by_how_many_others_each_column_precedes():
+    ancestors = np.array([[0, 0, 0.2], [1.0, 0, 0.5], [0.8, 0.0, 0]])
+    posterior = Posterior(
+        ("a", "b", "c"), True, ancestors[None], 0 * ancestors, ancestors, ancestors[:0] > 0, np.zeros(0)
+    )
+    ax = plot_order(posterior, ["a", "b", "c"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "c", "a"]
+    assert ax.images[0].get_array()[0, 1] == pytest.approx(0.75)
 
 
 def test_curves_are_those_of_the_learner(model, table):

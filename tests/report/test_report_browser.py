@@ -49,8 +49,8 @@ def fit():
     b = a + rng.normal(size=120)
     columns = {EVIL: a, IMG: b, "c": b + 0.5 * a + rng.normal(size=120), "d": a - b + 2 * rng.normal(size=120)}
     X = pd.DataFrame(columns)
-    # Far apart from certain: orders of many kinds carry mass, and edges of both directions.
-    m = Daguerreotype("sparsemap", edges="bic", transform="none", tau=30.0, refine=False, loss="nll_ev").fit(X)
+    # Far apart from certain: edges of both directions are probable, and some beside the learned graph.
+    m = Daguerreotype("sparsemap", edges="bic", transform="none", tau=30.0, loss="bic", penalty=1.0).fit(X)
     return m, X
 
 
@@ -150,9 +150,8 @@ def test_the_table_sorts_both_ways_and_says_so(page, name):
     assert page.locator("#edges th[aria-sort='none']").count() == page.locator("#edges th").count() - 1
 
 
-def test_hovering_an_edge_shows_weight_norm_and_probability(page, fit):
-    m, _ = fit
-    cause, effect, values = next(iter(m.causal_graph_.edges(data=True)))
+def hovered(page, title):
+    """The text that a pointer finds over the edge of this title."""
     found = None
     for edge in page.locator("#graph .edge:not(.missing):not(.outside) .reach").all():
         for share in (0.5, 0.3, 0.7, 0.15, 0.85):
@@ -163,11 +162,88 @@ def test_hovering_an_edge_shows_weight_norm_and_probability(page, fit):
             )
             page.mouse.move(x, y)
             text = page.locator("#tip").text_content()
-            if text.startswith(f"{cause} → {effect}"):
+            if text.startswith(f"{title}\n"):
                 found = text
     assert found is not None
-    for name in ("weight", "norm", "probability"):
-        assert f"{name} {float(format(values[name], '.3g')):g}" in found
+    return found
+
+
+def test_hovering_an_edge_shows_weight_norm_and_both_probabilities(page, fit):
+    seen = set()
+    for cause, effect, values in fit[0].causal_graph_.edges(data=True):
+        pair = fit[0].posterior_.pair(cause, effect)
+        text = hovered(page, f"{cause} {'—' if pair.direction_open else '→'} {effect}")
+        shown = {"weight": values["weight"], "norm": values["norm"], "probability": pair[0], "reverse": pair[1]}
+        for name, value in shown.items():
+            assert f"{name} {float(format(round(value, 6), '.3g')):g}" in text.split("\n")
+        assert ("direction open" in text.split("\n")) == pair.direction_open
+        seen.add(pair.direction_open)
+    assert True in seen
+
+
+def test_open_edges_have_no_head_and_are_counted_and_explained(page, fit):
+    n_open = sum(fit[0].posterior_.pair(*edge).direction_open for edge in fit[0].causal_graph_.edges)
+    page.locator("#others").uncheck()
+    page.locator("#missing").uncheck()
+    assert page.locator("#graph .edge.open:not(.hidden)").count() == n_open > 0
+    assert page.locator("#graph .edge.open .head").count() == 0
+    directed = page.locator("#graph .edge:not(.open)")
+    assert directed.count() == page.locator("#graph .edge:not(.open) .head").count()
+    assert f"{n_open} direction open" in page.locator("#legend li").all_text_contents()
+    assert "edge whose direction is open" in page.locator("#graph-hint").text_content()
+    heads = page.locator("#edges th").all_inner_texts()
+    assert heads[4:7] == ["probability", "reverse", "direction"]
+    words = page.locator("#edges tbody tr:visible td:nth-child(7)").all_inner_texts()
+    assert words.count("open") == n_open
+
+
+def test_a_learned_edge_of_no_probability_is_shown_with_the_others(browser, fit, tmp_path):
+    content = collect(fit[0])
+    content["graph"]["edges"][0]["probability"] = content["graph"]["threshold"] = 0.0
+    (tmp_path / "improbable.html").write_text(render(content), encoding="utf-8")
+    other = open_page(browser)
+    other.goto((tmp_path / "improbable.html").as_uri())
+    n_edges = int(fit[0].adjacency_matrix_.to_numpy().sum())
+    assert other.locator("#shown").text_content().startswith(f"{n_edges} of {n_edges} learned edges shown")
+    other.close()
+
+
+def test_no_pair_is_drawn_twice(page):
+    set_threshold(page, 0)
+    rows = page.locator("#edges tbody tr:visible")
+    pairs = [frozenset(row.locator("td").all_inner_texts()[:2]) for row in rows.all()]
+    assert len(pairs) == page.locator("#graph .edge:not(.hidden)").count() == len(set(pairs)) > 3
+
+
+def test_without_a_posterior_the_page_speaks_of_no_probability(browser, fit, tmp_path):
+    m = Daguerreotype(edges="bic", transform="none", posterior=0).fit(fit[1])
+    other = open_page(browser)
+    errors = []
+    other.on("pageerror", lambda error: errors.append(error))
+    other.goto(m.report(tmp_path / "plain.html", fit[1]).as_uri())
+    n_edges = int(m.adjacency_matrix_.to_numpy().sum())
+    assert other.locator("#shown").text_content() == f"{n_edges} of {n_edges} learned edges shown"
+    assert other.locator("#graph .edge:not(.hidden) .head").count() == n_edges > 0
+    assert not other.locator("#threshold").is_visible()
+    assert not other.locator("label[for=threshold]").is_visible()
+    assert not other.locator("#caution").is_visible()
+    assert "probability" not in other.locator("#edges th").all_inner_texts()
+    assert "There are no probabilities" in other.locator("#edges-hint").text_content()
+    assert other.locator("#order-hint").text_content().startswith("Share of the learned distribution over orders")
+    other.locator("#reset").click()
+    assert other.locator("#graph .edge:not(.hidden)").count() == n_edges
+    assert not errors
+    other.close()
+
+
+def test_probabilities_that_have_not_settled_are_warned_of(browser, fit, tmp_path):
+    content = collect(fit[0]) | {"caution": f"Not settled {EVIL}"}
+    (tmp_path / "early.html").write_text(render(content), encoding="utf-8")
+    other = open_page(browser)
+    other.goto((tmp_path / "early.html").as_uri())
+    assert other.locator("#caution").is_visible()
+    assert other.locator("#caution").text_content() == f"Not settled {EVIL}"
+    other.close()
 
 
 def test_nodes_can_be_dragged_and_moved_by_keys_and_edges_follow(page):
@@ -205,14 +281,14 @@ def test_names_that_look_like_markup_are_text_everywhere(page):
 
 
 def test_the_heat_map_says_how_probable_a_pair_is(page, fit):
-    distribution = fit[0].order_distribution_
+    m = fit[0]
     box = page.locator("#order .frame").bounding_box()
     page.locator("#order").scroll_into_view_if_needed()
     box = page.locator("#order .frame").bounding_box()
     side = box["width"] / 4
     page.mouse.move(box["x"] + 2.5 * side, box["y"] + 0.5 * side)
-    first, third = distribution.mode[0], distribution.mode[2]
-    expected = distribution.edge_order_probabilities()[first, third]
+    expected = m.posterior_.order_probabilities.loc[m.causal_order_[0], m.causal_order_[2]]
+    assert page.locator("#order-hint").text_content().startswith("Posterior probability that the column")
     assert float(page.locator("#tip").text_content().rsplit(": ", 1)[1]) == pytest.approx(expected, abs=6e-3)
 
 

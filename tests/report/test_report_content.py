@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -90,33 +91,90 @@ def test_the_page_refers_to_nothing_outside_itself(model, table, tmp_path):
     assert "unsafe" not in policy
 
 
-def test_every_probable_edge_is_there_and_the_threshold_shows_the_learned_graph(model):
+def test_every_probable_pair_is_there_once_and_the_threshold_shows_the_learned_graph(model):
     content = collect(model)
     names, edges = content["names"], content["graph"]["edges"]
     probabilities, adjacency = np.asarray(model.edge_probabilities_), np.asarray(model.adjacency_matrix_)
-    assert {(e["cause"], e["effect"]) for e in edges} == {
-        tuple(pair) for pair in np.argwhere(probabilities > 1e-9)
-    }
+    either = np.triu(probabilities + probabilities.T, 1)
+    pairs = [tuple(sorted((edge["cause"], edge["effect"]))) for edge in edges]
+    assert sorted(pairs) == sorted(tuple(pair) for pair in np.argwhere(either >= 0.01))
+    assert any(edge["reverse"] >= 0.01 for edge in edges if edge["learned"])  # which is no edge of its own
     for edge in edges:
         pair = edge["cause"], edge["effect"]
         assert edge["probability"] == pytest.approx(probabilities[pair], abs=1e-6)
+        assert edge["reverse"] == pytest.approx(probabilities[pair[::-1]], abs=1e-6)
+        assert edge["open"] == model.posterior_.pair(names[pair[0]], names[pair[1]]).direction_open
         assert edge["learned"] == bool(adjacency[pair])
         assert (edge["weight"] is None) == (edge["norm"] is None) == (not edge["learned"])
         if edge["learned"]:
             assert edge["weight"] == pytest.approx(np.asarray(model.weights_)[pair], rel=1e-5)
             assert edge["norm"] == pytest.approx(np.asarray(model.norms_)[pair], rel=1e-5)
+        else:
+            assert edge["probability"] >= edge["reverse"]
         assert not edge["learned"] or edge["probability"] >= content["graph"]["threshold"]
     assert names == list(model.feature_names_in_)
 
 
-def test_uncertain_pairs_of_the_order_are_those_of_the_distribution(model):
-    order = collect(model)["order"]
-    precedes = model.order_distribution_.edge_order_probabilities()
-    rebuilt = np.triu(np.ones_like(precedes), 1)
-    for i, j, p in order["unsure"]:
+def with_chains(model, edges):
+    """The same learner, whose chains saw these probabilities (chains, d, d)."""
+    found = Daguerreotype()
+    vars(found).update(vars(model))
+    found._keep(replace(model._result, posterior=replace(model.posterior_, edges=np.array(edges))))
+    return found
+
+
+def test_a_pair_outside_the_learned_graph_is_one_edge_in_its_likelier_direction(model):
+    adjacency = np.asarray(model.adjacency_matrix_)
+    alone = list(model.feature_names_in_).index("alone")
+    assert not adjacency[alone].any()
+    likely = np.where(adjacency, 1.0, 0.0)
+    others = [node for node in range(4) if node != alone]
+    for node, forward, backward in zip(others, (0.1, 0.004, 0.004), (0.2, 0.007, 0.005), strict=True):
+        likely[alone, node], likely[node, alone] = forward, backward
+    graph = collect(with_chains(model, [likely]))["graph"]
+    outside = {(e["cause"], e["effect"]): e["open"] for e in graph["edges"] if not e["learned"]}
+    assert outside == {(others[0], alone): True, (others[1], alone): True}
+    assert graph["threshold"] == 1.0
+
+
+def test_the_facts_tell_of_probabilities_and_a_note_warns_where_they_have_not_settled(model):
+    content = collect(model)
+    assert dict(content["facts"])["probabilities"] == str(model.posterior_)
+    assert content["caution"] == ""
+    apart = np.stack([np.full((4, 4), 0.1), np.full((4, 4), 0.4)]) * ~np.eye(4, dtype=bool)
+    caution = collect(with_chains(model, apart))["caution"]
+    assert caution.startswith("Probabilities have not settled: 2 chains differ by up to 0.30, effective sample")
+    bagged = replace(model.posterior_, edges=apart, n_bagged=8)
+    assert bagged.caution.startswith(
+        "Probabilities have not settled: halves of the resamples differ by up to 0.30"
+    )
+
+
+def test_without_a_posterior_nothing_is_called_probable(table):
+    m = Daguerreotype(edges="bic", transform="none", posterior=0).fit(table)
+    content = collect(m)
+    assert dict(content["facts"])["probabilities"] == "none, graphs were not sampled"
+    assert content["graph"]["threshold"] is None
+    assert len(content["graph"]["edges"]) == int(m.adjacency_matrix_.to_numpy().sum()) > 0
+    for edge in content["graph"]["edges"]:
+        assert edge["probability"] is edge["reverse"] is None
+        assert edge["open"] is False
+
+
+@pytest.mark.parametrize("sweeps", [200, 0])
+def test_pairs_of_the_order_are_those_of_the_posterior_or_else_of_the_distribution(table, sweeps):
+    m = Daguerreotype(edges="bic", transform="none", tau=4.0, posterior=sweeps).fit(table)
+    order = collect(m)["order"]
+    precedes = np.asarray(
+        m.posterior_.order_probabilities if sweeps else m.order_distribution_.edge_order_probabilities()
+    )
+    assert order["posterior"] == bool(sweeps)
+    rebuilt = np.triu(np.full_like(precedes, order["usual"]), 1)
+    for i, j, p in order["unusual"]:
         rebuilt[i, j] = p
     rebuilt += np.tril(1 - rebuilt.T, -1)
     np.testing.assert_allclose(rebuilt, precedes[np.ix_(order["nodes"], order["nodes"])], atol=2e-6)
+    assert order["nodes"] == [list(table.columns).index(name) for name in m.causal_order_]
 
 
 def test_a_known_graph_adds_verdicts_missing_edges_and_metrics(model, truth):

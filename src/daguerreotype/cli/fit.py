@@ -65,6 +65,15 @@ def fit(
     ] = None,
     kind: options.KindOption = [],  # noqa: B006
     seed: options.SeedOption = 0,
+    posterior: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Sweeps of the sampler of graphs, whose shares are the probabilities of edges. More are surer; "
+            "0: no probabilities.",
+        ),
+    ] = 200,
     bootstrap: Annotated[
         int,
         typer.Option(
@@ -113,6 +122,7 @@ def fit(
             min_gain=min_gain,
             kinds=kinds or "auto",
             knowledge=options.read_knowledge(knowledge),
+            posterior=posterior,
             random_state=seed,
         )
         seconds = learn(model, task.table, status, task.interventions)

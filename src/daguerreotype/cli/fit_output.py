@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from daguerreotype import Daguerreotype
     from daguerreotype.bootstrap import Bootstrap
     from daguerreotype.data.readers import Input
+    from daguerreotype.posterior import Posterior
     from daguerreotype.result import MissingValues
 
-NUMBERS = ("weight", "norm", "probability")  # of an edge
+NUMBERS = ("weight", "norm")  # of an edge
+LIKELY = {"probability": "probability", "reverse": "reverse_probability"}  # of it by the posterior, as headed
 OF_KINDS = (
     "on levels both are log-odds, on counts logarithms of the mean",
     "levels in no order have no sign: there the weight is the norm",
@@ -58,23 +60,35 @@ class FitOutput:
 
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
-        """Cause, effect, weight, norm and probability of every edge, the surest and then the strongest first."""
-        edges: list[dict[str, Any]] = [
-            {
-                "cause": cause,
-                "effect": effect,
-                "weight": of["weight"],
-                "norm": of["norm"],
-                # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
-                "probability": round(of["probability"], 9),
-            }
-            for cause, effect, of in self.model.causal_graph_.edges(data=True)
-        ]
+        """What is known of every edge, the surest and then the strongest first; None where nothing is."""
+        import numpy as np
+
+        from daguerreotype.graphs.direction import is_open
+
+        edges: list[dict[str, Any]] = []
+        for cause, effect, of in self.model.causal_graph_.edges(data=True):
+            # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
+            likely = {name: round(of[name], 9) if name in of else None for name in LIKELY.values()}
+            open_ = bool(is_open(*map(np.array, likely.values()))) if self.has_posterior else None
+            edges.append(
+                {
+                    "cause": cause,
+                    "effect": effect,
+                    **{name: of[name] for name in NUMBERS},
+                    **likely,
+                    "direction_open": open_,
+                }
+            )
         if self.bootstrap is not None:
             for edge in edges:
                 frequencies = cast("pd.DataFrame", self.bootstrap.edge_frequencies)
                 edge["frequency"] = round(float(frequencies.loc[edge["cause"], edge["effect"]]), 9)
-        return sorted(edges, key=lambda edge: (-edge["probability"], -edge["norm"]))
+        return sorted(edges, key=lambda edge: (-(edge["probability"] or 0.0), -edge["norm"]))
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether probabilities are known."""
+        return self.model.posterior_ is not None
 
     @cached_property
     def metrics(self) -> dict[str, int | float] | None:
@@ -109,10 +123,12 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
             "transform": model.transform,
             "penalty": model.penalty,
             "min_gain": model.min_gain,
+            "posterior": model.get_params(deep=False)["posterior"],
             "knowledge": None if model.knowledge is None else model.knowledge.to_dict(),
             "seed": model.random_state,
         },
         "edges": outcome.edges,
+        "posterior": _posterior_facts(model.posterior_),
         "order": list(model.causal_order_),
         "transform": model.transform_,
         "scales": dict(model.scales_),
@@ -139,6 +155,19 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
 def _plain(level: Any) -> Any:
     """A level that JSON has."""
     return level if isinstance(level, bool | int | float | str) else str(level)
+
+
+def _posterior_facts(posterior: "Posterior | None") -> dict[str, Any] | None:
+    """How long graphs were sampled, and how far to trust their probabilities."""
+    if posterior is None:
+        return None
+    return {
+        "n_sweeps": posterior.n_sweeps,
+        "n_chains": posterior.n_chains,
+        "effective_sample_size": round(posterior.effective_sample_size, 1),
+        "agreement": round(posterior.agreement, 9),
+        "settled": posterior.settled,
+    }
 
 
 def _missing_facts(missing: "MissingValues | None") -> dict[str, Any] | None:
@@ -172,13 +201,13 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     console.print()
     say(console, Text.assemble((outcome.task.name, "bold"), f": {n_rows} rows, {n_columns} columns"))
     if outcome.edges:
-        console.print(_edge_table(outcome, arrow))
+        console.print(_edge_table(outcome, arrow, _line(console)))
         say(console, "weight: slope, in standard deviations; of a curve, that of the best line", style="dim")
         say(console, "norm: size of the effect; larger than the weight where it bends", style="dim")
         if any(kind.discrete for kind in outcome.model.kinds_.values()):
             for line in OF_KINDS:
                 say(console, line, style="dim")
-        say(console, "probability: share of the learned distribution over orders with this edge", style="dim")
+        _explain_posterior(outcome, console)
         if outcome.bootstrap is not None:
             n = outcome.bootstrap.n_resamples
             say(console, f"bootstrap: share of {n} tables of resampled rows that show it again", style="dim")
@@ -210,6 +239,26 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
         show_files(console, files)
 
 
+def _explain_posterior(outcome: FitOutput, console: Console) -> None:
+    """What probabilities are, how an open direction is drawn, and whether to trust them yet."""
+    posterior = outcome.model.posterior_
+    if posterior is None:
+        return
+    say(console, "probability: posterior probability of the edge, given the model", style="dim")
+    say(console, "reverse: that of the same edge turned around", style="dim")
+    if any(edge["direction_open"] for edge in outcome.edges):
+        words = "direction open: the less likely way has at least a quarter of the two together"
+        say(console, f"{_line(console)} {words}", style="dim")
+    if posterior.caution:
+        more = 10 * outcome.model.get_params(deep=False)["posterior"]
+        say(console, f"{posterior.caution} Sample longer: --posterior {more}", style="yellow")
+
+
+def _line(console: Console) -> str:
+    """An edge without a direction."""
+    return "--" if console.options.ascii_only else "─"
+
+
 def _show_metrics(outcome: FitOutput, console: Console) -> None:
     """The four figures that matter most, with a word on each."""
     from daguerreotype.metrics.titles import MEANINGS, title_of
@@ -234,14 +283,16 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
     show_facts(console, facts)
 
 
-def _edge_table(outcome: FitOutput, arrow: str) -> Table:
-    """One line per edge; names are shown as they are, brackets and all."""
-    numbers = [*NUMBERS] + ["bootstrap"] * (outcome.bootstrap is not None)
+def _edge_table(outcome: FitOutput, arrow: str, line: str) -> Table:
+    """One line per edge, an arrow or, where its direction is open, a line; names are shown as they are."""
+    shown = dict(zip(NUMBERS, NUMBERS, strict=True)) | (LIKELY if outcome.has_posterior else {})
+    numbers = [*shown] + ["bootstrap"] * (outcome.bootstrap is not None)
     judged = ["known graph"] * (outcome.known is not None)
     table = make_table("cause", "", "effect", *numbers, *judged, right=numbers)
     for edge in outcome.edges:
-        cells = [Text(str(edge["cause"])), Text(arrow, style="dim"), Text(str(edge["effect"]))]
-        cells += [Text(f"{edge[name]:z.2f}") for name in NUMBERS]
+        mark = line if edge["direction_open"] else arrow
+        cells = [Text(str(edge["cause"])), Text(mark, style="dim"), Text(str(edge["effect"]))]
+        cells += [Text(f"{edge[name]:z.2f}") for name in shown.values()]
         if outcome.bootstrap is not None:
             cells.append(Text(f"{edge['frequency']:.2f}"))
         if outcome.known is not None:
@@ -263,7 +314,8 @@ def save_fit(outcome: FitOutput, folder: Path, status: Status) -> list[str]:
         paths.append(str(folder / name))
         return folder / name
 
-    columns = ["cause", "effect", *NUMBERS] + ["frequency"] * (outcome.bootstrap is not None)
+    columns = ["cause", "effect", *NUMBERS, *(LIKELY.values() if outcome.has_posterior else ())]
+    columns += ["frequency"] * (outcome.bootstrap is not None)
     pd.DataFrame(outcome.edges, columns=columns).to_csv(path("graph.csv"), index=False)
     model.adjacency_matrix_.to_csv(path("adjacency.csv"))
     path("graph.dot").write_text(to_dot(model), encoding="utf-8")

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from daguerreotype.graphs.convert import to_edge_list as to_edge_list
     from daguerreotype.graphs.convert import to_gml as to_gml
     from daguerreotype.graphs.convert import to_networkx as to_networkx
+    from daguerreotype.graphs.cpdag import EquivalenceClass as EquivalenceClass
     from daguerreotype.graphs.cpdag import consistent_extension as consistent_extension
+    from daguerreotype.graphs.cpdag import equivalence_class as equivalence_class
     from daguerreotype.graphs.cpdag import to_cpdag as to_cpdag
     from daguerreotype.graphs.dag import Dag as Dag
     from daguerreotype.graphs.dag import GraphLike as GraphLike
@@ -38,7 +40,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "convert": "from_dot from_edge_list from_gml from_networkx to_dot to_edge_list to_gml to_networkx",
-        "cpdag": "consistent_extension to_cpdag",
+        "cpdag": "EquivalenceClass consistent_extension equivalence_class to_cpdag",
         "dag": "Dag GraphLike align as_adjacency as_dag depths find_cycle topological_order",
         "interop": "from_causal_learn from_dowhy from_lingam from_pgmpy "
         "to_causal_learn to_dowhy to_lingam to_pgmpy",

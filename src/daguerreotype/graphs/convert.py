@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.labels import listed
+from daguerreotype.graphs.dag import Exportable
+from daguerreotype.graphs.direction import is_open
 from daguerreotype.graphs.dot import read_dot, write_dot
 from daguerreotype.graphs.weighted import (
     KNOWN,
-    Exportable,
     WeightedDag,
     as_weighted,
     from_textual,
@@ -31,7 +32,9 @@ Text: TypeAlias = str | os.PathLike[str]
 
 
 def to_networkx(graph: Exportable) -> nx.DiGraph:
-    """A networkx graph whose edges bear ``weight``, ``norm`` and ``probability`` where they are known.
+    """A networkx graph whose edges bear what is known of ``weight``, ``norm``, ``probability`` and its reverse.
+
+    ``reverse_probability`` is that of the same edge turned around.
 
     Examples
     --------
@@ -43,22 +46,22 @@ def to_networkx(graph: Exportable) -> nx.DiGraph:
 
 
 def from_networkx(graph: nx.DiGraph) -> WeightedDag:
-    """The DAG in a networkx graph, with the attributes ``weight``, ``norm`` and ``probability`` of its edges."""
+    """The DAG in a networkx graph, with those attributes of its edges that `to_networkx` gives them."""
     if not isinstance(graph, nx.Graph):
         raise TypeError(f"expected a networkx.DiGraph, got {type(graph).__name__}.")
     return as_weighted(graph)
 
 
 def to_edge_list(graph: Exportable) -> pd.DataFrame:
-    """One row per edge: source, target, weight, norm, probability, the last three nan where unknown.
+    """One row per edge: source, target, weight, norm, probability, reverse_probability, nan where unknown.
 
-    Nodes without edges are not in it.
+    The last is the probability of the edge turned around. Nodes without edges are not in it.
 
     Examples
     --------
     >>> to_edge_list([[0, 1], [0, 0]])
-       source  target  weight  norm  probability
-    0       0       1     NaN   NaN          NaN
+       source  target  weight  norm  probability  reverse_probability
+    0       0       1     NaN   NaN          NaN                  NaN
     """
     dag = as_weighted(graph)
     rows = [
@@ -70,7 +73,7 @@ def to_edge_list(graph: Exportable) -> pd.DataFrame:
 
 
 def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = None) -> WeightedDag:
-    """The DAG of a table with columns source and target, and weight, norm and probability if it has them.
+    """The DAG of a table with columns source and target, and those others of `to_edge_list` that it has.
 
     Parameters
     ----------
@@ -108,9 +111,11 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
 
 
 def to_dot(graph: Exportable) -> str:
-    """Text in Graphviz' DOT language; edges have ``strength`` (the weight), ``norm``, ``probability`` where known.
+    """Text in Graphviz' DOT language; edges have the attributes that are known of them.
 
-    Graphviz takes an attribute called weight for a wish about the layout, hence another word.
+    They are ``strength`` (the weight: Graphviz takes an attribute of that name for a wish about the layout),
+    ``norm``, ``probability`` and ``reverse_probability``. An edge whose direction is open, because its reverse is
+    about as probable, is drawn without a head (``dir="none"``); in the text its cause stands first all the same.
 
     Examples
     --------
@@ -125,6 +130,9 @@ def to_dot(graph: Exportable) -> str:
     for _, _, attributes in found.edges(data=True):
         if "weight" in attributes:
             attributes["strength"] = attributes.pop("weight")
+        either = (np.array(attributes.get(name, np.nan)) for name in ("probability", "reverse_probability"))
+        if is_open(*either):
+            attributes["dir"] = "none"
     return write_dot(found)
 
 

@@ -1,13 +1,61 @@
 """Completed partially directed acyclic graphs (CPDAGs): from a DAG to its Markov equivalence class, and back."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+
 import numpy as np
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray
-from daguerreotype.graphs.dag import GraphLike, as_adjacency, as_dag, topological_order
+from daguerreotype.graphs.dag import (
+    Exportable,
+    GraphLike,
+    as_adjacency,
+    as_dag,
+    fitted_graph,
+    topological_order,
+)
 
 
-def to_cpdag(graph: GraphLike) -> BoolArray:
+@dataclass(frozen=True)
+class EquivalenceClass:
+    """The edges of a DAG, by whether all DAGs of its Markov equivalence class agree on their direction.
+
+    Attributes
+    ----------
+    compelled : list of (cause, effect)
+        Edges that have this direction in every DAG of the class.
+    reversible : list of (cause, effect)
+        Edges that some DAG of the class has the other way around; written as the graph has them.
+    """
+
+    compelled: list[tuple[Hashable, Hashable]]
+    reversible: list[tuple[Hashable, Hashable]]
+
+
+def equivalence_class(graph: Exportable) -> EquivalenceClass:
+    """Compelled and reversible edges of a DAG, by the names of their nodes.
+
+    Parameters
+    ----------
+    graph : array-like of shape (d, d), DataFrame, networkx.DiGraph, or a fitted learner
+        A DAG.
+
+    Examples
+    --------
+    >>> equivalence_class([[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
+    EquivalenceClass(compelled=[(1, 3), (2, 3)], reversible=[(0, 1)])
+    """
+    dag = as_dag(fitted_graph(graph))
+    either = to_cpdag(dag)
+    edges = [(int(i), int(j)) for i, j in np.argwhere(dag.adjacency)]
+    return EquivalenceClass(
+        compelled=[(dag.labels[i], dag.labels[j]) for i, j in edges if not either[j, i]],
+        reversible=[(dag.labels[i], dag.labels[j]) for i, j in edges if either[j, i]],
+    )
+
+
+def to_cpdag(graph: Exportable) -> BoolArray:
     """Completed partially directed graph of a DAG: what is common to its Markov equivalence class.
 
     C[i, j] = 1  iff  some DAG with the skeleton and the v-structures of ``graph`` has the edge i -> j.
@@ -18,7 +66,7 @@ def to_cpdag(graph: GraphLike) -> BoolArray:
 
     Parameters
     ----------
-    graph : array-like of shape (d, d), DataFrame or networkx.DiGraph
+    graph : array-like of shape (d, d), DataFrame, networkx.DiGraph, or a fitted learner
         A DAG.
 
     Returns
@@ -33,7 +81,7 @@ def to_cpdag(graph: GraphLike) -> BoolArray:
            [1, 0, 1],
            [0, 1, 0]])
     """
-    dag = as_dag(graph)
+    dag = as_dag(fitted_graph(graph))
     order = topological_order(dag)
     parents = np.ascontiguousarray(dag.adjacency.T)  # row y: the parents of y
     compelled = np.zeros_like(parents)

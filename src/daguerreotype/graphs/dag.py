@@ -46,6 +46,7 @@ class Dag:
 
 
 GraphLike: TypeAlias = npt.ArrayLike | pd.DataFrame | nx.DiGraph | Dag
+Exportable: TypeAlias = GraphLike | Any  # a fitted learner, which this package knows by its attributes
 
 
 def as_dag(graph: GraphLike, what: str = "the graph") -> Dag:
@@ -87,6 +88,28 @@ def as_dag(graph: GraphLike, what: str = "the graph") -> Dag:
             advice += " If the two entries stand for an undirected edge, orient it with consistent_extension."
         raise ValueError(f"{what} has a cycle: {path}; expected a directed acyclic graph. {advice}")
     return dag
+
+
+def is_learner(graph: Exportable) -> bool:
+    """Whether this is a fitted learner or baseline; those of lingam have no ``weights_``."""
+    # A column, or a method of a graph of pgmpy, may be called like an attribute of learners.
+    other = isinstance(graph, nx.Graph | pd.DataFrame)
+    return not other and hasattr(graph, "adjacency_matrix_") and hasattr(graph, "weights_")
+
+
+def fitted_graph(graph: Exportable, what: str = "the graph") -> GraphLike:
+    """The graph of a fitted learner; graphs as they are."""
+    learner: Any = graph
+    if is_learner(graph):
+        found: GraphLike = learner.adjacency_matrix_
+        return found
+    if hasattr(graph, "fit") and not isinstance(graph, nx.Graph | pd.DataFrame):
+        raise TypeError(
+            f"{what} is a {type(graph).__name__} that is not fitted, or of another library; expected a graph or a "
+            "fitted learner. Fit it first; from_lingam and its like read models of others."
+        )
+    plain: GraphLike = graph
+    return plain
 
 
 def as_adjacency(graph: GraphLike, what: str = "the graph") -> Dag:

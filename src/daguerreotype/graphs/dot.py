@@ -26,7 +26,7 @@ def write_dot(graph: nx.DiGraph) -> str:
     """The text of ``graph``: nodes in their order, then edges with their attributes; all names are quoted."""
     lines = [f"  {_quoted(node)};" for node in graph.nodes]
     for cause, effect, attributes in graph.edges(data=True):
-        listed = ", ".join(f"{name}={value!r}" for name, value in attributes.items())
+        listed = ", ".join(f"{name}={_written(value)}" for name, value in attributes.items())
         lines.append(f"  {_quoted(cause)} -> {_quoted(effect)}{f' [{listed}]' if listed else ''};")
     return "\n".join(["digraph {", *lines, "}", ""])
 
@@ -39,6 +39,11 @@ def read_dot(text: str) -> nx.DiGraph:
 def _quoted(name: str) -> str:
     """A name as a quoted string, in which two characters need an escape."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _written(value: float | str) -> str:
+    """The value of an attribute: a number as it is, words quoted."""
+    return _quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _unquoted(token: str) -> str:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from daguerreotype._lib.optional import require
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.graphs.weighted import Exportable, WeightedDag, as_weighted, from_textual, texts_of, textual
+from daguerreotype.graphs.dag import Exportable
+from daguerreotype.graphs.weighted import WeightedDag, as_weighted, from_textual, texts_of, textual
 
 
 def to_pgmpy(graph: Exportable) -> Any:

@@ -1,9 +1,9 @@
-"""DAGs with weights, norms and probabilities of their edges."""
+"""DAGs with weights, norms and probabilities of their edges, either way."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.graphs.dag import Dag, GraphLike, as_dag
+from daguerreotype.graphs.dag import Dag, Exportable, as_dag, fitted_graph, is_learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,16 @@ class WeightedDag(Dag):
         Entry [i, j] is True for an edge i -> j.
     names : tuple or None
         Node names in the order of the rows; None when nodes are known by their position only.
-    weights, probabilities, norms : array of shape (d, d) or None
+    weights, probabilities, norms, reverse_probabilities : array of shape (d, d) or None
         Of every edge, zero elsewhere; None if unknown. An edge for which only others' are known has nan. Weights
-        are slopes with their sign; norms are sizes of effects, whatever their shape.
+        are slopes with their sign; norms are sizes of effects, whatever their shape. Entry [i, j] of the last is
+        the probability of the edge i -> j turned around.
     """
 
     weights: FloatArray | None = None
     probabilities: FloatArray | None = None
     norms: FloatArray | None = None
+    reverse_probabilities: FloatArray | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -47,9 +49,12 @@ class WeightedDag(Dag):
         return {name: value for name, value in found.items() if not np.isnan(value)}
 
 
-Exportable: TypeAlias = GraphLike | Any  # a fitted learner, which this package knows by its attributes
-KNOWN = {"weight": "weights", "norm": "norms", "probability": "probabilities"}  # of one edge, of all
-FITTED = {"weight": "weights_", "norm": "norms_", "probability": "edge_probabilities_"}  # of a learner
+KNOWN = {  # of one edge, of all
+    "weight": "weights",
+    "norm": "norms",
+    "probability": "probabilities",
+    "reverse_probability": "reverse_probabilities",
+}
 
 
 def as_weighted(
@@ -59,44 +64,45 @@ def as_weighted(
     weights: npt.ArrayLike | None = None,
     probabilities: npt.ArrayLike | None = None,
     norms: npt.ArrayLike | None = None,
+    reverse_probabilities: npt.ArrayLike | None = None,
 ) -> WeightedDag:
     """Check that ``graph`` is a DAG and return it with weights, probabilities and norms of its edges.
 
     Parameters
     ----------
     graph : array-like of shape (d, d), DataFrame, networkx.DiGraph, Dag, or a fitted learner
-        As in `as_dag`. Of a networkx graph the edge attributes ``weight``, ``norm`` and ``probability`` are kept,
-        of a learner or baseline ``weights_``, ``norms_`` and ``edge_probabilities_``, as far as it has them.
+        As in `as_dag`. Of a networkx graph the edge attributes ``weight``, ``norm``, ``probability`` and
+        ``reverse_probability`` are kept, of a learner or baseline ``weights_``, ``norms_`` and
+        ``edge_probabilities_``, those of the reverse of its edges among them, as far as it has them.
     what : str
         What error messages call the graph.
-    weights, probabilities, norms : array of shape (d, d), optional
-        Of the edges, where ``graph`` does not say; entries where there is no edge play no part.
+    weights, probabilities, norms, reverse_probabilities : array of shape (d, d), optional
+        Of the edges, where ``graph`` does not say; entries where there is no edge play no part. Entry [i, j] of
+        the last is the probability of j -> i.
 
     Examples
     --------
     >>> as_weighted([[0, 1], [0, 0]], weights=[[0, -0.5], [0, 0]]).attributes(0, 1)
     {'weight': -0.5}
     """
-    known: dict[str, Any]
-    # A column, or a method of a graph of pgmpy, may be called like an attribute of learners.
-    learner = not isinstance(graph, nx.Graph | pd.DataFrame)
+    known: dict[str, Any] = {}
+    dag = as_dag(fitted_graph(graph, what), what)
     if isinstance(graph, WeightedDag):
-        dag: Dag = graph
         known = {name: getattr(graph, plural) for name, plural in KNOWN.items()}
-    elif learner and hasattr(graph, "adjacency_matrix_") and hasattr(graph, "weights_"):
-        dag = as_dag(graph.adjacency_matrix_, what)
-        known = {name: getattr(graph, attribute, None) for name, attribute in FITTED.items()}
-    elif learner and hasattr(graph, "fit"):
-        raise TypeError(
-            f"{what} is a {type(graph).__name__} that is not fitted, or of another library; expected a graph or a "
-            "fitted learner. Fit it first; from_lingam and its like read models of others."
-        )
-    else:
-        dag = as_dag(graph, what)
-        known = {}
-        if isinstance(graph, nx.DiGraph):
-            known = {name: _edge_attribute(graph, dag, name) for name in KNOWN}
-    given = {"weight": weights, "norm": norms, "probability": probabilities}
+    elif isinstance(graph, nx.DiGraph):
+        known = {name: _edge_attribute(graph, dag, name) for name in KNOWN}
+    elif is_learner(graph):
+        learner: Any = graph
+        known = {"weight": learner.weights_, "norm": getattr(learner, "norms_", None)}
+        likely = getattr(learner, "edge_probabilities_", None)
+        if likely is not None:
+            known |= {"probability": likely, "reverse_probability": likely.T}
+    given = {
+        "weight": weights,
+        "norm": norms,
+        "probability": probabilities,
+        "reverse_probability": reverse_probabilities,
+    }
     found = {name: known.get(name) if value is None else value for name, value in given.items()}
     matrices = {plural: _on_edges(found[name], dag, plural) for name, plural in KNOWN.items()}
     return WeightedDag(dag.adjacency, dag.names, **matrices)

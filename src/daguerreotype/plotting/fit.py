@@ -17,6 +17,7 @@ from daguerreotype.plotting.backend import pyplot as plt
 from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.graph import draw_view
 from daguerreotype.plotting.view import read_rows, shorten, view_fit
+from daguerreotype.posterior import Posterior
 from daguerreotype.result import FitHistory
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8A8A8A"
@@ -51,7 +52,8 @@ def plot_fit(
         steps = model.history_.theta
         return plot_scores(steps if len(steps) else model.theta_, names, ax=ax)
     if kind == "order":
-        return plot_order(model.order_distribution_, names, ax=ax)
+        known = model.order_distribution_ if model.posterior_ is None else model.posterior_
+        return plot_order(known, names, order=model.order_distribution_.mode, ax=ax)
     if kind == "curves":
         return plot_curves(model, X, effect=effect, axes=ax)
     kinds = "'graph', 'training', 'scores', 'order' or 'curves'"
@@ -151,36 +153,52 @@ def _spread_labels(ax: Axes, ends: FloatArray, labels: Sequence[str], colours: F
         )
 
 
-def plot_order(distribution: OrderDistribution, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
-    """Heat map of how probably the column of each row precedes that of each column, sorted by the mode.
+def plot_order(
+    distribution: OrderDistribution | Posterior,
+    names: Sequence[str],
+    *,
+    order: npt.ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Heat map of how probably the column of each row precedes that of each column.
 
     Parameters
     ----------
-    distribution : OrderDistribution
-        ``order_distribution_`` of a fitted learner.
+    distribution : Posterior or OrderDistribution
+        ``posterior_`` of a fitted learner, which has one half where neither column causes the other, or its
+        ``order_distribution_``, which gives the share of orders.
     names : sequence of d str
         What columns are called.
+    order : sequence of d int, optional
+        Columns as they are to be sorted. Without it the mode of the distribution; of a posterior, columns that
+        precede most others first.
     ax : matplotlib Axes, optional
         Where to draw.
     """
-    d = distribution.n_nodes
+    if isinstance(distribution, Posterior):
+        whole = np.array(distribution.order_probabilities, dtype=np.float64)
+        best, words = np.argsort(-whole.sum(axis=1), kind="stable"), "posterior probability that the row"
+    else:
+        whole = distribution.edge_order_probabilities()
+        best, words = distribution.mode, "share of orders in which the row"
+    d = len(whole)
     if len(names) != d:
         raise ValueError(f"got {len(names)} names for orders of {d} columns; expected as many.")
+    places = best if order is None else np.asarray(order, dtype=np.int64)
     side = min(max(2.6, 1.15 * LABEL * d), 15.0)
     ax = ax or _own_axes((side + 2.2, side + 1.2))
-    mode = distribution.mode
-    precedes = distribution.edge_order_probabilities()[np.ix_(mode, mode)]
+    precedes = whole[np.ix_(places, places)]
     precedes[np.diag_indices(d)] = np.nan
     image = ax.imshow(precedes, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest")
     ax.set_facecolor("#D9D9D9")  # shows on the diagonal
-    labels = [shorten(names[node]) for node in mode]
+    labels = [shorten(names[node]) for node in places]
     size = min(9.0, 72 * side / (1.25 * d))
     ax.set_xticks(range(d), labels, rotation=90, fontsize=size, parse_math=False)
     ax.set_yticks(range(d), labels, fontsize=size, parse_math=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.03)
-    bar.set_label("probability that the row precedes the column")
+    bar.set_label(f"{words}\nprecedes the column")
     bar.outline.set_visible(False)
     return ax
 

@@ -28,6 +28,7 @@ FONT = 10.0  # points of a label, where there is room
 LARGEST = (30.0, 20.0)  # inches of a figure of our own
 SMALLEST = (3.2, 1.6)
 SMALLEST_WITH_LEGEND = (5.6, 1.6)
+OPEN = "direction open"  # what the legend calls edges without a head
 LEGEND = 0.35  # inches that the legend takes
 THINNEST, THICKEST = 0.8, 2.6  # points of an edge, by its norm
 PAD = 0.6  # ems around the picture
@@ -46,6 +47,7 @@ def plot_graph(
     """Draw a graph, causes on the left and every edge towards the right.
 
     An edge is as wide as its norm is large, without norms its absolute weight, and as opaque as it is probable.
+    One whose direction is open, since its reverse has at least a quarter of the probability of both, has no head.
     Against a known graph, edges are correct, wrong or reversed, and those of the known graph alone are missing; a
     legend counts them. Without one, edges of negative weight have a colour of their own, and so do bent ones,
     whose weight is less than half of their norm: effects that go up and down.
@@ -56,8 +58,10 @@ def plot_graph(
         The graph; entry [i, j] = 1 means i -> j.
     truth : array-like of shape (d, d), DataFrame or networkx.DiGraph, optional
         A known graph on the same nodes, matched by name where both have names.
-    weights, probabilities : array-like or DataFrame of shape (d, d), optional
+    weights : array-like or DataFrame of shape (d, d), optional
         Of the edges; entries of pairs without an edge are ignored.
+    probabilities : array-like or DataFrame of shape (d, d), optional
+        Of the edges and of their reverses, which tell whose direction is open; other entries are ignored.
     order : sequence, optional
         All nodes, causes first. Without it the graph's own depths decide.
     norms : array-like or DataFrame of shape (d, d), optional
@@ -74,6 +78,9 @@ def plot_graph(
     >>> ax = plot_graph([[0, 1, 1], [0, 0, 1], [0, 0, 0]], truth=[[0, 1, 0], [0, 0, 0], [0, 1, 0]])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['1 correct', '1 wrong', '1 reversed']
+    >>> ax = plot_graph([[0, 1], [0, 0]], probabilities=[[0, 0.6], [0.4, 0]])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['1 positive', '1 direction open']
     """
     view = view_graph(
         adjacency, truth=truth, weights=weights, probabilities=probabilities, order=order, norms=norms
@@ -85,8 +92,9 @@ def draw_view(view: GraphView, ax: mpl.Axes | None = None) -> mpl.Axes:
     """Draw a checked graph."""
     labels = [shorten(name) for name in view.names]
     layout = lay_out(view.adjacency | view.missing, view.ranks, [_label_width(label) for label in labels])
-    looks = _looks(view)
-    ax = ax or _own_axes(layout, with_legend=_needs_legend(looks))
+    looks, open_edges = _looks(view), view.open_edges
+    with_legend = bool(open_edges.any()) or any(look != "positive" for look in looks.values())
+    ax = ax or _own_axes(layout, with_legend)
     ax.set_axis_off()
     ax.set_xlim(-PAD, layout.size[0] + PAD)
     ax.set_ylim(-PAD, layout.size[1] + PAD)
@@ -100,17 +108,21 @@ def draw_view(view: GraphView, ax: mpl.Axes | None = None) -> mpl.Axes:
     for (cause, effect), curve in layout.curves.items():
         look = looks[cause, effect]
         strength = view.norms[cause, effect] / strongest if look != "missing" else 0.0
-        chance = view.probabilities[cause, effect] if look != "missing" else 1.0
+        chance = view.probability(cause, effect) if look != "missing" else None
         width = THINNEST + (THICKEST - THINNEST) * float(strength)
-        shaft, head = _edge_patches(curve, *LOOKS[look], width=width, alpha=0.2 + 0.8 * float(chance), scale=scale)
-        shaft.set_gid(f"edge-{cause}-{effect}")  # to be found by, in the Axes and in an SVG file
+        (color, dashes), alpha = LOOKS[look], 1.0 if chance is None else 0.2 + 0.8 * chance
+        if not open_edges[cause, effect]:
+            curve, head = _split_head(curve, width, color, alpha)
+            head.set_gid(f"head-{cause}-{effect}")  # to be found by, in the Axes and in an SVG file
+            ax.add_patch(head)
+        shaft = _shaft(curve, scale * width, dashes, color, alpha)
+        shaft.set_gid(f"edge-{cause}-{effect}")
         ax.add_patch(shaft)
-        ax.add_patch(head)
     linked = {node for edge in layout.curves for node in edge}
     for node, label in enumerate(labels):
         _draw_node(ax, layout, node, label, strong=node in linked)
-    if _needs_legend(looks):
-        _draw_legend(ax, list(looks.values()))
+    if with_legend:
+        _draw_legend(ax, list(looks.values()), int(open_edges.sum()))
     return ax
 
 
@@ -120,11 +132,6 @@ def _looks(view: GraphView) -> dict[tuple[int, int], str]:
     for cause, effect in np.argwhere(view.adjacency | view.missing):
         looks[int(cause), int(effect)] = view.verdict(cause, effect) or view.direction(cause, effect)
     return looks
-
-
-def _needs_legend(looks: dict[tuple[int, int], str]) -> bool:
-    """Whether colours mean anything."""
-    return any(look != "positive" for look in looks.values())
 
 
 def _own_axes(layout: Layout, with_legend: bool) -> mpl.Axes:
@@ -180,10 +187,8 @@ def _draw_node(ax: mpl.Axes, layout: Layout, node: int, label: str, *, strong: b
     ax.add_artist(text)
 
 
-def _edge_patches(
-    curve: FloatArray, color: str, style: Any, *, width: float, alpha: float, scale: float
-) -> tuple[mpl.PathPatch, mpl.Polygon]:
-    """A line that ends where the head begins, so that opacities do not add up."""
+def _split_head(curve: FloatArray, width: float, color: str, alpha: float) -> tuple[FloatArray, mpl.Polygon]:
+    """The head of an edge, and a curve that ends where it begins, so that opacities do not add up."""
     tip, before = curve[-1], curve[-4]
     direction = (tip - before) / np.linalg.norm(tip - before)
     length = ARROW * (0.6 + 0.15 * width)
@@ -191,24 +196,35 @@ def _edge_patches(
     base = tip - length * direction
     line = curve.copy()
     line[-4:] = np.linspace(before, base, 4)
-    codes = [mpl.Path.MOVETO] + [mpl.Path.CURVE4] * (len(line) - 1)
+    corners = np.array([tip, base + across, base - across])
+    return line, mpl.Polygon(corners, facecolor=color, linewidth=0, alpha=alpha, zorder=2)
+
+
+def _shaft(curve: FloatArray, width: float, dashes: Any, color: str, alpha: float) -> mpl.PathPatch:
+    """The line of an edge."""
+    codes = [mpl.Path.MOVETO] + [mpl.Path.CURVE4] * (len(curve) - 1)
     shaft = mpl.PathPatch(
-        mpl.Path(line, codes),
+        mpl.Path(curve, codes),
         fill=False,
         edgecolor=color,
-        linewidth=scale * width,
-        linestyle=style,
+        linewidth=width,
+        linestyle=dashes,
         alpha=alpha,
         zorder=1,
     )
     shaft.set_capstyle("butt")
-    corners = np.array([tip, base + across, base - across])
-    return shaft, mpl.Polygon(corners, facecolor=color, linewidth=0, alpha=alpha, zorder=2)
+    return shaft
 
 
-def _draw_legend(ax: mpl.Axes, looks: list[str]) -> None:
-    """What colours mean, and how many edges have each, under the picture."""
+def _draw_legend(ax: mpl.Axes, looks: list[str], n_open: int) -> None:
+    """What colours and lines without a head mean, and how many edges have each, under the picture."""
     shown = [look for look in LOOKS if look in looks]
-    handles = [mpl.Line2D([], [], color=LOOKS[look][0], linestyle=LOOKS[look][1], linewidth=2) for look in shown]
-    words = [f"{looks.count(look)} {look}" for look in shown]
+    entries = {f"{looks.count(look)} {look}": (*LOOKS[look], ">" if n_open else "") for look in shown}
+    if n_open:
+        entries[f"{n_open} {OPEN}"] = (mpl.pyplot.rcParams["text.color"], "-", "")
+    handles = [
+        mpl.Line2D([], [], color=color, linestyle=style, linewidth=2, marker=marker, markersize=7)
+        for color, style, marker in entries.values()
+    ]
+    words = list(entries)
     ax.legend(handles, words, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False, borderpad=0.2)

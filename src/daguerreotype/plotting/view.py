@@ -14,6 +14,7 @@ from daguerreotype.data.columns import read_columns, to_pandas
 from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, match_names, topological_order
+from daguerreotype.graphs.direction import is_open
 
 Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
 Direction: TypeAlias = Literal["positive", "negative", "bent", "without sign"]
@@ -31,8 +32,10 @@ class GraphView:
         What nodes are called.
     adjacency : array of shape (d, d)
         The graph.
-    weights, norms, probabilities : array of shape (d, d)
-        Slope, size of the effect and probability of every edge; ones where nothing is known.
+    weights, norms : array of shape (d, d)
+        Slope and size of the effect of every edge; ones where nothing is known.
+    probabilities : array of shape (d, d) or None
+        Of all pairs, whether they have an edge or not; None where nothing is known.
     order : array of shape (d,)
         Nodes, causes first; every edge points forward in it.
     truth : array of shape (d, d) or None
@@ -47,7 +50,7 @@ class GraphView:
     adjacency: BoolArray
     weights: FloatArray
     norms: FloatArray
-    probabilities: FloatArray
+    probabilities: FloatArray | None
     order: IntArray
     truth: BoolArray | None = None
     comparable: bool = True
@@ -64,6 +67,17 @@ class GraphView:
         if self.truth is None:
             return np.zeros_like(self.adjacency)
         return self.truth & ~self.adjacency & ~self.adjacency.T
+
+    @property
+    def open_edges(self) -> BoolArray:
+        """Edges of the graph whose reverse is about as probable, shape (d, d)."""
+        if self.probabilities is None:
+            return np.zeros_like(self.adjacency)
+        return self.adjacency & is_open(self.probabilities, self.probabilities.T)
+
+    def probability(self, cause: int, effect: int) -> float | None:
+        """Probability of an edge, in the graph or not; None where nothing is known."""
+        return None if self.probabilities is None else float(self.probabilities[cause, effect])
 
     def direction(self, cause: int, effect: int) -> Direction:
         """Which way an effect goes; "bent" where its slope is small beside its norm."""
@@ -97,12 +111,13 @@ def view_graph(
     """Check all parts of a picture against each other; matrices with names are matched by name."""
     dag = as_dag(adjacency)
     matched = match_matrix(weights, dag, "weights")
+    known = probabilities is not None
     return GraphView(
         names=tuple(dag.label(node) for node in range(dag.n_nodes)),
         adjacency=dag.adjacency,
         weights=matched,
         norms=np.abs(matched if norms is None else match_matrix(norms, dag, "norms")),
-        probabilities=np.clip(match_matrix(probabilities, dag, "probabilities"), 0.0, 1.0),
+        probabilities=np.clip(match_matrix(probabilities, dag, "probabilities"), 0.0, 1.0) if known else None,
         order=topological_order(dag) if order is None else _order(order, dag),
         truth=None if truth is None else _truth(truth, dag),
     )
@@ -114,7 +129,7 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
         model.adjacency_matrix_,
         truth=truth,
         weights=model.weights_,
-        probabilities=model.adjacency_matrix_ if model.edge_probabilities_ is None else model.edge_probabilities_,
+        probabilities=model.edge_probabilities_,
         order=model.causal_order_,
         norms=model.norms_,
     )

@@ -8,11 +8,12 @@ import numpy as np
 
 from daguerreotype._lib.labels import label, plural
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.graphs.direction import OPEN as OPEN
+from daguerreotype.graphs.direction import is_open as is_open
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OPEN = 0.25  # share of the probability of an edge, either way, from which on its reverse leaves the direction open
 MOST_GRAPHS = 1000  # that are kept
 AGREED = 0.1  # that chains may differ by in the probability of an edge
 
@@ -28,12 +29,6 @@ class PairProbabilities(NamedTuple):
     def direction_open(self) -> bool:
         """Whether there is an edge, if any, whose reverse is about as likely."""
         return bool(is_open(np.array(self.forward), np.array(self.backward)))
-
-
-def is_open(forward: FloatArray, backward: FloatArray) -> BoolArray:
-    """Whether the less likely of two directions has at least a quarter of the probability of both."""
-    open_: BoolArray = np.minimum(forward, backward) >= np.maximum(OPEN * (forward + backward), 1e-9)
-    return open_
 
 
 @dataclass(frozen=True)
@@ -187,6 +182,17 @@ class Posterior:
     def settled(self) -> bool:
         """Whether nearly all graphs were met, or chains agree to within 0.1 in the probability of every edge."""
         return self.covered or self.agreement <= AGREED
+
+    @property
+    def caution(self) -> str:
+        """What a reader must know of probabilities that have not settled; empty where they have."""
+        if self.settled:
+            return ""
+        whose = "halves of the resamples" if self.n_bagged else f"{self.n_chains} chains"
+        return (
+            f"Probabilities have not settled: {whose} differ by up to {self.agreement:.2f}, effective sample size "
+            f"{self.effective_sample_size:.0f}."
+        )
 
     def __str__(self) -> str:
         connected = self.pairs(0.5)

@@ -3,9 +3,15 @@
 function drawOrder() {
   const d = data.order.nodes.length;
   const levels = 20;
-  const unsure = new Map(data.order.unsure.map(([i, j, p]) => [i * d + j, p]));
+  const { unusual, usual } = data.order;
+  const known = new Map(unusual.map(([i, j, p]) => [i * d + j, p]));
   const precedes = (i, j) => (i === j ? null
-    : i < j ? unsure.get(i * d + j) ?? 1 : 1 - (unsure.get(j * d + i) ?? 1));
+    : i < j ? known.get(i * d + j) ?? usual : 1 - (known.get(j * d + i) ?? usual));
+  at("order-hint").textContent = data.order.posterior
+    ? "Posterior probability that the column of each row precedes that of each column: that of being its cause, directly or " +
+      "not, and one half where neither causes the other. Sorted by the learned order."
+    : "Share of the learned distribution over orders in which the column of each row precedes that of each column; sorted by " +
+      "the order with the largest share. It says little about how sure an order is.";
   const paths = Array.from({ length: levels + 1 }, () => []);
   for (let i = 0; i < d; i += 1) {
     for (let j = 0, start = 0; j < d; j = start) {
@@ -18,7 +24,7 @@ function drawOrder() {
   const side = Math.max(1, ...labels.map((label) => label.length)) * 0.46 + 0.4;
   const cell = Math.max(9, Math.min(30, 620 / d));
   const svg = draw("svg", { viewBox: `${-side} ${-side} ${d + side} ${d + side}`, role: "img",
-    "aria-label": "Heat map of how probably each column precedes each other." });
+    "aria-label": "Heat map of how often each column precedes each other." });
   svg.style.width = `min(100%, ${cell * (d + side)}px)`;
   svg.style.minWidth = `${Math.min(9, cell) * (d + side)}px`;
   paths.forEach((runs, level) => {

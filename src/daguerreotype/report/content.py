@@ -13,6 +13,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.data.column_scales import in_words as scales_in_words
 from daguerreotype.data.kinds import in_words
 from daguerreotype.graphs import Dag, GraphLike
+from daguerreotype.graphs.direction import is_open
 from daguerreotype.metrics import evaluate
 from daguerreotype.metrics.titles import title_of
 from daguerreotype.noise.registry import in_words as noise_in_words
@@ -21,9 +22,10 @@ from daguerreotype.plotting.view import GraphView, match_matrix, read_rows, shor
 from daguerreotype.report.data_summary import summarise
 from daguerreotype.report.effects import collect_effects
 from daguerreotype.report.gaps import collect_gaps
-from daguerreotype.report.numbers import DIGITS, number
+from daguerreotype.report.numbers import DIGITS, number, rounded
 
 NEGLIGIBLE = 1e-9  # probability that is none but for rounding
+LEAST = 0.01  # probability of a pair outside the learned graph, either way, from which on it is offered
 PAPER = """@inproceedings{zantedeschi2023dag,
   title     = {{DAG} Learning on the Permutahedron},
   author    = {Zantedeschi, Valentina and Franceschi, Luca and Kaddour, Jean and
@@ -58,6 +60,7 @@ def collect(
         "version": release,
         "names": list(view.names),
         "facts": _facts(model, view),
+        "caution": "" if model.posterior_ is None else model.posterior_.caution,
         "graph": _graph(view, _frequencies(bootstrap, model, view)),
         "order": _order(model),
         "training": _training(model.history_),
@@ -98,7 +101,8 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
     if intervened:
         counts = ", ".join(f"{name} in {count} rows" for name, count in intervened.items())
         facts.append(["intervened on", counts])
-    return facts
+    sampled = "none, graphs were not sampled" if model.posterior_ is None else str(model.posterior_)
+    return [*facts, ["probabilities", sampled]]
 
 
 def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
@@ -106,26 +110,30 @@ def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
     labels = [shorten(name) for name in view.names]
     layout = lay_out(view.adjacency | view.missing, view.ranks, [estimate_width(label) for label in labels])
     flip = np.array([0.0, layout.size[1]])  # on a screen y grows downwards
-    probable = (view.probabilities > NEGLIGIBLE) & ~np.eye(len(labels), dtype=np.bool_)
+    outside = _outside(view)
     edges: list[dict[str, Any]] = []
-    for cause, effect in np.argwhere(view.adjacency | view.missing | probable):
+    for i, j in np.argwhere(view.adjacency | view.missing | outside):
+        cause, effect = int(i), int(j)
         learned = bool(view.adjacency[cause, effect])
-        curve = layout.curves.get((int(cause), int(effect)))
+        curve = layout.curves.get((cause, effect))
+        forward, backward = view.probability(cause, effect), view.probability(effect, cause)
+        judged = forward is not None and not view.missing[cause, effect]
         edge: dict[str, Any] = {
-            "cause": int(cause),
-            "effect": int(effect),
+            "cause": cause,
+            "effect": effect,
             "learned": learned,
             "signed": view.signless is None or not bool(view.signless[cause, effect]),
             "weight": number(view.weights[cause, effect]) if learned else None,
             "norm": number(view.norms[cause, effect]) if learned else None,
-            "probability": round(float(view.probabilities[cause, effect]), DIGITS),
+            "probability": rounded(forward),
+            "reverse": rounded(backward),
+            "open": judged and bool(is_open(np.array(forward), np.array(backward))),
             "frequency": None if frequencies is None else number(frequencies[cause, effect]),
-            "verdict": view.verdict(int(cause), int(effect)),
+            "verdict": view.verdict(cause, effect),
             "curve": None if curve is None else np.abs(flip - curve).round(3).ravel().tolist(),
         }
         edges.append(edge)
-    edges.sort(key=lambda edge: (not edge["learned"], -edge["probability"], -(edge["norm"] or 0.0)))
-    least = view.probabilities[view.adjacency].min(initial=1.0)
+    edges.sort(key=lambda edge: (not edge["learned"], -(edge["probability"] or 0.0), -(edge["norm"] or 0.0)))
     return {
         "labels": labels,
         "centres": np.abs(flip - layout.centres).round(3).tolist(),
@@ -133,19 +141,49 @@ def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
         "height": HEIGHT,
         "size": layout.size.round(3).tolist(),
         "edges": edges,
-        "threshold": math.floor(100 * min(float(least) + NEGLIGIBLE, 1.0)) / 100,
+        "threshold": _threshold(view),
     }
 
 
+def _outside(view: GraphView) -> BoolArray:
+    """Pairs (d, d) that are probably connected, though by no edge of either graph: each in its likelier direction.
+
+    The reverse of an edge of the graph is not among them: it is the same edge.
+    """
+    if view.probabilities is None:
+        return np.zeros_like(view.adjacency)
+    p, drawn = view.probabilities, view.adjacency | view.missing
+    first = np.triu(np.ones_like(drawn), 1)
+    likelier = (p > p.T) | (first & (p == p.T))
+    outside: BoolArray = likelier & (p + p.T >= LEAST) & ~(drawn | drawn.T)
+    return outside
+
+
+def _threshold(view: GraphView) -> float | None:
+    """The least probability that shows the whole learned graph; None where nothing is known."""
+    if view.probabilities is None:
+        return None
+    least = float(view.probabilities[view.adjacency].min(initial=1.0))
+    return math.floor(100 * min(least + NEGLIGIBLE, 1.0)) / 100
+
+
 def _order(model: Any) -> dict[str, Any]:
-    """The mode, and the pairs that are not always in its order: (first, second, probability), by position."""
-    distribution = model.order_distribution_
-    mode = distribution.mode
-    precedes = distribution.edge_order_probabilities()[np.ix_(mode, mode)]
-    unsure = np.argwhere(np.triu(precedes < 1.0 - NEGLIGIBLE, 1))
+    """Columns in the learned order, and how probably, or in which share of orders, one precedes another.
+
+    Pairs (first, second, probability), by position, are those that differ from what is usual.
+    """
+    nodes, posterior = model.order_distribution_.mode, model.posterior_
+    if posterior is None:
+        usual, whole = 1.0, model.order_distribution_.edge_order_probabilities()
+    else:
+        usual, whole = 0.5, np.asarray(posterior.order_probabilities)
+    precedes = whole[np.ix_(nodes, nodes)]
+    unusual = np.argwhere(np.triu(np.abs(precedes - usual) > NEGLIGIBLE, 1))
     return {
-        "nodes": mode.tolist(),
-        "unsure": [[int(i), int(j), round(float(precedes[i, j]), DIGITS)] for i, j in unsure],
+        "nodes": nodes.tolist(),
+        "posterior": posterior is not None,
+        "usual": usual,
+        "unusual": [[int(i), int(j), round(float(precedes[i, j]), DIGITS)] for i, j in unusual],
     }
 
 

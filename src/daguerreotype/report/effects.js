@@ -61,7 +61,9 @@ function drawPanel(panel) {
     draw("svg", { width: 14, height: 10, "aria-hidden": "true", class: seriesOf(i) },
       draw("rect", { class: "bar", width: 14, height: 10 })), name)));
   return make("div", { class: "panel" }, make("h3", {}, `${cause} → ${effect}`), svg, legend,
-    make("p", { class: "numbers" }, `norm ${show(panel.norm)}, probability ${show(panel.probability)}`));
+    make("p", { class: "numbers" }, [`norm ${show(panel.norm)}`,
+      ...(judged ? [`probability ${show(panel.probability)}`, `reverse ${show(panel.reverse)}`] : []),
+      ...(panel.open ? ["direction open"] : [])].join(", ")));
 }
 function drawLevelNames(svg, labels, upright, x, slot, floor) {
   const step = Math.ceil(11 / slot); // of many, names stand under some bars

@@ -7,7 +7,7 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.view import GraphView
-from daguerreotype.report.numbers import DIGITS, number
+from daguerreotype.report.numbers import DIGITS, number, rounded
 
 MOST = 24  # panels
 POINTS = 80  # of a curve
@@ -21,7 +21,7 @@ def collect_effects(model: Any, view: GraphView, rows: FloatArray | None) -> dic
     if not model._result.has_curves:
         return None
     edges = [(int(cause), int(effect)) for cause, effect in np.argwhere(view.adjacency)]
-    edges.sort(key=lambda edge: (-round(float(view.probabilities[edge]), DIGITS), -float(view.norms[edge])))
+    edges.sort(key=lambda edge: (-round(view.probability(*edge) or 0.0, DIGITS), -float(view.norms[edge])))
     causes = {cause for cause, _ in edges if _has_range(model, cause, rows)}
     drawable = [edge for edge in edges if edge[0] in causes]
     effects = [view_effect(model, *edge, rows, POINTS) for edge in drawable[:MOST]]
@@ -53,5 +53,7 @@ def _panel(effect: Effect, view: GraphView) -> dict[str, Any]:
         "unit": effect.unit,
         "logarithmic": effect.logarithmic,
         "norm": number(view.norms[edge]),
-        "probability": number(view.probabilities[edge]),
+        "probability": rounded(view.probability(*edge)),
+        "reverse": rounded(view.probability(*edge[::-1])),
+        "open": bool(view.open_edges[edge]),
     }

@@ -4,13 +4,16 @@ const strongest = Math.max(1e-12, ...graph.edges.map((edge) => edge.norm || 0));
 const moved = new Set();
 let centres = graph.centres.map((point) => point.slice());
 
+const judged = graph.threshold !== null; // whether probabilities are known
+
 function kindOf(edge) {
   return edge.verdict || (edge.learned ? "learned" : "outside");
 }
 function describe(edge) {
-  const lines = [`${data.names[edge.cause]} → ${data.names[edge.effect]}`];
+  const lines = [`${data.names[edge.cause]} ${edge.open ? "—" : "→"} ${data.names[edge.effect]}`];
   if (edge.learned) lines.push(`weight ${show(edge.weight)}`, `norm ${show(edge.norm)}`);
-  lines.push(`probability ${show(edge.probability)}`);
+  if (judged) lines.push(`probability ${show(edge.probability)}`, `reverse ${show(edge.reverse)}`);
+  if (edge.open) lines.push("direction open");
   if (edge.frequency !== null) lines.push(`in ${show(100 * edge.frequency)} % of resamples`);
   if (edge.verdict) lines.push(edge.verdict);
   else if (!edge.learned) lines.push("not in the learned graph");
@@ -34,6 +37,15 @@ function curveOf(edge) {
 function place(edge) {
   const points = curveOf(edge).slice();
   const n = points.length;
+  if (edge.head) placeHead(edge, points);
+  let path = `M${points[0]} ${points[1]}`;
+  for (let i = 2; i < n; i += 6) path += `C${points.slice(i, i + 6).join(" ")}`;
+  edge.shaft.setAttribute("d", path);
+  edge.reach.setAttribute("d", path);
+}
+// The head at the end of a curve, which then ends where the head begins.
+function placeHead(edge, points) {
+  const n = points.length;
   const [tipX, tipY] = [points[n - 2], points[n - 1]];
   let [dx, dy] = [tipX - points[n - 4], tipY - points[n - 3]];
   const length = Math.hypot(dx, dy) || 1;
@@ -44,10 +56,6 @@ function place(edge) {
   edge.head.setAttribute("points",
     `${tipX},${tipY} ${bx - half * dy},${by + half * dx} ${bx + half * dy},${by - half * dx}`);
   points.splice(n - 2, 2, bx, by);
-  let path = `M${points[0]} ${points[1]}`;
-  for (let i = 2; i < n; i += 6) path += `C${points.slice(i, i + 6).join(" ")}`;
-  edge.shaft.setAttribute("d", path);
-  edge.reach.setAttribute("d", path);
 }
 
 function drawGraph() {
@@ -65,11 +73,12 @@ function drawGraph() {
   for (const edge of graph.edges) {
     edge.width = 0.06 + (edge.learned ? (0.14 * edge.norm) / strongest : 0);
     edge.shaft = draw("path", { class: "shaft", "stroke-width": edge.width });
-    edge.head = draw("polygon", { class: "head" });
+    edge.head = edge.open ? null : draw("polygon", { class: "head" });
     edge.reach = draw("path", { class: "reach" });
-    edge.element = draw("g", { class: `edge ${kindOf(edge)}` }, edge.shaft, edge.head, edge.reach);
-    edge.element.style.opacity = edge.verdict === "missing" ? 0.9 : 0.2 + 0.8 * edge.probability;
-    edge.element.dataset.probability = edge.probability;
+    const parts = [edge.shaft, edge.head, edge.reach].filter((part) => part !== null);
+    edge.element = draw("g", { class: `edge ${kindOf(edge)}${edge.open ? " open" : ""}` }, ...parts);
+    edge.element.style.opacity = edge.verdict === "missing" ? 0.9 : judged ? 0.2 + 0.8 * edge.probability : 1;
+    if (judged) edge.element.dataset.probability = edge.probability;
     edge.element.addEventListener("pointermove", (event) => showTip(describe(edge), event));
     edge.element.addEventListener("pointerleave", hideTip);
     place(edge);
@@ -144,7 +153,8 @@ const slider = at("threshold");
 function isShown(edge) {
   if (edge.verdict === "missing" && at("missing").checked) return true;
   if (!edge.learned && !at("others").checked) return false;
-  return edge.probability > 0 && edge.probability >= Number(slider.value) - 1e-9;
+  if (!judged) return edge.learned;
+  return (edge.learned || edge.probability > 0) && edge.probability >= Number(slider.value) - 1e-9;
 }
 function update() {
   at("threshold-value").textContent = Number(slider.value).toFixed(2);
@@ -161,15 +171,26 @@ function update() {
     (counts.outside ? `, ${counts.outside} outside the learned graph` : "");
   drawLegend();
 }
-const WORDS = { learned: "learned", outside: "not in the learned graph, but possible" };
+const WORDS = { learned: "learned", outside: "not in the learned graph, but possible", open: "direction open" };
 function drawLegend() {
   const counts = {};
-  for (const edge of graph.edges) if (isShown(edge)) counts[kindOf(edge)] = (counts[kindOf(edge)] || 0) + 1;
-  at("legend").replaceChildren(...["correct", "wrong", "reversed", "missing", "learned", "outside"]
+  for (const edge of graph.edges.filter(isShown)) {
+    for (const kind of [kindOf(edge), ...(edge.open ? ["open"] : [])]) counts[kind] = (counts[kind] || 0) + 1;
+  }
+  at("legend").replaceChildren(...["correct", "wrong", "reversed", "missing", "learned", "outside", "open"]
     .filter((kind) => counts[kind])
     .map((kind) => make("li", {}, draw("svg", { width: 34, height: 10, viewBox: "0 0 3.4 1", "aria-hidden": "true" },
       draw("g", { class: `edge ${kind}` },
-        draw("path", { class: "shaft", d: "M0 .5H2.7", "stroke-width": 0.18 }),
-        draw("polygon", { class: "head", points: "3.4,.5 2.6,.85 2.6,.15" }))),
+        draw("path", { class: "shaft", d: kind === "open" ? "M0 .5H3.4" : "M0 .5H2.7", "stroke-width": 0.18 }),
+        ...(kind === "open" ? [] : [draw("polygon", { class: "head", points: "3.4,.5 2.6,.85 2.6,.15" })]))),
     `${counts[kind]} ${WORDS[kind] || kind}`)));
+}
+function explainGraph() {
+  const open = graph.edges.some((edge) => edge.open);
+  at("graph-hint").textContent = `Causes stand on the left. Width shows norm${judged ? ", opacity probability" : ""}. ` +
+    (open ? "A line without a head is an edge whose direction is open: its reverse has at least a quarter of the probability of both. " : "") +
+    "Drag nodes to move them; hover an edge for its numbers.";
+  at("caution").hidden = !data.caution;
+  at("caution").textContent = data.caution;
+  for (const control of document.querySelectorAll(".likely")) control.hidden = !judged;
 }

@@ -2,13 +2,14 @@
 define(at("facts"), data.facts);
 drawTable();
 const nodes = drawGraph();
+explainGraph();
 at("others-label").hidden = !graph.edges.some((edge) => !edge.learned && edge.probability > 0);
 at("missing-label").hidden = !graph.edges.some((edge) => edge.verdict === "missing");
-slider.value = graph.threshold;
+slider.value = graph.threshold ?? 0;
 slider.addEventListener("input", update);
 for (const id of ["others", "missing"]) at(id).addEventListener("change", update);
 at("reset").addEventListener("click", () => {
-  slider.value = graph.threshold;
+  slider.value = graph.threshold ?? 0;
   at("others").checked = at("missing").checked = true;
   moved.clear();
   centres = graph.centres.map((point) => point.slice());

@@ -17,7 +17,10 @@ function fill(element, attributes, children) {
   return element;
 }
 function define(list, pairs) {
-  for (const [name, value] of pairs) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+  for (const [name, value] of pairs) {
+    const wide = String(value).length > 60; // has a row of its own
+    list.append(make("div", wide ? { class: "wide" } : {}, make("dt", {}, name), make("dd", {}, value)));
+  }
 }
 
 // ---- a box that follows the pointer

@@ -3,12 +3,16 @@
 function drawTable() {
   const columns = [
     ["cause", (e) => data.names[e.cause]], ["effect", (e) => data.names[e.effect]],
-    ["weight", (e) => e.weight], ["norm", (e) => e.norm], ["probability", (e) => e.probability],
+    ["weight", (e) => e.weight], ["norm", (e) => e.norm],
   ];
+  if (judged) {
+    columns.push(["probability", (e) => e.probability], ["reverse", (e) => e.reverse],
+      ["direction", (e) => (e.open ? "open" : "")]);
+  }
   if (graph.edges.some((e) => e.frequency !== null)) columns.push(["bootstrap", (e) => e.frequency]);
   columns.push(data.metrics ? ["known graph", (e) => e.verdict || "absent from both"]
     : ["learned graph", (e) => (e.learned ? "in" : "outside")]);
-  const numeric = new Set(["weight", "norm", "probability", "bootstrap"]);
+  const numeric = new Set(["weight", "norm", "probability", "reverse", "bootstrap"]);
   const body = at("edges").tBodies[0];
   for (const edge of graph.edges) {
     edge.row = make("tr", {}, ...columns.map(([name, read]) => {
@@ -42,9 +46,10 @@ function drawTable() {
   at("edges-hint").textContent = "Those of the graph above. Click a heading to sort. Weight: slope, of a curve " +
     "that of the best line. Norm: size of the effect; larger than the weight where it bends. " +
     (graph.edges.some((e) => e.learned && !e.signed) ? "Levels in no order have no direction: there the weight is the norm. " : "") +
-    "Probability: share of the learned " +
-    "distribution over orders in which the edge was chosen; it takes the model for granted." +
-    (data.resamples ? ` Bootstrap: share of ${data.resamples} resamples with the edge.` : "");
+    (judged ? "Probability: posterior probability of the edge; reverse: that of the same edge turned around. Both take the model " +
+      "for granted. Direction: open where the less likely way has at least a quarter of the two together. "
+      : "There are no probabilities: graphs were not sampled. ") +
+    (data.resamples ? `Bootstrap: share of ${data.resamples} resamples with the edge.` : "");
 }
 
 // ---- data
