@@ -768,7 +768,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n_sweeps : int, optional
-            Turns of every column in each chain; 5000 by default, 200 in each of several resamples.
+            Turns of every column in each chain; by default 40,000 of all together, or 200 of each in a resample.
         n_chains : int
             Chains, from different graphs; :attr:`Posterior.agreement` tells whether they came to the same.
         bagged : int
@@ -800,7 +800,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_count(bagged, "bagged")
-        sweeps = check_positive_int(n_sweeps or (200 if bagged else 5000), "n_sweeps")
+        default = 200 if bagged else max(40_000 // self.n_features_in_, 400)
+        sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
         effort = Effort(sweeps, check_positive_int(n_chains, "n_chains"))
         jobs, seed = count_jobs(n_jobs), as_seed(random_state)
         file = None if resume is None else Path(resume)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.posterior.chain import SetLists
+from daguerreotype.posterior.chain import make_lists
 from daguerreotype.posterior.sampler import BLOCKS, Chains
 from support.posteriors import all_dags, enumerate_posterior, reachability
 
@@ -29,7 +29,7 @@ def as_lists(losses):
             bits.append([mask])
             values.append(loss)
         starts.append(len(bits))
-    return SetLists(np.array(starts), np.array(bits, dtype=np.int64), np.array(values))
+    return make_lists(np.array(starts), np.array(bits, dtype=np.int64), np.array(values))
 
 
 def empty_graph(lists):
@@ -129,7 +129,7 @@ def test_sets_of_more_than_64_nodes_are_told_apart():
                 bits.append(row)
                 losses.append(1.0 if other else 0.0)
         starts.append(len(bits))
-    lists = SetLists(np.array(starts), np.array(bits), np.array(losses))
+    lists = make_lists(np.array(starts), np.array(bits), np.array(losses))
     chains = Chains(lists, lists.starts[None, :-1], [0], 400)
     chains.run()
     found = chains.posterior().probabilities

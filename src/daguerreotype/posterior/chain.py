@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype._lib.bits import from_bits
 from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 RELOCATED, REVERSED = 0.5, 0.25  # how often a turn goes on with either kind of step
-NEGLIGIBLE = 30.0  # nats by which a set is worse than the best one that is possible, from where on it is not drawn
+NEGLIGIBLE = 15.0  # nats by which a set is worse than the best one that is possible, from where on it is not drawn
 
 
 class SetLists(NamedTuple):
@@ -35,11 +36,14 @@ class SetLists(NamedTuple):
         The sets.
     losses : array of shape (m,)
         What each loses, in nats of the whole table, ascending within a list.
+    toggled : array of shape (m, d)
+        The set of the same list that has one member more or less; -1 if there is none.
     """
 
     starts: IntArray
     bits: IntArray
     losses: FloatArray
+    toggled: npt.NDArray[np.int32]
 
 
 class ChainState(NamedTuple):
@@ -70,6 +74,45 @@ class ChainState(NamedTuple):
     counts: IntArray
 
 
+def make_lists(starts: IntArray, bits: IntArray, losses: FloatArray) -> SetLists:
+    """Lists of sets, with their neighbours found."""
+    d = starts.size - 1
+    numbers = np.random.default_rng(0).integers(2**63, size=d, dtype=np.int64)
+    members = from_bits(bits, d)
+    keys = np.bitwise_xor.reduce(np.where(members, numbers, 0), axis=1)  # of the sets, one by one
+    owners = np.repeat(np.arange(d), np.diff(starts))
+    order = np.lexsort([keys, owners])
+    toggled = np.full((keys.size, d), -1, dtype=np.int32)
+    find_toggled(starts, order, keys[order], keys, numbers, toggled)
+    return SetLists(starts, bits, losses, toggled)
+
+
+@kernel
+def find_toggled(
+    starts: IntArray,
+    order: IntArray,
+    ordered: IntArray,
+    keys: IntArray,
+    numbers: IntArray,
+    toggled: npt.NDArray[np.int32],
+) -> int:
+    """Note where the set with one member more or less stands; the keys of each list ascend in ``ordered``."""
+    for node in range(numbers.size):
+        for c in range(starts[node], starts[node + 1]):
+            for member in range(numbers.size):
+                wanted = keys[c] ^ numbers[member]
+                low, high = starts[node], starts[node + 1]
+                while low < high:
+                    middle = (low + high) >> 1
+                    if ordered[middle] < wanted:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low < starts[node + 1] and ordered[low] == wanted:
+                    toggled[c, member] = order[low]
+    return int(keys.size)
+
+
 def new_chain(lists: SetLists, chosen: IntArray, seed: int) -> ChainState:
     """A chain that begins at the graph of the chosen sets."""
     d, words = lists.starts.size - 1, lists.bits.shape[1]
@@ -94,8 +137,8 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    bits, found : arrays of shape (words,)
-        Sets of nodes.
+    found : array of shape (words,)
+        A set of nodes.
     waiting : array of shape (d,)
         Nodes whose neighbours are still to be looked at.
     without, beside : arrays of shape (d,)
@@ -110,7 +153,6 @@ class Room(NamedTuple):
         Whose these are.
     """
 
-    bits: IntArray
     found: IntArray
     waiting: IntArray
     without: IntArray
@@ -125,12 +167,12 @@ class Room(NamedTuple):
 def new_room(lists: SetLists) -> Room:
     """Scratch space for chains over these lists."""
     d, words = lists.starts.size - 1, lists.bits.shape[1]
-    bits, found = np.zeros((2, words), dtype=np.int64)
+    found = np.zeros(words, dtype=np.int64)
     waiting, without, beside = np.zeros((3, d), dtype=np.int64)
     costs, shares = np.zeros((2, d))
     ancestors, known = np.zeros((d, words), dtype=np.int64), np.zeros(d, dtype=np.bool_)
     losses = np.zeros(int(np.diff(lists.starts).max()))
-    return Room(bits, found, waiting, without, beside, costs, shares, losses, ancestors, known)
+    return Room(found, waiting, without, beside, costs, shares, losses, ancestors, known)
 
 
 @subkernel
@@ -247,17 +289,43 @@ def draw_set(
 
 
 @subkernel
-def draw_parents(lists: SetLists, state: ChainState, node: int, avoid: IntArray, waiting: IntArray) -> None:
-    """Draw the parents of a node given all the others, and add up how probable its sets were."""
-    find_descendants(state.children, node, avoid, waiting)
+def draw_weighed(lists: SetLists, state: ChainState, node: int, room: Room, count: int, least: float) -> int:
+    """One of the first ``count`` sets of a node by the losses in ``room``; adds up how probable each was."""
+    first, total = lists.starts[node], 0.0
+    for c in range(count):
+        share = 0.0
+        if room.losses[c] < least + NEGLIGIBLE:
+            share = np.exp(least - room.losses[c])
+        room.losses[c] = share
+        total += share
+    left = uniform(state.random) * total
+    new = -1
+    for c in range(count):
+        share = room.losses[c]
+        if share > 0.0:
+            state.mass[first + c] += share / total
+            if left >= 0.0:
+                new = first + c
+            left -= share
+    return int(new)
+
+
+@subkernel
+def draw_parents(lists: SetLists, state: ChainState, node: int, avoid: IntArray, room: Room) -> None:
+    """Draw the parents of a node given all the others."""
+    find_descendants(state.children, node, avoid, room.waiting)
     none = int(np.int64(-1))
-    loss = total_loss(lists, node, avoid, none)
+    least, count = np.inf, 0
     for c in range(lists.starts[node], lists.starts[node + 1]):
-        if lists.losses[c] > loss + NEGLIGIBLE:
+        loss = lists.losses[c]
+        if loss > least + NEGLIGIBLE:
             break
-        if is_possible(lists.bits[c], avoid, none):
-            state.mass[c] += np.exp(loss - lists.losses[c])
-    new = draw_set(lists, node, avoid, none, loss, state.random)
+        possible = is_possible(lists.bits[c], avoid, none)
+        if possible and least == np.inf:
+            least = loss
+        room.losses[count] = loss if possible else np.inf
+        count += 1
+    new = draw_weighed(lists, state, node, room, count, least)
     state.chosen[node] = new
     set_parents(state, node, lists.bits[new])
 
@@ -340,19 +408,6 @@ def reverse_edge(lists: SetLists, state: ChainState, avoid: IntArray, waiting: I
 
 
 @subkernel
-def find_set(lists: SetLists, node: int, bits: IntArray) -> int:
-    """Where a set stands in the list of a node; -1 if it is not there."""
-    for c in range(lists.starts[node], lists.starts[node + 1]):
-        same = True
-        for word in range(bits.size):
-            if lists.bits[c, word] != bits[word]:
-                same = False
-        if same:
-            return c
-    return -1
-
-
-@subkernel
 def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None:
     r"""Take a node out and put it back: draw its parents and its children together, given all other edges.
 
@@ -361,62 +416,41 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
 
     .. math:: P(S) \propto e^{-loss(S)} \prod_{y \in an(S)} a_y \prod_{y \notin an(S)} (a_y + b_y).
     """
-    d, words = state.parents.shape
-    word, bit = moved >> 6, np.int64(1) << np.int64(moved & 63)
+    d = len(state.parents)
     without, beside, costs, shares = room.without, room.beside, room.costs, room.shares
-    bits = room.bits
+    word, bit = moved >> 6, np.int64(1) << np.int64(moved & 63)
     for y in range(d):
+        room.known[y] = False
+        costs[y], shares[y] = 0.0, 0.0
         if y == moved:
             continue
-        for w in range(words):
-            bits[w] = state.parents[y, w]
-        bits[word] &= ~bit
-        without[y] = find_set(lists, y, bits)
-        bits[word] |= bit
-        beside[y] = find_set(lists, y, bits)
+        here = state.chosen[y]
+        other = int(lists.toggled[here, moved])
+        child = bits_at(state.parents[y], moved)
+        without[y], beside[y] = (other, here) if child else (here, other)
         # What it costs that y cannot be a child, and the probability that it is one where it can.
-        costs[y], shares[y] = 0.0, 0.0
         if without[y] < 0:
             costs[y], shares[y] = np.inf, 1.0
         elif beside[y] >= 0:
             gain = lists.losses[without[y]] - lists.losses[beside[y]]
             costs[y] = np.log1p(np.exp(gain)) if gain < NEGLIGIBLE else gain
             shares[y] = 1.0 / (1.0 + np.exp(-gain))
-    for y in range(d):  # the graph without the node
-        if y != moved and without[y] >= 0:
-            set_parents(state, y, lists.bits[without[y]])
-        elif y != moved:
-            for w in range(words):
-                bits[w] = state.parents[y, w]
-            bits[word] &= ~bit
-            set_parents(state, y, bits)
-    first, last = lists.starts[moved], lists.starts[moved + 1]
-    for u in range(d):
-        room.known[u] = False
-    least, total = np.inf, 0.0
-    for c in range(first, last):
-        room.losses[c - first] = np.inf
-        if lists.losses[c] > least + NEGLIGIBLE:
-            continue
-        find_ancestors(state.parents, lists.bits[c], room)
+        if child:  # the graph without the node
+            state.parents[y, word] &= ~bit
+            state.children[moved, y >> 6] &= ~(np.int64(1) << np.int64(y & 63))
+    first, least, count = lists.starts[moved], np.inf, 0
+    for c in range(first, lists.starts[moved + 1]):
         loss = lists.losses[c]
+        if loss > least + NEGLIGIBLE:
+            break
+        find_ancestors(state.parents, lists.bits[c], room)
         for y in range(d):
-            if (bits_at(room.found, y)) and y != moved:
+            if bits_at(room.found, y) and y != moved:
                 loss += costs[y]
-        room.losses[c - first] = loss
+        room.losses[count] = loss
         least = min(least, loss)
-    for c in range(first, last):
-        if room.losses[c - first] < least + NEGLIGIBLE:
-            total += np.exp(least - room.losses[c - first])
-    left = uniform(state.random) * total
-    new = -1
-    for c in range(first, last):
-        if room.losses[c - first] < least + NEGLIGIBLE:
-            share = np.exp(least - room.losses[c - first])
-            state.mass[c] += share / total
-            if left >= 0.0:
-                new = c
-            left -= share
+        count += 1
+    new = draw_weighed(lists, state, moved, room, count, least)
     find_ancestors(state.parents, lists.bits[new], room)
     state.chosen[moved] = new
     set_parents(state, moved, lists.bits[new])
@@ -425,7 +459,8 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
             child = not bits_at(room.found, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]
             state.chosen[y] = beside[y] if child else without[y]
             if child:
-                set_parents(state, y, lists.bits[beside[y]])
+                state.parents[y, word] |= bit
+                state.children[moved, y >> 6] |= np.int64(1) << np.int64(y & 63)
 
 
 @kernel
@@ -461,7 +496,7 @@ def run_chain(lists: SetLists, state: ChainState, room: Room, n_sweeps: int, eve
             turns[i] = turns[j]
             turns[j] = swapped
         for i in range(d):
-            draw_parents(lists, state, turns[i], avoid, waiting)
+            draw_parents(lists, state, turns[i], avoid, room)
             way = uniform(state.random)
             if way < RELOCATED:
                 relocate(lists, state, turns[i], room)

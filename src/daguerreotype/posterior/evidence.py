@@ -53,11 +53,15 @@ class Evidence:
         terms = self.scores.fits.terms_of([node] * len(fits), fits)
         return self._nats(terms, np.array([fit.dof for fit in fits]))
 
-    def of_sets(self, node: int, sets: BoolArray) -> FloatArray:
-        """Loss (m,) of one node on exactly each of ``sets`` (m, d) of parents."""
+    def is_slow(self, node: int) -> bool:
+        """Whether the noise of a node looks at its residuals."""
+        return self.scores.noise[node].needs_residuals
+
+    def of_sets(self, node: int, sets: BoolArray, gaussian: bool = False) -> FloatArray:
+        """Loss (m,) of one node on exactly each of ``sets`` (m, d) of parents; under normal noise, if asked."""
         models = offered(self.scores.models, JudgesParents)
         assert models is not None
-        if self.scores.noise[node].needs_residuals:
+        if self.is_slow(node) and not gaussian:
             return self.of_fits(node, [models.fit_parents(node, np.flatnonzero(each)) for each in sets])
         table = models.score_parents(node, sets)
         return self._nats(self.scores.fits.terms_of_scores(node, table), table[:, 1])

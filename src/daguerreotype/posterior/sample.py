@@ -31,19 +31,19 @@ class Effort:
         Chains, each from another graph.
     n_orders : int
         Orders that parent sets are listed from.
-    depth : int
-        How many of a node's best parents are left out at once, to see what it would have without them.
+    n_choices : int
+        How often a node chooses among all others, its favourites left out in turn.
     """
 
-    n_sweeps: int = 5000
+    n_sweeps: int = 2000
     n_chains: int = 4
     n_orders: int = 100
-    depth: int = 2
+    n_choices: int = 40
 
 
 def short_effort(scores: OrderScores, n_sweeps: int) -> Effort:
     """What a fit ends with: about as much work as refining was. Where orders need single fits, there are few."""
-    return Effort(n_sweeps, n_chains=2, n_orders=20 if scores.quick else 2, depth=1)
+    return Effort(n_sweeps, n_chains=2, n_orders=20 if scores.quick else 2, n_choices=10)
 
 
 def sample_posterior(
@@ -99,7 +99,7 @@ def list_sets(
     for _ in range(0 if fixed else effort.n_orders):
         order = evidence.scores.draw_sweep(order, evidence.n_rows, rng)
         graphs.append(collector.visit(order))
-    collector.search(effort.depth)
+    collector.search(effort.n_choices)
     lists = collector.lists()
     # Draws forget the order that was found, which need not be the best: later ones are better to start from.
     some = np.linspace(len(graphs) - 1, len(graphs) // 2, effort.n_chains).astype(np.int64)

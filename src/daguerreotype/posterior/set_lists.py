@@ -6,13 +6,14 @@ from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import JudgesParents, offered
-from daguerreotype.posterior.chain import SetLists
+from daguerreotype.posterior.chain import SetLists, make_lists
 from daguerreotype.posterior.evidence import Evidence
 from daguerreotype.training.constraints import Constraints
 
 CUT = 5.0  # nats that a set may be worse than a smaller one within it; less than 1 % of its probability is left
 ALL_SETS = 64  # subsets of the possible parents, up to which all of them are judged
-PAIRS = 6  # near parents of which any two are judged together
+PAIRS = 4  # near parents of which any two are judged together
+NEEDED = 15.0  # nats from which on a parent is not done without
 
 
 class SetCollector:
@@ -40,7 +41,9 @@ class SetCollector:
             ranks = np.argsort(order)
             self.allowed &= ranks[:, None] < ranks
         self.losses: list[dict[bytes, float]] = [{} for _ in range(self.d)]
-        self._met: list[dict[bytes, BoolArray]] = [{} for _ in range(self.d)]  # whose neighbours are still to come
+        # What orders chose, whose neighbours are taken in as well, and what else might be chosen.
+        self._met: list[dict[bytes, BoolArray]] = [{} for _ in range(self.d)]
+        self._other: list[dict[bytes, BoolArray]] = [{} for _ in range(self.d)]
 
     def visit(self, order: IntArray) -> BoolArray:
         """Take in the parents that are chosen in an order; who is a parent of whom (d, d) there."""
@@ -56,27 +59,29 @@ class SetCollector:
             self._take(node, parents[:, node], float(self.evidence.of_fits(node, [fit])[0]))
         return parents
 
-    def search(self, depth: int) -> None:
+    def search(self, most: int) -> None:
         """Take in the best parents of every node among all others, and what it would have without some of them.
 
         Orders that were drawn may all be of one kind; another kind may have these. Each of the parents in turn is
-        left out, and of what is chosen then again, down to a depth.
+        left out, and then those of what is chosen instead, for up to ``most`` choices of a node.
         """
         if self.judge is None:
             return
         for node in range(self.d):
-            among = [self.allowed[:, node]]
-            for level in range(depth + 1):
-                deeper = []
-                for usable in among:
-                    chosen = np.zeros(self.d, dtype=np.bool_)
-                    chosen[self.judge.choose(node, np.flatnonzero(usable))] = True
-                    self._met[node].setdefault(chosen.tobytes(), chosen)
-                    for parent in np.flatnonzero(chosen & ~self.required[:, node]) if level < depth else ():
-                        fewer = usable.copy()
-                        fewer[parent] = False
-                        deeper.append(fewer)
-                among = [np.array(each) for each in {tuple(fewer) for fewer in deeper}]
+            waiting: list[BoolArray] = [self.allowed[:, node]]
+            seen: set[bytes] = set()
+            while waiting and len(seen) < most:
+                usable = waiting.pop(0)
+                if usable.tobytes() in seen:
+                    continue
+                seen.add(usable.tobytes())
+                chosen = np.zeros(self.d, dtype=np.bool_)
+                chosen[self.judge.choose(node, np.flatnonzero(usable))] = True
+                self._other[node].setdefault(chosen.tobytes(), chosen)
+                for parent in np.flatnonzero(chosen & ~self.required[:, node]):
+                    fewer = usable.copy()
+                    fewer[parent] = False
+                    waiting.append(fewer)
 
     def _take(self, node: int, chosen: BoolArray, loss: float) -> None:
         key, known = chosen.tobytes(), self.losses[node]
@@ -96,7 +101,7 @@ class SetCollector:
             bits.append(rows[kept])
             losses.append(loss[kept])
             starts.append(starts[-1] + int(kept.sum()))
-        return SetLists(np.array(starts), np.concatenate(bits), np.concatenate(losses))
+        return make_lists(np.array(starts), np.concatenate(bits), np.concatenate(losses))
 
     def _complete(self, node: int) -> None:
         """Take in sets near those that orders chose, all where they are few, and one that is always possible."""
@@ -106,33 +111,46 @@ class SetCollector:
             sets = np.repeat(least, 2**free.size, axis=0)
             sets[:, free] = (np.arange(2**free.size)[:, None] >> np.arange(free.size)) & 1
         elif self.judge is not None:
-            sets = np.concatenate([least, self._near(node)])
+            sets = np.concatenate([least, *self._near(node)])
         else:
             sets = least
-        if self.judge is not None:
-            sets = np.unique(sets, axis=0)
-            losses = self.evidence.of_sets(node, sets)
-            self.losses[node] |= {each.tobytes(): loss for each, loss in zip(sets, losses.tolist(), strict=True)}
-        else:
+        if self.judge is None:
             fits = [self.scores.models.fit(node, np.flatnonzero(each)) for each in sets]
             for fit, loss in zip(fits, self.evidence.of_fits(node, fits).tolist(), strict=True):
                 self._take(node, np.isin(np.arange(self.d), fit.parents), loss)
+            return
+        sets = np.unique(sets, axis=0)
+        if self.evidence.is_slow(node):  # normal noise tells which sets are worth a look at the residuals
+            quick = self.evidence.of_sets(node, sets, gaussian=True)
+            best_first = np.argsort(quick, kind="stable")
+            kept = _worth_keeping(as_bits(sets[best_first]), quick[best_first])
+            sets = sets[best_first[kept]]
+        losses = self.evidence.of_sets(node, sets)
+        self.losses[node] |= {each.tobytes(): loss for each, loss in zip(sets, losses.tolist(), strict=True)}
 
-    def _near(self, node: int) -> BoolArray:
-        """The sets (m, d) that orders chose, with one parent fewer, one more that nearly pays, or two of these."""
+    def _near(self, node: int) -> list[BoolArray]:
+        """The sets that orders chose, with one more parent that nearly pays, with two, or with one fewer."""
         assert self.judge is not None
         chosen = np.array(list(self._met[node].values()))
         near = self.judge.near_parents(node, chosen, CUT) & self.allowed[:, node]
-        every = [chosen]
-        for base, others in zip(chosen, near, strict=True):
-            single = np.eye(self.d, dtype=np.bool_)
-            every.append(base & ~single[base & ~self.required[:, node]])
+        single = np.eye(self.d, dtype=np.bool_)
+        every, fewer, of = [chosen, *(each[None] for each in self._other[node].values())], [], []
+        for place, (base, others) in enumerate(zip(chosen, near, strict=True)):
             more = single[others]
             every.append(base | more)
             if len(more) <= PAIRS:
                 first, second = np.triu_indices(len(more), 1)
                 every.append(base | more[first] | more[second])
-        return np.concatenate(every)
+            left = base & ~single[base & ~self.required[:, node]]
+            fewer.append(left)
+            of += [place] * len(left)
+        if of:
+            # Without a parent that it needs, a node would rather have others: these are met elsewhere.
+            left = np.concatenate(fewer)
+            rise = self.evidence.of_sets(node, left, gaussian=True)
+            rise -= self.evidence.of_sets(node, chosen, gaussian=True)[of]
+            every.append(left[rise < NEEDED])
+        return every
 
 
 def _masks(constraints: Constraints, d: int) -> tuple[BoolArray, BoolArray]:
