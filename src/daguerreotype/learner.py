@@ -139,8 +139,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         regressors go to processes once they take long. Within a worker of joblib there is one. The result does
         not depend on it.
     posterior : int
-        Sweeps of the sampler of graphs that a fit ends with: ``edge_probabilities_`` are its. Some hundreds take
-        about as long as refining, and tell probabilities to within 0.1; the method :meth:`posterior` takes more.
+        Sweeps of the sampler of graphs that a fit ends with: ``edge_probabilities_`` are its. A hundred take
+        some hundredths of a second, and tell probabilities to within 0.1; the method :meth:`posterior` takes more.
         0 leaves it out.
     random_state : int or None
         Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
@@ -259,7 +259,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         cache_size: float = 256.0,
         n_jobs: int | None = None,
         missing: Literal["auto", "error", "drop"] = "auto",
-        posterior: int = 200,
+        posterior: int = 100,
         random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
@@ -768,7 +768,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n_sweeps : int, optional
-            Turns of every column in each chain; by default 40,000 of all together, or 200 of each in a resample.
+            Turns of every column in each chain; by default 40,000 of all together, or 100 of each in a resample.
         n_chains : int
             Chains, from different graphs; :attr:`Posterior.agreement` tells whether they came to the same.
         bagged : int
@@ -800,7 +800,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_count(bagged, "bagged")
-        default = 200 if bagged else max(40_000 // self.n_features_in_, 400)
+        default = 100 if bagged else max(40_000 // self.n_features_in_, 400)
         sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
         effort = Effort(sweeps, check_positive_int(n_chains, "n_chains"))
         jobs, seed = count_jobs(n_jobs), as_seed(random_state)

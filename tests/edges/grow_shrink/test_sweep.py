@@ -43,7 +43,7 @@ def test_a_turn_takes_a_variable_to_its_best_place_by_single_fits(seed, d, strid
     order = rng.permutation(d)
     for moved in order:
         state = new_order_state(order, FREE)
-        while sweep_some(*swept._trees(), state, np.array([moved]), PENALTY) == 0:
+        while sweep_some(*swept._trees(), state, np.array([moved]), PENALTY, 0.0, np.zeros(0)) == 0:
             swept._make_room()
         least = place_losses(single, moved, order).min()
         assert state.terms.sum() == pytest.approx(least, abs=1e-8)

@@ -65,6 +65,10 @@ def choose_shapes(
         enough = bends <= problem.max_nonlinear_dof
         used[i] = problem.widths[owners[i]] if enough else problem.lines[owners[i]]
         spent += used[i]
+    if not discrete and bends <= problem.max_nonlinear_dof:
+        keep_all = count >= 0
+        call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
+        return count
     buffers.fit.state[0] = NONE  # what other sets were fitted before must not matter
     loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
     if discrete:

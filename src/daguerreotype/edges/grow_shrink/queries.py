@@ -10,7 +10,7 @@ from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_step
 from daguerreotype.edges.grow_shrink.likelihood import maximise
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes
 from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
-from daguerreotype.edges.grow_shrink.shrink import shrink
+from daguerreotype.edges.grow_shrink.shrink import eliminate, shrink
 from daguerreotype.edges.grow_shrink.tree import (
     Addresses,
     CholeskyRows,
@@ -37,7 +37,8 @@ def walk_addresses(discrete: bool = False) -> Addresses:
     arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
     nowhere = Addresses(*([0] * len(Addresses._fields)))
     addresses = nowhere._replace(
-        shrink=address_of(shrink, problem, arena, buffers, 0, 0),
+        eliminate=address_of(eliminate, problem, buffers, 0, 0, True, np.zeros(2)),
+        shrink=address_of(shrink, nowhere, problem, arena, buffers, 0, 0),
         condition_on=address_of(
             condition_on, problem.moments, path.rows, path.within, path.with_target, 0, 1, 0, 0, True
         ),

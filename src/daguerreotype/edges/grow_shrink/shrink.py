@@ -5,7 +5,7 @@ Loops run along rows, which vectorises them; the order in which terms are added 
 
 import numpy as np
 
-from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
 from daguerreotype.edges.grow_shrink.problem import Problem
@@ -15,6 +15,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     NONE,
     NONLINEAR,
     OWNER,
+    Addresses,
     TreeArena,
     WalkBuffers,
     price_of,
@@ -162,12 +163,13 @@ def cost_in_dof(problem: Problem, owners: IntArray, used: IntArray, predictors: 
 
 
 @kernel
-def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int) -> int:
-    r"""Remove parents, or their nonlinear columns, while BIC improves, at the node where the last walk ended.
+def eliminate(
+    problem: Problem, buffers: WalkBuffers, target: int, count: int, keep_all: bool, scores: FloatArray
+) -> int:
+    r"""Remove some of the first ``count`` parents of the buffers, or their nonlinear columns, while BIC improves.
 
-    Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
-    there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
-    written, and nothing is left to do.
+    Writes the parents that stay to ``buffers``, and their excess and dof to ``scores`` (2,); returns ``count``.
+    With ``keep_all`` all of them stay, at least with their lines.
 
     With  A = (X'X / n)^{-1} = L'^{-1} L^{-1}  and  beta = A X'y / n  over the columns, leaving out column c raises
     the variance by  beta_c^2 / A_cc  and updates
@@ -180,11 +182,8 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
     leaving out more. Parents of one column each, of which none is let go, need the diagonal of A alone.
     The variance depends on the surviving columns alone, to the last bit, because it is computed from them anew.
     """
-    owners, used, scores = buffers.owners, buffers.used, arena.scores
-    count = collect_parents(problem, arena, buffers, target)
+    owners, used = buffers.owners, buffers.used
     one = int(np.int64(1))  # a literal would compile the callee once more
-    if cost_in_dof(problem, owners, used, one) == scores[node, 1]:
-        return count
     moments, limits, required = problem.moments, problem.limits, problem.required
     n_rows = problem.n_rows
     stride = problem.blocks.shape[1]
@@ -208,9 +207,9 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
             gain = price_of(problem, owners[i], one, one) - n_rows * np.log((variance + rise) / variance)
             if gain > 0.0 and (required.size == 0 or not required[owners[i], problem.variables[target]]):
                 pays = False
-        if pays:
-            scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
-            scores[node, 1] = cost_in_dof(problem, owners, used, one)
+        if pays or keep_all:
+            scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
+            scores[1] = cost_in_dof(problem, owners, used, one)
             return count
     for i in range(m):
         for j in range(m):
@@ -235,7 +234,8 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         keep = 0
         for i in range(count):
             line = problem.lines[owners[i]]
-            least = 1 if required.size > 0 and required[owners[i], problem.variables[target]] else 0
+            needed = required.size > 0 and required[owners[i], problem.variables[target]]
+            least = 1 if keep_all or needed else 0
             for option in range(least, 0 if used[i] == 0 else (1 if used[i] <= line else 2)):
                 kept = option * line
                 start = starts[i] + kept
@@ -271,6 +271,25 @@ def shrink(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int
         variance = (
             factorise(moments, limits, problem.responses[target], columns, m, work) + problem.rounding[target]
         )
-    scores[node, 0] = 0.5 * np.log(variance) + problem.offsets[target]
-    scores[node, 1] = cost_in_dof(problem, owners, used, one)
+    scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
+    scores[1] = cost_in_dof(problem, owners, used, one)
+    return count
+
+
+@kernel
+def shrink(
+    addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
+) -> int:
+    """Remove parents, or their nonlinear columns, while BIC improves, at the node where the last walk ended.
+
+    Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
+    there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
+    written, and nothing is left to do.
+    """
+    count = collect_parents(problem, arena, buffers, target)
+    one = int(np.int64(1))  # a literal would compile the callee once more
+    if cost_in_dof(problem, buffers.owners, buffers.used, one) == arena.scores[node, 1]:
+        return count
+    keep_all = arena.scores.shape[0] == 0  # never
+    call_address(addresses.eliminate, problem, buffers, target, count, keep_all, arena.scores[node])
     return count

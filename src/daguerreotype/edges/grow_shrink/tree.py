@@ -130,6 +130,7 @@ class Addresses(NamedTuple):
     condition_on: int
     find_steps: int
     expand: int
+    eliminate: int
     shrink: int
     choose_shapes: int
     walk_scale: int
@@ -250,7 +251,7 @@ def shrink_at(
 ) -> None:
     """Shrink what the last walk took, at the node where it ended."""
     if problem.families[target] == GAUSSIAN:
-        call_address(addresses.shrink, problem, arena, buffers, target, node)
+        call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
     else:
         call_address(addresses.shrink_likely, addresses, problem, arena, buffers, target, node)
 
