@@ -168,6 +168,12 @@ def new_problem(
     prices grow with them.
     """
     d = widths.size
+    if rounding is not None and rounding.any():
+        # A column has its ties spread as a cause too, where it is a line: else the two directions of a straight
+        # edge would not fit alike, and the coarser column would look like the effect.
+        spread = np.zeros(len(moments))
+        spread[:: len(moments) // d] = rounding
+        moments, rounding = moments + np.diag(spread), None
     if others is None:
         nothing = np.zeros(0)
         others = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
