@@ -2,10 +2,10 @@
 
 Run ``python benchmarks/calibration.py --out docs/results/calibration`` for all of it (some minutes), with
 ``--families linear-150 mixed``, ``--sachs`` or ``--speed`` for parts, with ``--smoke`` for a quick pass. With
-``--sumu PYTHON``, an interpreter that has sumu 0.1.2, the linear Gaussian tables are given to that as well (half
-an hour more). Every family is written when it is measured, so that a run can be taken up with those that lack;
-``--draw`` only writes tables and diagrams of what was measured. A label tells versions of the learner apart: the
-lines of other labels are kept, the tables and diagrams show those of the label that was measured.
+``--sumu PYTHON``, an interpreter that has sumu 0.1.2, the linear Gaussian tables are given to that as well (a
+quarter of an hour more). Every family is written when it is measured, so that a run can be taken up with what
+is left; ``--draw`` only writes tables and diagrams of what was measured. A label tells versions of the learner
+apart: the lines of other labels are kept, the tables and diagrams show those of the label that was measured.
 
 Four answers about every ordered pair of columns are judged:
 
@@ -106,7 +106,8 @@ FAMILIES = {
     "additive-missing-10": Family("additive, 10 % missing", equations(ADDITIVE, missing=0.1), 12, 500, 20),
     "additive-missing-30": Family("additive, 30 % missing", equations(ADDITIVE, missing=0.3), 12, 500, 20),
 }
-COMPARED = ("linear-150", "linear-500", "linear-2000")  # with sumu, which knows linear Gaussian tables only
+# with sumu, which knows linear Gaussian tables only
+COMPARED = {"linear-150": (SUMU,), "linear-500": (SUMU, FEWER), "linear-2000": (SUMU,)}
 
 
 # ------------------------------------------------------------------ answers and how right they are
@@ -207,6 +208,18 @@ def error_by_chance(table: pd.DataFrame) -> float:
     return float(deviations.sum() / max(bins["pairs"].sum(), 1.0))
 
 
+def expected_brier(table: pd.DataFrame) -> float:
+    """Brier score that right probabilities would have, mean p (1 - p); those of at most 0.01 are left out."""
+    return float((bins_of(table)["variance"].sum(axis=1) / (table.d * (table.d - 1))).mean())
+
+
+def edges_below(table: pd.DataFrame) -> str:
+    """Edges among the pairs of a probability of at most 0.01, which the calibration error leaves out."""
+    bins = bins_of(table)
+    pairs = (table.d * (table.d - 1)).sum() - bins["pairs"].sum()
+    return f"{100 * (table.edges.sum() - bins['right'].sum()) / max(pairs, 1.0):.2f} %"
+
+
 # ------------------------------------------------------------------ parts
 
 
@@ -215,8 +228,8 @@ def fits_of(name: str, family: Family, sumu: str | None) -> Iterator[Row]:
     for seed in range(family.tables):
         X, truth = family.draw(seed, family.d, family.n)
         found = list(answers(X))
-        if sumu is not None and name in COMPARED:
-            found += [ask_sumu(sumu, method, X) for method in CANDIDATES]
+        if sumu is not None:
+            found += [ask_sumu(sumu, method, X) for method in COMPARED.get(name, ())]
         about = {"family": name, "d": family.d, "n": family.n, "seed": seed, "edges": int(truth.sum())}
         for method, probabilities, more in found:
             yield about | {"method": method} | more | judge(probabilities, truth)
@@ -298,17 +311,17 @@ def time_fits(X: FloatArray) -> Row:
 # ------------------------------------------------------------------ what is shown
 
 
-def groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Fits by family, with a group more for the sparse graphs of those that sumu is asked about."""
+def groups(table: pd.DataFrame, *, sparse: bool = True) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Fits by family, of linear Gaussian tables also those with about d edges alone, if wanted."""
     for name, family in FAMILIES.items():
         chosen = table[table.family == name]
         if chosen.empty:
             continue
         title = f"{family.title}, d = {chosen.d.iloc[0]}, n = {chosen.n.iloc[0]}"
         yield title, chosen
-        sparse = chosen[chosen.seed.mod(4).isin(SPARSE)]
-        if name in COMPARED and not sparse.empty:
-            yield f"{title}, of about d edges", sparse
+        few = chosen[chosen.seed.mod(4).isin(SPARSE)]
+        if sparse and name in COMPARED and not few.empty:
+            yield f"{title}, about d edges", few
 
 
 def of_methods(chosen: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -327,9 +340,18 @@ def scores(table: pd.DataFrame) -> str:
                 f"{int(fits.settled.astype(bool).sum())} of {len(fits)}" if fits.settled.notna().all() else ""
             )
             calibration = f"{calibration_error(fits):.3f} ± {error_of_calibration(fits):.3f}"
-            cells = (calibration, f"{error_by_chance(fits):.3f}", mean_and_error(fits.Brier))
+            brier = (mean_and_error(fits.Brier), f"{expected_brier(fits):.4f}")
+            cells = (calibration, f"{error_by_chance(fits):.3f}", edges_below(fits), *brier)
             lines.append([title, str(len(fits)), method, *cells, number(fits.seconds.mean()), settled])
-    heads = ("calibration error", "by chance alone", "Brier score", "seconds", "settled")
+    heads = (
+        "calibration error",
+        "by chance alone",
+        "edges below 0.01",
+        "Brier score",
+        "expected",
+        "seconds",
+        "settled",
+    )
     return markdown(("tables", "number", "method", *heads), lines)
 
 
@@ -394,9 +416,9 @@ def draw_reliability(panels: Sequence[tuple[str, Sequence[tuple[str, pd.DataFram
 
     # the same rows give the same bytes; text of an SVG stays text
     with plt.rc_context({"svg.hashsalt": "daguerreotype", "svg.fonttype": "none", "font.size": 8}):
-        across = min(3, len(panels))
+        across = min(4, len(panels))
         down = -(-len(panels) // across)
-        size = (2.5 * across + 0.4, 2.5 * down + 0.5)
+        size = (2.0 * across + 0.4, 2.2 * down + 0.5)
         shared = {"sharex": True, "sharey": True, "squeeze": False}
         drawn, grid = plt.subplots(down, across, figsize=size, layout="constrained", **shared)
         handles = {}
@@ -410,10 +432,9 @@ def draw_reliability(panels: Sequence[tuple[str, Sequence[tuple[str, pd.DataFram
                 look = {"color": COLOURS[place], "marker": MARKERS[place], "zorder": 3}
                 low, high = wilson(right, pairs)
                 axes.vlines(p / pairs, low, high, color=COLOURS[place], linewidth=0.8, alpha=0.7)
-                axes.plot(p / pairs, right / pairs, color=COLOURS[place], linewidth=0.7, alpha=0.5)
                 area = 6.0 + 60.0 * pairs / pairs.sum()
                 handles[method] = axes.scatter(p / pairs, right / pairs, s=area, label=method, **look)
-            axes.set_title(title, fontsize=7)
+            axes.set_title(title.replace(", d =", "\nd ="), fontsize=7)
             axes.set_xlim(-0.02, 1.02)
             axes.set_ylim(-0.02, 1.02)
             axes.set_aspect("equal")
@@ -482,7 +503,7 @@ def show_families(table: pd.DataFrame, out: Path) -> None:
         save(out / "sumu.md", beside_sumu(compared))
     panels = [
         (title, [(method, fits) for method, fits in of_methods(chosen) if method in DRAWN])
-        for title, chosen in groups(table)
+        for title, chosen in groups(table, sparse=False)
     ]
     draw_reliability(panels, out / "families.svg")
 
