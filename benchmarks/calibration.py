@@ -416,7 +416,7 @@ def draw_reliability(panels: Sequence[tuple[str, Sequence[tuple[str, pd.DataFram
 
     # the same rows give the same bytes; text of an SVG stays text
     with plt.rc_context({"svg.hashsalt": "daguerreotype", "svg.fonttype": "none", "font.size": 8}):
-        across = min(4, len(panels))
+        across = min(4 if len(panels) % 4 != 1 else 3, len(panels))  # no panel alone in the last line
         down = -(-len(panels) // across)
         size = (2.0 * across + 0.4, 2.2 * down + 0.5)
         shared = {"sharex": True, "sharey": True, "squeeze": False}
@@ -441,8 +441,9 @@ def draw_reliability(panels: Sequence[tuple[str, Sequence[tuple[str, pd.DataFram
             axes.grid(alpha=0.2)
         for axes in list(grid.flat)[len(panels) :]:
             axes.set_axis_off()
-        for axes in grid[-1]:
+        for axes in list(grid.flat)[: len(panels)][-across:]:
             axes.set_xlabel("mean probability")
+            axes.tick_params(labelbottom=True)
         for axes in grid[:, 0]:
             axes.set_ylabel("share that is right")
         legend = drawn.legend(handles=list(handles.values()), loc="outside lower center", ncols=4, frameon=False)
