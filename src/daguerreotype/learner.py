@@ -768,7 +768,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n_sweeps : int, optional
-            Turns of every column in each chain; by default 24,000 of all together, or 100 of each in a resample.
+            Turns of every column in each chain; by default 16,000 of all together, or 100 of each in a resample.
         n_chains : int
             Chains, from different graphs; :attr:`Posterior.agreement` tells whether they came to the same.
         bagged : int
@@ -800,7 +800,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_count(bagged, "bagged")
-        default = 100 if bagged else max(24_000 // self.n_features_in_, 400)
+        default = 100 if bagged else max(16_000 // self.n_features_in_, 400)
         sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
         effort = Effort(sweeps, check_positive_int(n_chains, "n_chains"))
         jobs, seed = count_jobs(n_jobs), as_seed(random_state)

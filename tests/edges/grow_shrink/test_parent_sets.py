@@ -1,0 +1,124 @@
+"""Scores of given parent sets, against least squares over all shapes, and which others nearly pay."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daguerreotype import Daguerreotype
+from daguerreotype.edges import BicEdges, GamEdges
+from support.fits import additive_data, linear_data, standard_table
+
+
+def as_sets(d, *parents):
+    sets = np.zeros((len(parents), d), dtype=bool)
+    for row, each in zip(sets, parents, strict=True):
+        row[list(each)] = True
+    return sets
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_are_scored_as_least_squares_does(seed):
+    X = linear_data(seed, 80, 6)
+    table = standard_table(X)
+    models = BicEdges().prepare(table)
+    for parents in ([], [1], [1, 4], [1, 2, 3, 4, 5]):
+        excess, dof = models.score_parents(0, as_sets(6, parents))[0]
+        rest = table.values[:, 0]
+        if parents:
+            rest = rest - table.values[:, parents] @ np.linalg.lstsq(table.values[:, parents], rest, rcond=None)[0]
+        assert excess == pytest.approx(0.5 * np.log(np.mean(rest**2)), abs=1e-9)
+        assert dof == len(parents)
+        fit = models.fit_parents(0, np.array(parents, dtype=np.int64))
+        assert fit.excess == pytest.approx(excess, abs=1e-12)
+        assert fit.parents.tolist() == parents
+
+
+@pytest.mark.parametrize(("seed", "n"), [(0, 200), (1, 200), (2, 60), (3, 60)])
+def test_curves_have_the_likeliest_of_all_shapes_or_nearly(seed, n):
+    X = additive_data(seed, n, 4, density=0.8)
+    models = GamEdges().prepare(standard_table(X))
+    trees, stride = models._trees, models.stride
+    moments, price = trees.problem.moments, 0.5 * np.log(n) / n
+    for parents in ([0], [0, 1], [0, 1, 2]):
+        losses = []
+        for bent in product((False, True), repeat=len(parents)):
+            used = [int(trees.problem.widths[p]) if b else 1 for p, b in zip(parents, bent, strict=True)]
+            if any(bent) and sum(used) > n // 10:
+                continue
+            columns = [p * stride + a for p, u in zip(parents, used, strict=True) for a in range(u)]
+            with_target = moments[columns, 3 * stride]
+            inside = moments[np.ix_(columns, columns)]
+            variance = moments[3 * stride, 3 * stride] - with_target @ np.linalg.solve(inside, with_target)
+            losses.append(0.5 * np.log(variance) + price * sum(used))
+        excess, dof = models.score_parents(3, as_sets(4, parents))[0]
+        found = excess + price * dof
+        assert found >= min(losses) - 1e-9
+        assert found <= min(losses) + 0.01  # one shape changes at a time
+
+
+def test_what_fits_choose_is_scored_as_they_are():
+    for X, edges in ((additive_data(3, 300, 6), GamEdges()), (linear_data(3, 300, 6), BicEdges())):
+        models = edges.prepare(standard_table(X))
+        for node in range(6):
+            others = np.delete(np.arange(6), node)
+            fit = models.fit(node, others)
+            assert models.choose(node, others).tolist() == fit.parents.tolist()
+            score = models.score_parents(node, as_sets(6, fit.parents))[0]
+            np.testing.assert_allclose(score, [fit.excess, fit.dof], atol=1e-9)
+        order = np.array([3, 1, 5, 0, 2, 4])
+        chosen = models.parents_in(order)
+        for place, node in enumerate(order):
+            expected = models.fit(int(node), np.sort(order[:place])).parents
+            assert np.flatnonzero(chosen[:, node]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("edges", [BicEdges(gamma=1.0), GamEdges(gamma=1.0)], ids=["bic", "gam"])
+@pytest.mark.parametrize("nats", [0.0, 2.0, 5.0])
+def test_near_parents_are_those_whose_set_costs_no_more(edges, nats):
+    n, d = 150, 7
+    models = edges.prepare(standard_table(linear_data(5, n, d, density=0.3)))
+    price = 0.5 * np.log(n) / n
+    for node in range(d):
+        for base in ([], [(node + 1) % d]):
+            sets = as_sets(d, base)
+            near = models.near_parents(node, sets, nats)[0]
+            here = models.score_parents(node, sets)[0] @ [1, price]
+            for other in range(d):
+                if other == node or sets[0, other]:
+                    assert not near[other]
+                    continue
+                cost = n * (models.score_parents(node, as_sets(d, [*base, other]))[0] @ [1, price] - here)
+                if abs(cost - nats) > 0.3:  # shapes of the others may change with it
+                    assert near[other] == (cost < nats)
+
+
+def test_levels_and_counts_are_scored_as_their_fits():
+    rng, n = np.random.default_rng(0), 300
+    X = pd.DataFrame({"x": rng.normal(size=n), "city": rng.choice(["Bonn", "Oslo", "Rome"], n)})
+    X["ill"] = rng.random(n) < 1 / (1 + np.exp(-2 * X["x"]))
+    X["visits"] = rng.poisson(np.exp(0.5 * X["x"]))
+    model = Daguerreotype(posterior=0).fit(X)
+    training = model._result.best.training
+    assert sum(fit.parents.size for fit in training.fits) >= 2
+    for node, fit in enumerate(training.fits):
+        sets = as_sets(4, fit.parents)
+        found = training.models.fit_parents(node, fit.parents)
+        assert found.nll == pytest.approx(fit.nll, abs=1e-6)
+        excess, dof = training.models.score_parents(node, sets)[0]
+        priced = 0.5 * np.log(n) / n * np.array([found.dof, dof])
+        assert found.excess + priced[0] == pytest.approx(excess + priced[1], abs=1e-6)
+
+
+def test_two_rounded_columns_fit_alike_in_both_directions():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = 0.9 * x + 0.4 * rng.normal(size=400)
+    X = np.column_stack([x.round(2), (2 * y).round() / 2])  # the second is far coarser
+    for columns in (X, X[:, ::-1]):
+        model = Daguerreotype(edges="bic", transform="none", noise="gaussian").fit(columns)
+        assert model.kinds_[0].step > 0
+        p = model.posterior(n_sweeps=1000).pair(0, 1)
+        assert p.forward == pytest.approx(0.5, abs=0.05)
+        assert p.direction_open
