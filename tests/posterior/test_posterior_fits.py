@@ -44,7 +44,7 @@ def test_linear_posteriors_equal_those_of_all_dags_by_least_squares(seed, settin
     found = model.posterior()
     np.testing.assert_allclose(found.probabilities, edges, atol=0.02)
     np.testing.assert_allclose(found.ancestors, ancestors, atol=0.04)
-    np.testing.assert_allclose(model.edge_probabilities_, edges, atol=0.15)
+    np.testing.assert_allclose(model.edge_probabilities_, edges, atol=0.02)
 
 
 def judged_losses(model):

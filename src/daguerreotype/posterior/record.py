@@ -51,8 +51,8 @@ class Posterior:
     ancestors : array of shape (d, d)
         Probability that i is an ancestor of j.
     graphs : array of shape (g, d, d)
-        The different graphs that were met, the most probable first, 1000 at most; ``graphs[0][i, j]`` is whether i
-        causes j.
+        Different graphs, the most probable first, 1000 at most: those that were met, or all that count if they are
+        few. ``graphs[0][i, j]`` is whether i causes j.
     weights : array of shape (g,)
         Their probabilities.
     unseen : float
@@ -201,7 +201,7 @@ class Posterior:
         if self.n_bagged:
             parts.append(f"average over {self.n_bagged} resamples")
         else:
-            parts.append(f"{len(self.weights)} graphs met in {self.n_chains} x {self.n_sweeps} sweeps")
+            parts.append(f"{len(self.weights)} graphs in {self.n_chains} x {self.n_sweeps} sweeps")
             parts.append(f"effective sample size {self.effective_sample_size:.0f}")
             parts.append("settled" if self.settled else f"not settled: chains differ by {self.agreement:.2f}")
         if self.interrupted:

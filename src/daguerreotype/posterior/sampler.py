@@ -1,8 +1,9 @@
 """Several chains over the same lists of parent sets, in blocks: what they saw, and whether they agree.
 
-Where chains have met nearly all graphs that count, each is weighed by its own score, and how often it was met does
-not matter: then chains need not find the way from one group of graphs to another. Where there are too many graphs
-for that, probabilities are averages over the turns of single nodes, which have few sets to choose from.
+Where all graphs that count can be listed, or chains have met nearly all of them, each is weighed by its own score,
+and how often it was met does not matter: then chains need not find the way from one group of graphs to another. Where
+there are too many graphs for that, probabilities are averages over the turns of single nodes, which have few sets
+to choose from.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,15 @@ from daguerreotype._lib.archive import Arrays
 from daguerreotype._lib.bits import from_bits
 from daguerreotype._lib.parallel import Threads
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.posterior.chain import ChainState, SetLists, add_ancestors, new_chain, new_room, run_chain
+from daguerreotype.posterior.chain import (
+    ChainState,
+    SetLists,
+    add_ancestors,
+    list_graphs,
+    new_chain,
+    new_room,
+    run_chain,
+)
 from daguerreotype.posterior.record import MOST_GRAPHS, Posterior
 
 BLOCKS = 20  # of a chain: errors are told by how much they differ
@@ -22,6 +31,9 @@ MOST_KEPT = 20_000  # graphs of a chain
 UNSEEN = (
     0.02  # share of the probability that graphs may have which were not met, for those that were to be weighed
 )
+# Graphs are listed one by one if they are no more than all of five nodes, in so many steps.
+MOST_LISTED, MOST_STEPS = 30_000, 100_000
+MUCH_WORSE = 12.0  # nats; all such graphs together are hardly ever worth a hundredth
 DIGITS = 12  # of a probability
 
 
@@ -88,6 +100,9 @@ class Chains:
         blocks = self.edges[:, first : self.done]  # (chains, blocks, d, d)
         count = blocks.shape[0] * blocks.shape[1]
         unseen = float(np.sum(counts == 1) / max(len(kept), 1))  # the share of what was not met (Good and Turing)
+        everything = self._everything(different)
+        if everything is not None:
+            different, unseen = everything, 0.0
         covered = unseen <= UNSEEN
         if covered:
             weights, probabilities, ancestors = self._weigh(different, members)
@@ -112,6 +127,17 @@ class Chains:
             n_sets=self.lists.losses.size,
             interrupted=interrupted,
         )
+
+    def _everything(self, met: IntArray) -> IntArray | None:
+        """All graphs (g, d) that are not much worse than the best one met, if they are few enough to be listed."""
+        best = float(self.lists.losses[met].sum(axis=1).min())
+        # Empty sets need not be in the lists, so that the state is made without any.
+        state = new_chain(self.lists, self.lists.starts[:-1], 0)
+        state.parents[:] = 0
+        state.children[:] = 0
+        found = np.empty((MOST_LISTED, self.d), dtype=np.int64)
+        count = list_graphs(self.lists, state, best + MUCH_WORSE, MOST_STEPS, found)
+        return None if count < 0 else found[:count].copy()
 
     def _weigh(self, graphs: IntArray, members: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weights of different graphs (g, d) by what they lose; probabilities (d, d) of edges and of ancestors."""
