@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from daguerreotype.knowledge import KnowledgeError as KnowledgeError
     from daguerreotype.learner import Daguerreotype as Daguerreotype
     from daguerreotype.operators import OrderDistribution as OrderDistribution
+    from daguerreotype.posterior.record import Posterior as Posterior
     from daguerreotype.result import FitHistory as FitHistory
     from daguerreotype.result import MissingValues as MissingValues
 
@@ -34,6 +35,7 @@ _load = lazy_names(
         "knowledge": "Knowledge KnowledgeError",
         "learner": "Daguerreotype",
         "operators": "OrderDistribution",
+        "posterior.record": "Posterior",
         "result": "FitHistory MissingValues",
     },
 )

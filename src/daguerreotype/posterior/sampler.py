@@ -1,9 +1,9 @@
 """Several chains over the same lists of parent sets, in blocks: what they saw, and whether they agree.
 
 Where all graphs that count can be listed, or chains have met nearly all of them, each is weighed by its own score,
-and how often it was met does not matter: then chains need not find the way from one group of graphs to another. Where
-there are too many graphs for that, probabilities are averages over the turns of single nodes, which have few sets
-to choose from.
+and how often it was met does not matter: then chains need not find the way from one group of graphs to another.
+Where there are too many graphs for that, probabilities are averages over the turns of single nodes, which have few
+sets to choose from.
 """
 
 from collections.abc import Callable, Sequence
