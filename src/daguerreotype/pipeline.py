@@ -13,6 +13,7 @@ import numpy as np
 from daguerreotype.candidate import Candidate, with_families
 from daguerreotype.data.table import Table
 from daguerreotype.data.transforms import Identity
+from daguerreotype.edges.base import JudgesParents, offered
 from daguerreotype.gap_rounds import GapRounds
 from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.evidence import Evidence, UnknownEvidenceError
@@ -46,16 +47,21 @@ def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResul
         logger.info("compared orders by %s", criterion)
     best = replace(best, support=ordered.support)
     result = FitResult(best, plan.columns, table.names, table.named, criterion, completion=completion)
-    return with_posterior(result, plan.posterior, run)
+    return with_posterior(result, plan, run)
 
 
-def with_posterior(result: FitResult, n_sweeps: int, run: Run) -> FitResult:
-    """What was found with a short posterior, if asked for and to be had; and without what only training needs."""
+def with_posterior(result: FitResult, plan: Plan, run: Run) -> FitResult:
+    """What was found with a short posterior, if asked for and to be had; and without what only training needs.
+
+    Where single fits are all that an estimator has, and refining was too much for them, so is this.
+    """
     training, posterior = result.best.training, None
-    if n_sweeps and not training.interrupted and training.scores is not None:
-        effort = short_effort(training.scores, n_sweeps)
+    scores = training.scores
+    quick = scores is not None and (scores.quick or offered(scores.models, JudgesParents) is not None)
+    if plan.posterior and not training.interrupted and scores is not None and (quick or plan.schedule.refine):
+        effort = short_effort(scores, plan.posterior)
         try:
-            posterior = result_posterior(result, training.scores, effort, seed=0, n_jobs=run.n_jobs)
+            posterior = result_posterior(result, scores, effort, seed=0, n_jobs=run.n_jobs)
         except UnknownEvidenceError as error:
             logger.info("no probabilities: %s", error)
         except KeyboardInterrupt:

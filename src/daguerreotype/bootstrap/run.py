@@ -59,8 +59,9 @@ def bootstrap(
     done = {} if journal is None else journal.load()
     missing = [index for index in range(n_resamples) if index not in done]
     given = learner.get_params(deep=False)
-    # Resamples are what runs in parallel; a fit within one of many workers had better not start its own.
-    alone = {"n_jobs": 1, "verbose": 0}
+    # Resamples are what runs in parallel; a fit within one of many workers had better not start its own. Of each
+    # only the graph counts.
+    alone = {"n_jobs": 1, "verbose": 0, "posterior": 0}
     blank = clone(learner).set_params(**{name: value for name, value in alone.items() if name in given})
     with _bar(bool(given.get("verbose")), n_resamples, n_resamples - len(missing)) as advance:
         # One by one, as they finish: nothing that is finished waits in a batch to be saved.

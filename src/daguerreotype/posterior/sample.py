@@ -43,7 +43,7 @@ class Effort:
 
 def short_effort(scores: OrderScores, n_sweeps: int) -> Effort:
     """What a fit ends with: about as much work as refining was. Where orders need single fits, there are few."""
-    return Effort(n_sweeps, n_chains=2, n_orders=20 if scores.quick else 2, n_choices=5)
+    return Effort(n_sweeps, n_chains=2, n_orders=20 if scores.quick else 1, n_choices=5)
 
 
 def sample_posterior(

@@ -11,7 +11,7 @@ from daguerreotype.posterior.evidence import Evidence
 from daguerreotype.training.constraints import Constraints
 
 CUT = 5.0  # nats that a set may be worse than a smaller one within it; less than 1 % of its probability is left
-ALL_SETS = 64  # subsets of the possible parents, up to which all of them are judged
+ALL_SETS, FEW_SETS = 64, 16  # subsets of the possible parents, up to which all are judged, or fitted one by one
 PAIRS = 4  # near parents of which any two are judged together
 NEEDED = 15.0  # nats from which on a parent is not done without
 
@@ -107,7 +107,7 @@ class SetCollector:
         """Take in sets near those that orders chose, all where they are few, and one that is always possible."""
         free = np.flatnonzero(self.allowed[:, node] & ~self.required[:, node])
         least = self.required[None, :, node]
-        if 2.0**free.size <= ALL_SETS:
+        if 2.0**free.size <= (FEW_SETS if self.judge is None else ALL_SETS):
             sets = np.repeat(least, 2**free.size, axis=0)
             sets[:, free] = (np.arange(2**free.size)[:, None] >> np.arange(free.size)) & 1
         elif self.judge is not None:
