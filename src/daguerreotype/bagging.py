@@ -17,7 +17,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.pipeline import fit_table, result_posterior
 from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.record import MOST_GRAPHS
-from daguerreotype.posterior.sample import Effort
+from daguerreotype.posterior.sample import long_effort
 from daguerreotype.result import FitResult
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.plan import joint_loss, make_plan
@@ -29,7 +29,14 @@ REDRAWS = 10  # of rows among which a column is constant
 
 
 def longer_posterior(
-    result: FitResult, effort: Effort, *, seed: int, n_jobs: int, resume: Path | None, bar: ProgressBar
+    result: FitResult,
+    n_sweeps: int,
+    n_chains: int,
+    *,
+    seed: int,
+    n_jobs: int,
+    resume: Path | None,
+    bar: ProgressBar,
 ) -> Posterior:
     """The posterior around what a fit found."""
     training = result.best.training
@@ -38,13 +45,8 @@ def longer_posterior(
             "there is nothing to sample graphs from: the learner was loaded from a file, which holds no rows, or "
             "was trained jointly. Fit it, with training='bilevel'; posterior_ is the posterior of its own fit."
         )
-    told = {
-        "n_sweeps": effort.n_sweeps,
-        "n_chains": effort.n_chains,
-        "seed": seed,
-        "order": training.order.tolist(),
-        "loss": training.loss,
-    }
+    told: dict[str, Any] = {"n_sweeps": n_sweeps, "n_chains": n_chains, "seed": seed}
+    told |= {"order": training.order.tolist(), "loss": training.loss}
     checkpoint = None if resume is None else Checkpoint(resume, told, seconds=5.0)
     task, done = bar.task("graphs", 100), 0
 
@@ -54,6 +56,7 @@ def longer_posterior(
         done = round(100 * share)
 
     scores = training.scores.again(Run(n_jobs))
+    effort = long_effort(scores, n_sweeps, n_chains)
     return result_posterior(result, scores, effort, seed=seed, n_jobs=n_jobs, checkpoint=checkpoint, progress=show)
 
 

@@ -35,7 +35,6 @@ from daguerreotype.persistence.learner_file import SavedLearner, load_learner, s
 from daguerreotype.persistence.settings import check_saved
 from daguerreotype.pipeline import fit_table
 from daguerreotype.posterior import Posterior
-from daguerreotype.posterior.sample import Effort
 from daguerreotype.result import FitResult
 from daguerreotype.training.plan import check_streamable, joint_loss, make_plan, numbers_alone
 from daguerreotype.training.run import Run
@@ -802,7 +801,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         check_count(bagged, "bagged")
         default = 100 if bagged else max(16_000 // self.n_features_in_, 400)
         sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
-        effort = Effort(sweeps, check_positive_int(n_chains, "n_chains"))
+        check_positive_int(n_chains, "n_chains")
         jobs, seed = count_jobs(n_jobs), as_seed(random_state)
         file = None if resume is None else Path(resume)
         with ProgressBar(self.verbose, self.max_iter) as bar, one_thread:
@@ -811,7 +810,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                     self._table, self._settings(), bagged, sweeps, seed=seed, n_jobs=jobs, resume=file, bar=bar
                 )
             else:
-                found = longer_posterior(self._result, effort, seed=seed, n_jobs=jobs, resume=file, bar=bar)
+                found = longer_posterior(
+                    self._result, sweeps, n_chains, seed=seed, n_jobs=jobs, resume=file, bar=bar
+                )
         if keep:
             self._keep(replace(self._result, posterior=found))
         return found

@@ -75,7 +75,7 @@ def test_the_json_is_what_the_learner_finds(data):
         "transform": "none",
         "penalty": 2.0,
         "min_gain": 0.05,
-        "posterior": 200,
+        "posterior": 100,
         "knowledge": None,
         "seed": 3,
     }
@@ -369,7 +369,8 @@ def a_posterior(order, chains, agreement):
     edges[:, 0, 1] = 0.5 + agreement * np.linspace(-0.5, 0.5, chains)
     errors = np.full((d, d), 0.1)
     none = np.zeros((0, d, d), dtype=bool)
-    return Posterior(tuple(order), True, edges, errors, 0 * errors, none, np.zeros(0), n_sweeps=180)
+    mean = edges.mean(axis=0)
+    return Posterior(tuple(order), True, mean, edges, errors, 0 * errors, none, np.zeros(0), n_sweeps=180)
 
 
 def outcome(edges, order=("a", "b", "c"), known=None, **posterior):

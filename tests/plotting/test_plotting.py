@@ -423,7 +423,7 @@ def colour_bar(ax):
 def test_a_posterior_alone_is_sorted_by_how_many_others_each_column_precedes():
     ancestors = np.array([[0, 0, 0.2], [1.0, 0, 0.5], [0.8, 0.0, 0]])
     posterior = Posterior(
-        ("a", "b", "c"), True, ancestors[None], 0 * ancestors, ancestors, ancestors[:0] > 0, np.zeros(0)
+        ("a", "b", "c"), True, ancestors, ancestors[None], 0 * ancestors, ancestors, ancestors[:0] > 0, np.zeros(0)
     )
     ax = plot_order(posterior, ["a", "b", "c"])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "c", "a"]

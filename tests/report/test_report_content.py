@@ -119,7 +119,9 @@ def with_chains(model, edges):
     """The same learner, whose chains saw these probabilities (chains, d, d)."""
     found = Daguerreotype()
     vars(found).update(vars(model))
-    found._keep(replace(model._result, posterior=replace(model.posterior_, edges=np.array(edges))))
+    seen = np.array(edges)
+    posterior = replace(model.posterior_, sampled=seen.mean(axis=0), edges=seen, covered=False)
+    found._keep(replace(model._result, posterior=posterior))
     return found
 
 
@@ -144,7 +146,7 @@ def test_the_facts_tell_of_probabilities_and_a_note_warns_where_they_have_not_se
     apart = np.stack([np.full((4, 4), 0.1), np.full((4, 4), 0.4)]) * ~np.eye(4, dtype=bool)
     caution = collect(with_chains(model, apart))["caution"]
     assert caution.startswith("Probabilities have not settled: 2 chains differ by up to 0.30, effective sample")
-    bagged = replace(model.posterior_, edges=apart, n_bagged=8)
+    bagged = replace(model.posterior_, edges=apart, covered=False, n_bagged=8)
     assert bagged.caution.startswith(
         "Probabilities have not settled: halves of the resamples differ by up to 0.30"
     )

@@ -70,10 +70,10 @@ def fit(
         typer.Option(
             metavar="N",
             min=0,
-            help="Sweeps of the sampler of graphs, whose shares are the probabilities of edges. More are surer; "
-            "0: no probabilities.",
+            help="Sweeps of the sampler of graphs, which probabilities of edges are from. More are surer; 0: no "
+            "probabilities.",
         ),
-    ] = 200,
+    ] = 100,
     bootstrap: Annotated[
         int,
         typer.Option(

@@ -35,15 +35,20 @@ class Effort:
         How often a node chooses among all others, its favourites left out in turn.
     """
 
-    n_sweeps: int = 2000
-    n_chains: int = 4
-    n_orders: int = 100
-    n_choices: int = 40
+    n_sweeps: int
+    n_chains: int
+    n_orders: int
+    n_choices: int
 
 
 def short_effort(scores: OrderScores, n_sweeps: int) -> Effort:
     """What a fit ends with: about as much work as refining was. Where orders need single fits, there are few."""
     return Effort(n_sweeps, n_chains=2, n_orders=20 if scores.quick else 1, n_choices=5)
+
+
+def long_effort(scores: OrderScores, n_sweeps: int, n_chains: int) -> Effort:
+    """What a posterior of its own takes."""
+    return Effort(n_sweeps, n_chains, *((100, 40) if scores.quick else (10, 20)))
 
 
 def sample_posterior(
