@@ -70,10 +70,10 @@ class Chains:
         while self.done < self.n_blocks:
             threads.each(self._block, range(self.n_chains))
             for chain, state in enumerate(self.states):
-                for node in range(self.d):
-                    mine = slice(*self.lists.starts[node : node + 2])
-                    mass = state.mass[mine] / max(state.mass[mine].sum(), 1e-300)
-                    self.edges[chain, self.done, :, node] = (mass @ members[mine]).round(DIGITS)
+                lists = self.lists.starts[:-1]
+                mass = np.add.reduceat(state.mass[:, None] * members, lists)  # (node, parent)
+                totals = np.add.reduceat(state.mass, lists)
+                self.edges[chain, self.done] = (mass / totals[:, None]).T.round(DIGITS)
                 state.mass[:] = 0.0
             self.done += 1
             if self.done == BURN_IN:
