@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.posterior.chain import make_lists
 from daguerreotype.posterior.sampler import BLOCKS, Chains
+from daguerreotype.posterior.sets import make_lists
 from support.posteriors import all_dags, enumerate_posterior, reachability
 
 

@@ -9,7 +9,7 @@ variable, ``nll - STANDARD_ENTROPY``. Orders that tie differ in the last digits,
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -101,6 +101,24 @@ class Moves:
     own: FloatArray
     before: FloatArray
     after: FloatArray
+
+
+class Draws(NamedTuple):
+    """Chance, for a sweep in which variables go to places with probability proportional to exp(-n_rows * loss).
+
+    Attributes
+    ----------
+    n_rows : float
+        Rows that losses are evidence of.
+    turns : array of shape (m,)
+        Variables, in the order of their turns.
+    numbers : array of shape (m,)
+        A number between 0 and 1 for each turn.
+    """
+
+    n_rows: float
+    turns: IntArray
+    numbers: FloatArray
 
 
 @dataclass(frozen=True)
@@ -271,19 +289,8 @@ class HasSweeps(Protocol):
 class DrawsSweeps(Protocol):
     """Local models with a fast way to draw a place in an order for one variable after the other."""
 
-    def draw_sweep(
-        self,
-        order: IntArray,
-        penalty_per_dof: float,
-        before: BoolArray,
-        n_rows: float,
-        turns: IntArray,
-        draws: FloatArray,
-    ) -> IntArray:
-        """The order after each of ``turns`` went to a place with probability proportional to exp(-n_rows * loss).
-
-        Losses are those of :meth:`HasSweeps.sweep`; ``draws`` has a number between 0 and 1 for each turn.
-        """
+    def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
+        """The order after each turn of ``draws``; losses are those of :meth:`HasSweeps.sweep`."""
         ...
 
 

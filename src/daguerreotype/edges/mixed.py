@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import Basis, EdgeRules, LocalFit, Moves
+from daguerreotype.edges.base import Basis, Draws, EdgeRules, LocalFit, Moves
 from daguerreotype.edges.basis import SplineCurve, fit_basis, pool_rare
 from daguerreotype.edges.grow_shrink.models import TreeModels, other_scales
 from daguerreotype.edges.grow_shrink.problem import (
@@ -249,17 +249,9 @@ class MixedModels(TreeModels, MixedPredictor):
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
         return super().sweep(order, penalty_per_dof * self._share, before)
 
-    def draw_sweep(
-        self,
-        order: IntArray,
-        penalty_per_dof: float,
-        before: BoolArray,
-        n_rows: float,
-        turns: IntArray,
-        draws: FloatArray,
-    ) -> IntArray:
-        """The order after the variables of ``turns`` were drawn positions by numbers between 0 and 1."""
-        return super().draw_sweep(order, penalty_per_dof * self._share, before, n_rows, turns, draws)
+    def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
+        """The order after each turn of ``draws``."""
+        return super().draw_sweep(order, penalty_per_dof * self._share, before, draws)
 
     def _record(
         self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float

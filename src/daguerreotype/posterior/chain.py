@@ -12,189 +12,38 @@ A graph has probability  :math:`\propto e^{-\sum_j loss_j(S_j)}`.  Three kinds o
   to leave.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.bits import from_bits
 from daguerreotype._lib.numba import kernel, subkernel
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import IntArray
+from daguerreotype.edges.grow_shrink.tree import contains
+from daguerreotype.posterior.sets import SetLists
+from daguerreotype.posterior.state import ChainState, Room, find_ancestors, find_descendants, set_parents
 
 RELOCATED, REVERSED = 0.5, 0.25  # how often a turn goes on with either kind of step
 NEGLIGIBLE = 15.0  # nats by which a set is worse than the best one that is possible, from where on it is not drawn
 
 
-class SetLists(NamedTuple):
-    """The parent sets that nodes may have, the best of each node first.
-
-    Attributes
-    ----------
-    starts : array of shape (d + 1,)
-        Where the list of each node begins and ends.
-    bits : array of shape (m, words)
-        The sets.
-    losses : array of shape (m,)
-        What each loses, in nats of the whole table, ascending within a list.
-    toggled : array of shape (m, d)
-        The set of the same list that has one member more or less; -1 if there is none.
-    """
-
-    starts: IntArray
-    bits: IntArray
-    losses: FloatArray
-    toggled: npt.NDArray[np.int32]
-
-
-class ChainState(NamedTuple):
-    """Where a chain is, and what it has seen.
-
-    Attributes
-    ----------
-    chosen : array of shape (d,)
-        The set that each node has.
-    parents, children : arrays of shape (d, words)
-        The same as sets of bits.
-    random : array of shape (1,)
-        State of the generator of random numbers.
-    mass : array of shape (m,)
-        Sum over sweeps of the probability of each set given the rest of the graph.
-    ancestors : array of shape (d, d)
-        In how many of the kept graphs i is an ancestor of j.
-    counts : array of shape (4,)
-        Sweeps so far, graphs kept, reversals tried and accepted.
-    """
-
-    chosen: IntArray
-    parents: IntArray
-    children: IntArray
-    random: npt.NDArray[np.uint64]
-    mass: FloatArray
-    ancestors: IntArray
-    counts: IntArray
-
-
-def make_lists(starts: IntArray, bits: IntArray, losses: FloatArray) -> SetLists:
-    """Lists of sets, with their neighbours found."""
-    d = starts.size - 1
-    numbers = np.random.default_rng(0).integers(2**63, size=d, dtype=np.int64)
-    members = from_bits(bits, d)
-    keys = np.bitwise_xor.reduce(np.where(members, numbers, 0), axis=1)  # of the sets, one by one
-    owners = np.repeat(np.arange(d), np.diff(starts))
-    order = np.lexsort([keys, owners])
-    toggled = np.full((keys.size, d), -1, dtype=np.int32)
-    find_toggled(starts, order, keys[order], keys, numbers, toggled)
-    return SetLists(starts, bits, losses, toggled)
-
-
-@kernel
-def find_toggled(
-    starts: IntArray,
-    order: IntArray,
-    ordered: IntArray,
-    keys: IntArray,
-    numbers: IntArray,
-    toggled: npt.NDArray[np.int32],
-) -> int:
-    """Note where the set with one member more or less stands; the keys of each list ascend in ``ordered``."""
-    for node in range(numbers.size):
-        for c in range(starts[node], starts[node + 1]):
-            for member in range(numbers.size):
-                wanted = keys[c] ^ numbers[member]
-                low, high = starts[node], starts[node + 1]
-                while low < high:
-                    middle = (low + high) >> 1
-                    if ordered[middle] < wanted:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low < starts[node + 1] and ordered[low] == wanted:
-                    toggled[c, member] = order[low]
-    return int(keys.size)
-
-
-def new_chain(lists: SetLists, chosen: IntArray, seed: int) -> ChainState:
-    """A chain that begins at the graph of the chosen sets."""
-    d, words = lists.starts.size - 1, lists.bits.shape[1]
-    parents = lists.bits[chosen].copy()
-    children = np.zeros((d, words), dtype=np.int64)
-    for node in range(d):
-        for parent in np.flatnonzero((parents[node, np.arange(d) >> 6] >> (np.arange(d) & 63)) & 1):
-            children[parent, node >> 6] |= np.int64(1) << np.int64(node & 63)
-    return ChainState(
-        chosen=np.array(chosen, dtype=np.int64),
-        parents=parents,
-        children=children,
-        random=np.array([seed], dtype=np.uint64),
-        mass=np.zeros(lists.losses.size),
-        ancestors=np.zeros((d, d), dtype=np.int64),
-        counts=np.zeros(4, dtype=np.int64),
-    )
-
-
-class Room(NamedTuple):
-    """Scratch space of a chain.
-
-    Attributes
-    ----------
-    found : array of shape (words,)
-        A set of nodes.
-    waiting : array of shape (d,)
-        Nodes whose neighbours are still to be looked at.
-    without, beside : arrays of shape (d,)
-        The set that every node has without the one that is moved, and with it.
-    costs, shares : arrays of shape (d,)
-        What it costs that a node cannot be a child of the one that is moved; how probably it is, where it can.
-    losses : array of shape (m,)
-        What the sets of one node lose.
-    ancestors : array of shape (d, words)
-        Those of nodes that are known so far, each among its own.
-    known : array of shape (d,)
-        Whose these are.
-    """
-
-    found: IntArray
-    waiting: IntArray
-    without: IntArray
-    beside: IntArray
-    costs: FloatArray
-    shares: FloatArray
-    losses: FloatArray
-    ancestors: IntArray
-    known: BoolArray
-
-
-def new_room(lists: SetLists) -> Room:
-    """Scratch space for chains over these lists."""
-    d, words = lists.starts.size - 1, lists.bits.shape[1]
-    found = np.zeros(words, dtype=np.int64)
-    waiting, without, beside = np.zeros((3, d), dtype=np.int64)
-    costs, shares = np.zeros((2, d))
-    ancestors, known = np.zeros((d, words), dtype=np.int64), np.zeros(d, dtype=np.bool_)
-    losses = np.zeros(int(np.diff(lists.starts).max()))
-    return Room(found, waiting, without, beside, costs, shares, losses, ancestors, known)
+@subkernel
+def is_possible(bits: IntArray, avoid: IntArray, must: int) -> bool:
+    """Whether a set has ``must``, unless that is negative, and nobody who is to be avoided."""
+    for word in range(bits.size):
+        if bits[word] & avoid[word]:
+            return False
+    return must < 0 or bool((bits[must >> 6] >> (must & 63)) & 1)
 
 
 @subkernel
-def bits_at(bits: IntArray, member: int) -> bool:
-    """Whether ``member`` is in the set."""
-    return bool((bits[member >> 6] >> (member & 63)) & 1)
-
-
-@subkernel
-def find_ancestors(parents: IntArray, bits: IntArray, room: Room) -> None:
-    """Write a set and all ancestors of its members to ``room.found``; those of each node are made once."""
-    d, words = parents.shape
-    found, known = room.found, room.known
-    for w in range(words):
-        found[w] = 0
-    for node in range(d):
-        if bits_at(bits, node):
-            if not known[node]:
-                find_descendants(parents, node, room.ancestors[node], room.waiting)  # against the arrows
-                known[node] = True
-            for w in range(words):
-                found[w] |= room.ancestors[node, w]
+def count_members(bits: IntArray) -> int:
+    """How many members a set has."""
+    count = 0
+    for word in range(bits.size):
+        left = bits[word]
+        while left != 0:
+            left &= left - 1
+            count += 1
+    return count
 
 
 @subkernel
@@ -206,53 +55,6 @@ def uniform(random: npt.NDArray[np.uint64]) -> float:
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))
     return float((x >> np.uint64(11)) * (1.0 / 9007199254740992.0))
-
-
-@subkernel
-def set_parents(state: ChainState, node: int, bits: IntArray) -> None:
-    """Give ``node`` other parents."""
-    parents, children = state.parents, state.children
-    for word in range(bits.size):
-        changed = parents[node, word] ^ bits[word]
-        parents[node, word] = bits[word]
-        bit = 0
-        while changed != 0 and bit < 64:
-            if (changed >> bit) & 1:
-                changed ^= 1 << bit
-                children[64 * word + bit, node >> 6] ^= 1 << (node & 63)
-            bit += 1
-
-
-@subkernel
-def find_descendants(children: IntArray, node: int, found: IntArray, waiting: IntArray) -> None:
-    """Write the set of ``node`` and all its descendants."""
-    for word in range(found.size):
-        found[word] = 0
-    found[node >> 6] |= 1 << (node & 63)
-    waiting[0] = node
-    count = 1
-    while count > 0:
-        count -= 1
-        at = waiting[count]
-        for word in range(found.size):
-            new = children[at, word] & ~found[word]
-            found[word] |= new
-            bit = 0
-            while new != 0 and bit < 64:
-                if (new >> bit) & 1:
-                    new ^= 1 << bit
-                    waiting[count] = 64 * word + bit
-                    count += 1
-                bit += 1
-
-
-@subkernel
-def is_possible(bits: IntArray, avoid: IntArray, must: int) -> bool:
-    """Whether a set has ``must``, unless that is negative, and nobody who is to be avoided."""
-    for word in range(bits.size):
-        if bits[word] & avoid[word]:
-            return False
-    return must < 0 or bool((bits[must >> 6] >> (must & 63)) & 1)
 
 
 @subkernel
@@ -328,18 +130,6 @@ def draw_parents(lists: SetLists, state: ChainState, node: int, avoid: IntArray,
     new = draw_weighed(lists, state, node, room, count, least)
     state.chosen[node] = new
     set_parents(state, node, lists.bits[new])
-
-
-@subkernel
-def count_members(bits: IntArray) -> int:
-    """How many members a set has."""
-    count = 0
-    for word in range(bits.size):
-        left = bits[word]
-        while left != 0:
-            left &= left - 1
-            count += 1
-    return count
 
 
 @subkernel
@@ -426,7 +216,7 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
             continue
         here = state.chosen[y]
         other = int(lists.toggled[here, moved])
-        child = bits_at(state.parents[y], moved)
+        child = contains(state.parents[y], moved)
         without[y], beside[y] = (other, here) if child else (here, other)
         # What it costs that y cannot be a child, and the probability that it is one where it can.
         if without[y] < 0:
@@ -445,7 +235,7 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
             break
         find_ancestors(state.parents, lists.bits[c], room)
         for y in range(d):
-            if bits_at(room.found, y) and y != moved:
+            if contains(room.found, y) and y != moved:
                 loss += costs[y]
         room.losses[count] = loss
         least = min(least, loss)
@@ -456,68 +246,11 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
     set_parents(state, moved, lists.bits[new])
     for y in range(d):
         if y != moved:
-            child = not bits_at(room.found, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]
+            child = not contains(room.found, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]
             state.chosen[y] = beside[y] if child else without[y]
             if child:
                 state.parents[y, word] |= bit
                 state.children[moved, y >> 6] |= np.int64(1) << np.int64(y & 63)
-
-
-@kernel
-def list_graphs(lists: SetLists, state: ChainState, most_loss: float, most_steps: int, found: IntArray) -> int:
-    """Write all graphs that lose no more than ``most_loss`` to ``found`` (g, d); how many, -1 if too many.
-
-    Nodes take their sets one after the other, unless the best sets of those still to come would lose too much.
-    ``state`` is one without edges, and is so again in the end.
-    """
-    d, words = state.parents.shape
-    avoid, nothing = np.zeros((2, words), dtype=np.int64)
-    waiting = np.empty(d, dtype=np.int64)
-    at = np.empty(d, dtype=np.int64)
-    loss = np.zeros(d + 1)  # of the nodes so far
-    rest = np.zeros(d + 1)  # the least that those from here on lose
-    for node in range(d - 1, -1, -1):
-        rest[node] = rest[node + 1] + lists.losses[lists.starts[node]]
-    count, node = 0, 0
-    at[0] = lists.starts[0]
-    for _ in range(most_steps):
-        if node < 0:
-            return count
-        c = at[node]
-        set_parents(state, node, nothing)
-        if c == lists.starts[node + 1] or loss[node] + lists.losses[c] + rest[node + 1] > most_loss:
-            node -= 1
-            continue
-        at[node] = c + 1
-        find_descendants(state.children, node, avoid, waiting)
-        if not is_possible(lists.bits[c], avoid, int(np.int64(-1))):
-            continue
-        loss[node + 1] = loss[node] + lists.losses[c]
-        if node == d - 1:
-            if count == found.shape[0]:
-                return -1
-            for each in range(d):
-                found[count, each] = at[each] - 1
-            count += 1
-            continue
-        set_parents(state, node, lists.bits[c])
-        node += 1
-        at[node] = lists.starts[node]
-    return -1
-
-
-@kernel
-def add_ancestors(bits: IntArray, weight: float, ancestors: FloatArray) -> int:
-    """Add a weight wherever i is an ancestor of j in the graph of parents (d, words); returns d."""
-    d, words = bits.shape
-    found = np.zeros(words, dtype=np.int64)
-    waiting = np.empty(d, dtype=np.int64)
-    for node in range(d):
-        find_descendants(bits, node, found, waiting)  # against the arrows
-        for other in range(d):
-            if other != node and bits_at(found, other):
-                ancestors[other, node] += weight
-    return d
 
 
 @kernel
@@ -552,6 +285,6 @@ def run_chain(lists: SetLists, state: ChainState, room: Room, n_sweeps: int, eve
                 kept[at, node] = state.chosen[node]
                 find_descendants(state.children, node, avoid, waiting)
                 for other in range(d):
-                    state.ancestors[node, other] += bits_at(avoid, other)
+                    state.ancestors[node, other] += contains(avoid, other)
             state.counts[1] = at + 1
     return int(state.counts[1])

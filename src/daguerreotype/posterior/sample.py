@@ -8,11 +8,11 @@ import numpy as np
 
 from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.typing import BoolArray, IntArray
-from daguerreotype.posterior.chain import SetLists
 from daguerreotype.posterior.evidence import Evidence
 from daguerreotype.posterior.record import Posterior
 from daguerreotype.posterior.sampler import Chains
 from daguerreotype.posterior.set_lists import SetCollector
+from daguerreotype.posterior.sets import SetLists
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.order_scores import OrderScores
 

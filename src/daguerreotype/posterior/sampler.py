@@ -14,16 +14,11 @@ from daguerreotype._lib.archive import Arrays
 from daguerreotype._lib.bits import from_bits
 from daguerreotype._lib.parallel import Threads
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.posterior.chain import (
-    ChainState,
-    SetLists,
-    add_ancestors,
-    list_graphs,
-    new_chain,
-    new_room,
-    run_chain,
-)
+from daguerreotype.posterior.chain import run_chain
+from daguerreotype.posterior.listing import list_graphs
 from daguerreotype.posterior.record import MOST_GRAPHS, Posterior
+from daguerreotype.posterior.sets import SetLists
+from daguerreotype.posterior.state import ChainState, add_ancestors, new_chain, new_room
 
 BLOCKS = 20  # of a chain: errors are told by how much they differ
 BURN_IN = 2  # of these blocks, which do not count

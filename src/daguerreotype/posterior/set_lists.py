@@ -6,8 +6,8 @@ from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import JudgesParents, offered
-from daguerreotype.posterior.chain import SetLists, make_lists
 from daguerreotype.posterior.evidence import Evidence
+from daguerreotype.posterior.sets import SetLists, make_lists
 from daguerreotype.training.constraints import Constraints
 
 CUT = 5.0  # nats that a set may be worse than a smaller one within it; less than 1 % of its probability is left

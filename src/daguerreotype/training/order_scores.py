@@ -12,6 +12,7 @@ from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import (
     CanFork,
+    Draws,
     DrawsSweeps,
     HasMoves,
     HasQuickScores,
@@ -234,12 +235,12 @@ class OrderScores:
 
     def draw_sweep(self, order: IntArray, n_rows: float, rng: np.random.Generator) -> IntArray:
         """The order after every variable, in random turns, went to a place by chance, as exp(-n_rows * loss)."""
-        turns, draws = rng.permutation(self.d), rng.random(self.d)
+        draws = Draws(n_rows, rng.permutation(self.d), rng.random(self.d))
         drawing = None if self._sweeps is None else offered(self.models, DrawsSweeps)
         if drawing is not None:
             self.run.cancel.check()
-            return drawing.draw_sweep(order, *self._sweep_settings(), n_rows, turns, draws)
-        for node, draw in zip(turns.tolist(), draws.tolist(), strict=True):
+            return drawing.draw_sweep(order, *self._sweep_settings(), draws)
+        for node, draw in zip(draws.turns.tolist(), draws.numbers.tolist(), strict=True):
             others = order[order != node]
             losses = self.move_losses(node, others)
             shares = np.cumsum(np.exp(n_rows * (losses.min() - losses)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import Moves
+from daguerreotype.edges.base import Draws, Moves
 from daguerreotype.edges.grow_shrink.problem import OtherScales
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 
@@ -64,17 +64,9 @@ class TreeModels(ABC):
         """Who is a parent of whom (d, d) in an order."""
         return self._trees.parents_in(order)
 
-    def draw_sweep(
-        self,
-        order: IntArray,
-        penalty_per_dof: float,
-        before: BoolArray,
-        n_rows: float,
-        turns: IntArray,
-        draws: FloatArray,
-    ) -> IntArray:
-        """The order after the variables of ``turns`` were drawn positions by numbers between 0 and 1."""
-        return self._trees.draw_sweep(order, penalty_per_dof, before, n_rows, turns, draws)
+    def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
+        """The order after each turn of ``draws``."""
+        return self._trees.draw_sweep(order, penalty_per_dof, before, draws)
 
     @abstractmethod
     def regressors(self, node: int, fit: Any, n_rows: int) -> FloatArray:

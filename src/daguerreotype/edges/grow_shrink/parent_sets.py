@@ -97,6 +97,17 @@ def choose_shapes(
     return count
 
 
+@subkernel
+def write_owners(sets: BoolArray, row: int, buffers: WalkBuffers) -> int:
+    """Write the members of the set of one row to the buffers, ascending; returns how many."""
+    count = 0
+    for owner in range(sets.shape[1]):
+        if sets[row, owner]:
+            buffers.owners[count] = owner
+            count += 1
+    return count
+
+
 @kernel
 def score_sets(
     addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, sets: BoolArray, scores: FloatArray
@@ -108,11 +119,7 @@ def score_sets(
     """
     found = np.empty(2)
     for s in range(sets.shape[0]):
-        count = int(np.int64(0))
-        for owner in range(sets.shape[1]):
-            if sets[s, owner]:
-                buffers.owners[count] = owner
-                count += 1
+        count = write_owners(sets, s, buffers)
         call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, found)
         scores[s, 0] = found[0]
         scores[s, 1] = found[1]
@@ -140,11 +147,7 @@ def near_steps(
     scores = np.empty(2)
     known = path.rows.shape[0] == 0  # never; a literal would compile the callee once more
     for s in range(start, sets.shape[0]):
-        count = int(np.int64(0))
-        for owner in range(sets.shape[1]):
-            if sets[s, owner]:
-                buffers.owners[count] = owner
-                count += 1
+        count = write_owners(sets, s, buffers)
         call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores)
         reset_path(problem, path, target)
         path.nodes[0] = NONE  # its rows are no walk's

@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import EdgeRules, Moves
+from daguerreotype.edges.base import Draws, EdgeRules, Moves
 from daguerreotype.edges.grow_shrink.parent_sets import near_steps, score_sets
 from daguerreotype.edges.grow_shrink.problem import (
     ORDERED,
@@ -201,18 +201,10 @@ class GrowShrinkTrees:
         self._take_turns(state, np.array(order, dtype=np.int64), penalty_per_dof, 0.0, np.zeros(0))
         return state.order, float(state.terms[state.order].sum())
 
-    def draw_sweep(
-        self,
-        order: IntArray,
-        penalty_per_dof: float,
-        before: BoolArray,
-        n_rows: float,
-        turns: IntArray,
-        draws: FloatArray,
-    ) -> IntArray:
-        """The order after the variables of ``turns`` were drawn positions by numbers between 0 and 1."""
+    def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
+        """The order after each turn of ``draws``."""
         state = new_order_state(order, before)
-        self._take_turns(state, turns, penalty_per_dof, float(n_rows), draws)
+        self._take_turns(state, draws.turns, penalty_per_dof, float(draws.n_rows), draws.numbers)
         return state.order
 
     def _take_turns(
