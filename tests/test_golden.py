@@ -8,17 +8,19 @@ import pytest
 from support.golden import CASES, FILE
 
 GOLDEN = json.loads(FILE.read_text())
+SINGLE = ("joint", "mlp")  # trained in single precision, whose last digits differ from processor to processor
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_fit_gives_what_it_always_gave(name):
     expected, found = GOLDEN[name], CASES[name]()
+    tolerance = 1e-2 if any(word in name for word in SINGLE) else 1e-9
     assert found.keys() == expected.keys()
     for part, value in expected.items():
         if part in ("order", "edges", "n_iter", "transform", "criterion") or isinstance(value, str):
             assert found[part] == value, part
         else:
-            np.testing.assert_allclose(found[part], value, rtol=1e-9, atol=1e-9, err_msg=part)
+            np.testing.assert_allclose(found[part], value, rtol=tolerance, atol=tolerance, err_msg=part)
 
 
 def test_every_golden_fit_is_still_made():

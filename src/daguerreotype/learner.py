@@ -296,16 +296,33 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         operator: Literal["sparsemax", "sparsemap"] = "sparsemax",
         edges: Literal["lars", "linear", "mlp"] = "lars",
         training: Literal["bilevel", "joint"] = "bilevel",
+        fits: Literal["published", "converged"] = "published",
         **changes: Any,
     ) -> Self:
-        """The learner with the settings of one of the paper's ten configurations (appendix D), with ``changes``.
+        """The learner with the settings of one of the paper's ten configurations, with ``changes``.
 
         Equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized columns, no change
-        of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS; lambda is 0.01 in bilevel
-        training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax) and 0.001 or 0.0001 (mlp).
-        Bilevel mlp edges are slow to fit, so their SparseMAP is "sparsemap-peel".
+        of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS and 0.01 in joint training;
+        lambda is 0.01 in bilevel training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax)
+        and 0.001 or 0.0001 (mlp).
+
+        Parameters
+        ----------
+        operator : {"sparsemax", "sparsemap"}
+            From scores to orders.
+        edges : {"lars", "linear", "mlp"}
+            The edge estimator.
+        training : {"bilevel", "joint"}
+            Joint training is for linear and mlp edges.
+        fits : {"published", "converged"}
+            How linear and mlp edges are fitted: in the manner of the authors' code, which the published graphs
+            come from and which stops long before the optimum
+            (:meth:`GradientEdges.as_published <daguerreotype.edges.GradientEdges.as_published>`), or as these
+            edges do by themselves.
+        **changes
+            Other arguments of the learner. ``random_state`` is that of the edges, too.
         """
-        settings = paper_settings(operator, edges, training)
+        settings = paper_settings(operator, edges, training, fits, seed=changes.get("random_state"))
         return cls(**(settings | changes))
 
     def fit(

@@ -108,14 +108,18 @@ def test_the_gradient_is_that_of_the_residuals_of_the_rows(rng):
     torch.testing.assert_close(problem.loss(weights, gates), expected)
 
 
+@pytest.mark.parametrize("manner", [{}, {"warm_up": False, "keep": "last", "l2_norm": "mean", "patience": 1000}])
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 @pytest.mark.parametrize("gates", GATES)
-def test_the_compiled_loop_and_the_batch_of_tensors_open_the_same_gates(gates, optimizer):
-    edges = LinearEdges(gates=gates, optimizer=optimizer, dtype="float64", device="cpu", max_iter=147)
+def test_the_compiled_loop_and_the_batch_of_tensors_open_the_same_gates(gates, optimizer, manner):
+    edges = LinearEdges(gates=gates, optimizer=optimizer, dtype="float64", device="cpu", max_iter=147, **manner)
     models, requests = edges.prepare(standard_table(linear_data(4, 150, 8))), requests_of(8, 60)
-    one_by_one, batch = models._open_one_by_one(requests), models._open_batch(requests)
-    assert [list(opened) for opened in one_by_one] == [list(opened) for opened in batch]
-    assert 0 < sum(opened.sum() for opened in batch) < sum(opened.size for opened in batch)
+    one_by_one, batch = models._train_one_by_one(requests), models._train_batch(requests)
+    assert [list(opened) for opened, _ in one_by_one] == [list(opened) for opened, _ in batch]
+    assert 0 < sum(opened.sum() for opened, _ in batch) < sum(opened.size for opened, _ in batch)
+    if edges.keep == "last":
+        for (_, weights), (_, others) in zip(one_by_one, batch, strict=True):
+            np.testing.assert_allclose(weights, others, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

@@ -6,6 +6,8 @@ import pytest
 from support.fits import additive_data, standard_table
 
 torch = pytest.importorskip("torch")
+from torch.nn.functional import leaky_relu  # noqa: E402
+
 from daguerreotype.edges import BicEdges, LarsEdges, LassoEdges  # noqa: E402
 from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, LocalFit, Table  # noqa: E402
 from daguerreotype.edges.gradient.networks import ACTIVATIONS, Networks  # noqa: E402
@@ -38,7 +40,8 @@ def networks(rng, activation, batch_size=30, l2=0.02):
 
 def direct_losses(problem, weights, gates, rows):
     """Half the mean squared residual of each network, input by input."""
-    function = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}[problem.activation]
+    functions = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "leaky-relu": leaky_relu}
+    function = functions[problem.activation]
     for w, z, node in zip(weights, gates, problem.nodes, strict=True):
         first, bias, output, last = w[:12].reshape(4, 3), w[12:15], w[15:18], w[18]
         fitted = last + function(bias + sum(rows[:, [i]] * z[i] * first[i] for i in range(4))) @ output
@@ -274,7 +277,7 @@ def test_a_gpu_finds_the_same_parents(fitted):
     [
         ({"hidden": 0}, "hidden must be a whole number of at least 1, got 0"),
         ({"hidden": True}, "hidden must be a whole number of at least 1, got True"),
-        ({"activation": "step"}, "activation must be one of 'sigmoid', 'tanh', 'relu', got 'step'"),
+        ({"activation": "step"}, "activation must be one of 'sigmoid', 'tanh', 'relu', 'leaky-relu', got 'step'"),
         ({"l2": float("nan")}, "l2 must be a number of at least 0, got nan"),
     ],
 )

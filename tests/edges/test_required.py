@@ -196,5 +196,6 @@ def test_gates_trained_as_a_batch_of_tensors_open_as_those_trained_one_by_one(rn
     table, rules = random_table(rng), random_rules(rng, 6)
     models = LinearEdges(dtype="float64", max_iter=100).prepare_with(table, rules)
     requests = [(node, np.arange(node)) for node in range(1, 6)]
-    for one, other in zip(models._open_one_by_one(requests), models._open_batch(requests), strict=True):
-        assert one.tolist() == other.tolist()
+    one_by_one, batch = models._train_one_by_one(requests), models._train_batch(requests)
+    for (opened, _), (other, _) in zip(one_by_one, batch, strict=True):
+        assert opened.tolist() == other.tolist()

@@ -66,7 +66,13 @@ def test_the_papers_gradient_configurations_can_be_asked_for(operator, edges, tr
     assert (model.training, model.edges.pruning) == (training, pytest.approx(expected))
     slow = (operator, edges, training) == ("sparsemap", "mlp", "bilevel")
     assert model.operator == ("sparsemap-peel" if slow else operator)
-    assert (model.k, model.learning_rate, model.loss, model.refine) == (100, 0.1, "nll_ev", False)
+    rate = 0.1 if training == "bilevel" else 0.01
+    assert (model.k, model.learning_rate, model.loss, model.refine) == (100, rate, "nll_ev", False)
+    assert (model.edges.learning_rate, model.edges.keep, model.edges.warm_up) == (rate, "last", False)
+    converged = Daguerreotype.paper(operator, edges, training, fits="converged", random_state=3)
+    entry = {"linear": LinearEdges, "mlp": MlpEdges}[edges]
+    assert converged.edges == entry(pruning=model.edges.pruning, random_state=3)
+    assert converged.learning_rate == 0.1
 
 
 def fit_hundred_steps(training, path=None):

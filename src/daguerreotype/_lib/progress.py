@@ -23,7 +23,7 @@ FIRST_RUN = "the first fit on a machine compiles its kernels"
 class Progress:
     """One training step, as a progress bar is told of it."""
 
-    phase: Literal["train", "refine", "resume"]
+    phase: Literal["train", "refine", "resume", "final fit"]
     objective: float
     support: int
     hit_rate: float

@@ -7,7 +7,7 @@ Scores of many fits at once are in *excess*: the negative log-likelihood per row
 variable, ``nll - STANDARD_ENTROPY``. Orders that tie differ in the last digits, which the constant would cost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
@@ -184,6 +184,15 @@ class HasBatchFits(Protocol):
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each (node, predecessors), whatever else is asked for with it."""
+        ...
+
+
+@runtime_checkable
+class FitsFromParameters(Protocol):
+    """Local models of edges that are trained by gradient, for all nodes together elsewhere."""
+
+    def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
+        """The fit of ``node`` on the parents whose gates are open, with parameters of joint training by name."""
         ...
 
 

@@ -5,7 +5,7 @@ about: it is left out of the fit of j alone. Columns that were intervened on in 
 left, so that an estimator meets one table per *group* of columns, each centred on its own rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -149,6 +149,11 @@ class GroupedModels:
         """Which others (m, d) would cost less than ``nats`` beside each of ``sets`` (m, d)."""
         near: BoolArray = self._of(node).near_parents(node, sets, nats)
         return near
+
+    def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
+        """``node`` on these parents with parameters that were trained elsewhere, on the rows that count."""
+        fit: LocalFit = self._of(node).fit_from(node, parents, parameters)
+        return fit
 
     def choose(self, node: int, predecessors: IntArray) -> IntArray:
         """The parents that ``fit`` chooses among predecessors, from the rows that count for ``node``."""

@@ -1,8 +1,8 @@
 """Gated linear edges, trained by gradient."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
 from daguerreotype.edges.gradient.descent import GatedRegressions, Request, Tensor, choose_device, descend, seed_of
-from daguerreotype.edges.gradient.linear_descent import open_gates
+from daguerreotype.edges.gradient.linear_descent import train_gates
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals, norms_of_lines
+
+Gated: TypeAlias = tuple[BoolArray, FloatArray]  # of the p predecessors: which gates are open, and all weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +27,16 @@ class LinearEdges(GradientEdges):
     .. math:: \mathbb{E}_{z \sim \pi} \Big[ \tfrac12 (S_{jj} - 2 s^\top u + u^\top S u) \Big]
               + \lambda \sum_{i \in P} \Pr(z_i > 0) + l_2 \|w\|^2, \qquad u = w \circ z
 
-    over weights w and gate parameters, one sample of z per step. Weights start from ridge regression on all of P,
-    gates undecided. Parents are those whose gate is open in the best model seen; their weights are then those
-    of ridge regression on them alone. Without ``pruning`` all gates are open: least squares when ``l2=0``.
+    over weights w and gate parameters, one sample of z per step. By default weights start from ridge regression on
+    all of P, gates undecided. Parents are those whose gate is open in the best model seen; their weights are then
+    those of ridge regression on them alone. With ``warm_up=False`` weights start from zero, and with
+    ``keep="last"`` the model after the last step is the result. Without ``pruning`` all gates are open: least
+    squares when ``l2=0``.
 
     Parameters
     ----------
-    pruning, l2, gates, optimizer, learning_rate, max_iter, tol, patience, batch_size, device, dtype, random_state
+    pruning, l2, l2_norm, gates, optimizer, learning_rate, warm_up, keep, final_fit, max_iter, tol, patience, \
+    batch_size, device, dtype, random_state
         See :class:`~daguerreotype.edges.GradientEdges`. A parent alone stays if it explains more than
         2 lambda of the node's variance: the default keeps correlations above 0.14 on standardized columns.
         The table is seen through its second moments only, so ``batch_size`` plays no part. On the CPU a fit
@@ -72,6 +77,7 @@ class LinearModels(LinearPredictor):
         self.required = np.zeros((d, d), dtype=np.bool_) if rules is None else rules.required
         self.device = choose_device(edges)
         self.moments: FloatArray = np.array(table.moments, dtype=np.float64, order="C")
+        self.l2 = edges.price_of_squares(d, d)
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Choose parents of ``node`` among ``predecessors``; the cost does not depend on n."""
@@ -81,50 +87,56 @@ class LinearModels(LinearPredictor):
         """What ``fit`` gives for each request; on a GPU all are trained as one batch."""
         requests = [(int(node), np.array(columns, dtype=np.int64)) for node, columns in requests]
         if self.edges.pruning == 0:  # no gate gains by closing
-            opened: list[BoolArray] = [np.ones(columns.size, dtype=np.bool_) for _, columns in requests]
-        else:
-            opened = self._open_one_by_one(requests) if self.device == "cpu" else self._open_batch(requests)
-        return [
-            self._refit(node, columns[chosen]) for (node, columns), chosen in zip(requests, opened, strict=True)
-        ]
+            return [self._refit(node, columns) for node, columns in requests]
+        trained = self._train_one_by_one(requests) if self.device == "cpu" else self._train_batch(requests)
+        fits = []
+        for (node, columns), (opened, weights) in zip(requests, trained, strict=True):
+            last = self.edges.keep == "last"
+            fits.append(self._refit(node, columns[opened], weights[opened] if last else None))
+        return fits
 
-    def _open_one_by_one(self, requests: Sequence[Request]) -> list[BoolArray]:
-        """Gates of every request, trained by a compiled loop."""
+    def _start(self, node: int, columns: IntArray) -> FloatArray:
+        """Weights (p,) before the gates move."""
+        return ridge(self.moments, node, columns, self.l2) if self.edges.warm_up else np.zeros(columns.size)
+
+    def _train_one_by_one(self, requests: Sequence[Request]) -> list[Gated]:
+        """Gates and weights of every request, trained by a compiled loop."""
         edges = self.edges
         return [
-            open_gates(
+            train_gates(
                 self.moments,
                 node,
                 columns,
-                ridge(self.moments, node, columns, edges.l2),
+                self._start(node, columns),
                 seed_of(edges.random_state, node, columns),
                 float(edges.pruning),
-                float(edges.l2),
+                float(self.l2),
                 float(edges.learning_rate),
                 edges.max_iter,
                 float(edges.tol),
                 edges.patience,
                 edges.gates == "hard-concrete",
                 edges.optimizer == "adam",
+                edges.keep == "last",
                 self.required[columns, node],
             )
             for node, columns in requests
         ]
 
-    def _open_batch(self, requests: Sequence[Request]) -> list[BoolArray]:
+    def _train_batch(self, requests: Sequence[Request]) -> list[Gated]:
         """The same, trained as one batch of tensors."""
         edges, d = self.edges, self.moments.shape[0]
         start, mask = np.zeros((2, len(requests), d))
         for b, (node, columns) in enumerate(requests):
             mask[b, columns] = 1.0
-            start[b, columns] = ridge(self.moments, node, columns, edges.l2)
+            start[b, columns] = self._start(node, columns)
         seeds = [seed_of(edges.random_state, node, columns) for node, columns in requests]
         kind = {"dtype": getattr(torch, edges.dtype), "device": self.device}
         moments = torch.tensor(self.moments, **kind)
         targets = torch.tensor(self.moments[[node for node, _ in requests]], **kind)
         second = torch.tensor([self.moments[node, node] for node, _ in requests], **kind)
-        _, gates = descend(
-            LinearRegressions(moments, targets, second, edges.l2),
+        weights, gates = descend(
+            LinearRegressions(moments, targets, second, self.l2),
             torch.tensor(start, **kind),
             torch.tensor(mask, **kind),
             torch.tensor(seeds, device=self.device),
@@ -132,12 +144,18 @@ class LinearModels(LinearPredictor):
             gated=True,
             required=torch.tensor(mask * self.required.T[[node for node, _ in requests]], **kind),
         )
-        opened = gates.cpu().numpy() > 0
-        return [opened[b, columns] for b, (_, columns) in enumerate(requests)]
+        opened, found = gates.cpu().numpy() > 0, weights.double().cpu().numpy()
+        return [(opened[b, columns], found[b, columns]) for b, (_, columns) in enumerate(requests)]
 
-    def _refit(self, node: int, parents: IntArray) -> LocalFit:
-        """Ridge regression on the parents that are left."""
-        weights = ridge(self.moments, node, parents, self.edges.l2)
+    def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
+        """The fit on these parents with weights (d, d) that were trained for all nodes together."""
+        weights = parameters["weights"][parents, node]
+        return self._refit(node, parents, weights if self.edges.keep == "last" else None)
+
+    def _refit(self, node: int, parents: IntArray, weights: FloatArray | None = None) -> LocalFit:
+        """The fit of the parents that are left: with these weights, or those of ridge regression."""
+        if weights is None:
+            weights = ridge(self.moments, node, parents, self.l2)
         used = (weights != 0) | self.required[parents, node]
         parents, weights = parents[used], weights[used]
         total = self.moments[node, node]

@@ -1,8 +1,8 @@
 """Gated neural edges, trained by gradient."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,18 +29,23 @@ class MlpEdges(GradientEdges):
               + \lambda \sum_{i \in P} \Pr(z_i > 0) + l_2 (\|W\|^2 + \|v\|^2), \qquad
               f(x) = c + v^\top a(b + W^\top x)
 
-    The network trains with all gates open, then with gates that start undecided, then on with the gates fixed of
-    the best model seen: open ones are the parents. The weight of a parent is the mean over rows of the slope of f
-    in it, its norm the root mean square of that slope times the spread of the column. Without ``pruning`` all
-    gates stay open.
+    By default the network trains with all gates open, then with gates that start undecided, then on with the gates
+    fixed of the best model seen: open ones are the parents. With ``warm_up=False`` gates move from the first step,
+    and with ``keep="last"`` the network after the last step is the result. The weight of a parent is the mean over
+    rows of the slope of f in it, its norm the root mean square of that slope times the spread of the column.
+    Without ``pruning`` all gates stay open.
 
     Parameters
     ----------
     hidden : int
         Hidden units. The paper's 50 follow most curves; fewer train faster.
-    activation : {"sigmoid", "tanh", "relu"}
-        The paper's is the sigmoid.
-    pruning, l2, gates, optimizer, learning_rate, max_iter, tol, patience, batch_size, device, dtype, random_state
+    activation : {"sigmoid", "tanh", "relu", "leaky-relu"}
+        The sigmoid is that of the paper's text, the leaky unit that of its code.
+    gate_slope : {"difference", "straight-through"}
+        How a binary gate learns: from the difference that opening it makes, one gate per step, or from the slope
+        of the loss in its value, all gates in each step, as in the paper.
+    pruning, l2, l2_norm, gates, optimizer, learning_rate, warm_up, keep, final_fit, max_iter, tol, patience, \
+    batch_size, device, dtype, random_state
         See :class:`~daguerreotype.edges.GradientEdges`. All requests of one call train as one batch on
         the device, as far as memory goes. With ``batch_size`` the objective is looked at on one batch of rows.
 
@@ -68,7 +73,14 @@ class MlpEdges(GradientEdges):
     learning_rate: float = 0.03  # the linear estimator's 0.1 jumps about
     patience: int = 50
     hidden: int = 50
-    activation: Literal["sigmoid", "tanh", "relu"] = "sigmoid"
+    activation: Literal["sigmoid", "tanh", "relu", "leaky-relu"] = "sigmoid"
+    gate_slope: Literal["difference", "straight-through"] = "difference"
+
+    published: ClassVar[Mapping[str, Any]] = {
+        **GradientEdges.published,
+        "activation": "leaky-relu",
+        "gate_slope": "straight-through",
+    }
 
     def check(self) -> None:
         """Refuse settings that no training could use, before any work."""
@@ -79,6 +91,8 @@ class MlpEdges(GradientEdges):
             raise ValueError(
                 f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, got {self.activation!r}."
             )
+        if self.gate_slope not in ("difference", "straight-through"):
+            raise ValueError(f"gate_slope must be 'difference' or 'straight-through', got {self.gate_slope!r}.")
 
     def prepare(self, table: Table) -> "MlpModels":
         """Check the settings and put the rows on the device."""
@@ -132,23 +146,38 @@ class MlpModels(NetworkPredictor):
         mask = torch.zeros((len(requests), d), dtype=self.dtype, device=self.device)
         for b, (_, columns) in enumerate(requests):
             mask[b, torch.from_numpy(columns).to(self.device)] = 1.0
-        problem = Networks(self.values, nodes, edges.hidden, edges.activation, edges.l2, self.batch_size)
-        # A gate on weights that have learned nothing yet closes, and what is closed does not learn.
-        weights, gates = descend(problem, problem.start(seeds, mask), mask, seeds, edges, gated=False)
+        l2, output_l2 = edges.price_of_squares(d, d, edges.hidden), 1.0 if edges.l2_norm == "sum" else float(d)
+        problem = Networks(
+            self.values, nodes, edges.hidden, edges.activation, l2, self.batch_size, output_l2=output_l2
+        )
+        if edges.warm_up:
+            # A gate on weights that have learned nothing yet closes, and what is closed does not learn.
+            weights, gates = descend(problem, problem.start(seeds, mask), mask, seeds, edges, gated=False)
+        else:
+            weights, gates = problem.start_silent(seeds, mask), mask
         if edges.pruning > 0:  # else no gate gains by closing
             required = mask * torch.from_numpy(self.required.T).to(self.device, self.dtype)[nodes]
             weights, gates = descend(
                 self._gated(problem, mask), weights, mask, seeds, edges, gated=True, required=required
             )
+            if edges.keep == "best":
+                weights, _ = descend(problem, weights, gates, seeds, edges, gated=False)
+        elif not edges.warm_up:
             weights, _ = descend(problem, weights, gates, seeds, edges, gated=False)
         first, output = problem.parts(weights.double())
         arrays = first.cpu().numpy(), output.cpu().numpy(), gates.cpu().numpy()
         for (node, _), inputs, outputs, opened in zip(requests, *arrays, strict=True):
             yield self._finish(node, np.flatnonzero(opened), inputs, outputs.copy())
 
+    def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
+        """The fit on these parents with the network that was trained for this node along with all others."""
+        inputs = np.vstack([parameters["input"][:, node], parameters["hidden_bias"][node]])  # (d + 1, hidden)
+        outputs = np.append(parameters["output"][node], parameters["output_bias"][node])
+        return self._finish(node, parents, inputs, outputs)
+
     def _gated(self, problem: Networks, mask: Tensor) -> Networks:
         """The networks with their gates to take turns, where gates are binary."""
-        if self.edges.gates != "bernoulli":
+        if self.edges.gates != "bernoulli" or self.edges.gate_slope == "straight-through":
             return problem
         turns = torch.argsort(mask, dim=1, descending=True, stable=True)  # predecessors first
         return replace(problem, turns=turns, counts=mask.sum(dim=1).long())
@@ -179,7 +208,10 @@ class MlpModels(NetworkPredictor):
         if not variance < self.table.moments[node, node]:
             return self._without_effect(node)
         spread = np.maximum(np.linalg.eigvalsh(covariance[:-1, :-1]), 0.0)
-        floor = max(2 * self.edges.l2, np.finfo(np.float64).eps * spread.sum())
+        floor = max(
+            2 * self.edges.price_of_squares(self.table.n_columns, self.edges.hidden),
+            np.finfo(np.float64).eps * spread.sum(),
+        )
         dof = max(float(np.sum(spread / (spread + floor))), float(parents.size))
         variance = max(variance, float(np.finfo(np.float64).tiny))
         return MlpFit.gaussian(parents, weights, variance, dof, inputs, outputs, norms=norms)

@@ -42,9 +42,13 @@ class EdgesEntry:
         """Name of the class, which is not imported for it."""
         return self.location.partition(":")[2]
 
+    def load(self) -> Any:
+        """The class."""
+        return load(self.location)
+
     def make(self, **settings: Any) -> "EdgeEstimator":
         """The estimator with these settings."""
-        estimator: EdgeEstimator = load(self.location)(**settings)
+        estimator: EdgeEstimator = self.load()(**settings)
         return estimator
 
 

@@ -11,7 +11,7 @@ from daguerreotype._lib.parallel import CancelToken
 from daguerreotype._lib.progress import Progress
 from daguerreotype.training.history import Step
 
-Phase = Literal["train", "refine", "resume"]
+Phase = Literal["train", "refine", "resume", "final fit"]
 
 
 def _ignore(name: str, progress: Progress) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import HasResiduals, KeepsRequired, LocalFit, LocalModels, offered
+from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.noise import NoiseModel
 from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
@@ -101,7 +102,7 @@ def train(table: Table, plan: Plan, run: Run) -> TrainingResult:
         from daguerreotype.training.joint.fine_tune import train_and_fine_tune  # needs torch
 
         return train_and_fine_tune(table, plan, run)
-    return _train_order(_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
+    return _train_order(make_scores(table, plan, run, plan.noise), table, plan, run, plan.start)
 
 
 def train_on(
@@ -113,7 +114,9 @@ def train_on(
     models: LocalModels | None = None,
 ) -> TrainingResult:
     """Go on under other noise models from an order that was found: it is near, so without restarts."""
-    scores = _scores(table, plan, run, noise, found.models if models is None else models)
+    if models is None:  # those of training, which a final fit may have replaced
+        models = found.models if found.scores is None else found.scores.models
+    scores = make_scores(table, plan, run, noise, models)
     start = order_to_theta(found.order, plan.schedule.tau(0))
     return _train_order(scores, table, plan, run, start, first=False)
 
@@ -124,7 +127,7 @@ def train_again(
     """An order as good as any near one that was found, without a distribution around it: a short round of many."""
     if plan.joint and plan.operator is not None:
         return train(table, plan, run)
-    scores = _scores(table, plan, run, noise)
+    scores = make_scores(table, plan, run, noise)
     interrupted = False
     if plan.operator is not None:
         order, _, interrupted = refine_order(order, scores, n_restarts=n_restarts)
@@ -132,7 +135,7 @@ def train_again(
     return _around(distribution, theta, order, scores, table, plan, interrupted)
 
 
-def _scores(
+def make_scores(
     table: Table, plan: Plan, run: Run, noise: Sequence[NoiseModel], models: LocalModels | None = None
 ) -> OrderScores:
     """Losses of orderings of the table; models that were prepared before serve again."""
@@ -163,7 +166,7 @@ def _train_order(
     refined_at = None
     if operator is None:
         order = plan.constraints.sort(theta)
-        scores, _ = settle_price(scores, order, lambda models: _scores(table, plan, run, scores.noise, models))
+        scores, _ = settle_price(scores, order, lambda models: make_scores(table, plan, run, scores.noise, models))
         distribution, interrupted = OrderDistribution.of_order(order), False
     else:
         file = _checkpoint(scores, table, plan, run, theta) if first else None
@@ -173,7 +176,7 @@ def _train_order(
             scores, settled = settle_price(
                 scores,
                 state.best_order,
-                lambda models: _scores(table, plan, run, scores.noise, models),
+                lambda models: make_scores(table, plan, run, scores.noise, models),
                 schedule.refine,
             )
             if scores.models is not before:
@@ -229,7 +232,36 @@ def _around(
         scores=scores,
     )
     scores.fits.rest()
-    return found
+    final = plan.estimator.for_final_fit() if isinstance(plan.estimator, GradientEdges) else None
+    return found if final is None else _with_final_fit(found, final, scores, table, plan)
+
+
+def _with_final_fit(
+    found: TrainingResult, edges: GradientEdges, scores: OrderScores, table: Table, plan: Plan
+) -> TrainingResult:
+    """The same with the edges of its mode fitted once more, as these settings say."""
+    from daguerreotype.training.joint.final_fit import fit_edges_of, parents_of  # needs torch
+
+    final = fit_edges_of(
+        found.order,
+        table,
+        edges,
+        plan,
+        scores.run,
+        lambda models: make_scores(table, plan, scores.run, scores.noise, models),
+    )
+    # Other orders keep the edges that training gave them.
+    ranks, distribution = np.argsort(found.order), found.distribution
+    mass = distribution.probs[(distribution.ranks == ranks).all(axis=1)].sum()
+    changed = final.parents.astype(np.float64) - parents_of(found.fits)
+    return replace(
+        found,
+        fits=final.fits,
+        models=final.models,
+        edge_shares=np.clip(found.edge_shares + mass * changed, 0.0, 1.0),
+        loss=final.loss,
+        interrupted=found.interrupted or final.interrupted,
+    )
 
 
 def _checkpoint(scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray) -> Checkpoint | None:

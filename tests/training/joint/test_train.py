@@ -13,6 +13,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.gradient.gates import BernoulliGates, HardConcreteGates  # noqa: E402
+from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
 from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax  # noqa: E402
 from daguerreotype.operators.sparse_map import SparseMap  # noqa: E402
 from daguerreotype.operators.sparsemax import Sparsemax  # noqa: E402
@@ -402,9 +403,9 @@ def test_a_loss_without_derivatives_in_what_joint_training_learns_is_refused(los
 
 
 def test_an_unknown_activation_is_refused():
-    message = "activation must be one of 'sigmoid', 'tanh', 'relu' in joint training, got 'sine'"
+    message = "activation must be one of 'sigmoid', 'tanh', 'relu', 'leaky-relu', got 'sine'"
     with pytest.raises(ValueError, match=message):
-        train(standard_table(linear_data(0)), Mlp(activation="sine"))
+        train(standard_table(linear_data(0)), MlpEdges(activation="sine"))
 
 
 def test_settings_of_the_edges_are_checked():

@@ -6,8 +6,9 @@ One request is a node j with predecessors P. Its inner problem (eq. 12, appendix
           + \lambda \sum_{i \in P} \Pr(z_i > 0) + l_2 \|w\|^2
 
 with one sample of the gates z per step. Every CHECK steps the same objective is looked at with the most probable
-gates, the model that would be reported; the best one seen is the result. Noise is a hash of the request, the
-step and the parent, so that a request comes out the same whatever else is in its batch.
+gates, the model that would be reported; the best one seen is the result, or with ``keep="last"`` the last one.
+Noise is a hash of the request, the step and the parent, so that a request comes out the same whatever else is in
+its batch.
 """
 
 from abc import ABC, abstractmethod
@@ -111,7 +112,7 @@ def descend(
     gated: bool,
     required: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Weights (B, P) and gates (B, d), each 0 or 1, of least objective met on the way from ``weights``.
+    """Weights (B, P) and gates (B, d), each 0 or 1, of least objective on the way from ``weights``, or the last.
 
     Gates outside ``mask`` (B, d) stay closed, and those inside ``required`` (B, d) open. With ``gated=False`` all
     inside the mask are open for good, and only the weights are trained.
@@ -151,7 +152,7 @@ def descend(
         values, parameters = state[:, :width], state[:, width:]
         opened = torch.maximum(gates.most_probable(parameters) * mask, kept_open) if gated else mask
         objective = problem.loss(values, opened) + edges.pruning * opened.sum(dim=1)
-        better = training & (objective < best)
+        better = training if edges.keep == "last" else training & (objective < best)
         best = torch.where(better, objective, best)
         best_weights = torch.where(better[:, None], values, best_weights)
         best_gates = torch.where(better[:, None], opened, best_gates)

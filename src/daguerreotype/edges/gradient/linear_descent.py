@@ -19,7 +19,7 @@ SHIFT = BETA * math.log(-GAMMA / ZETA)
 
 
 @kernel
-def open_gates(
+def train_gates(
     moments: FloatArray,
     node: int,
     columns: IntArray,
@@ -33,9 +33,13 @@ def open_gates(
     patience: int,
     smooth: bool,
     adam: bool,
+    keep_last: bool,
     required: BoolArray,
-) -> BoolArray:
-    """Open gates (p,) of the best model met on the way from weights ``start`` (p,); required ones never close."""
+) -> tuple[BoolArray, FloatArray]:
+    """Open gates (p,) of the best model met on the way from weights ``start`` (p,), or of the last; its weights.
+
+    Required gates never close.
+    """
     p = columns.size
     inner = np.empty((p, p))
     state = np.empty(2 * p)  # weights, then gate parameters
@@ -58,6 +62,7 @@ def open_gates(
         opened[i] = True
     everything = empty + _gain(inner, cross, state, opened, l2, pruning)
     best, reference = min(nothing, everything), nothing
+    best_weights = start.copy()
     for i in range(p):
         best_opened[i] = everything < nothing or required[i]
     waited = 0
@@ -95,17 +100,18 @@ def open_gates(
         for i in range(p):
             opened[i] = required[i] or state[p + i] > (0.0 if smooth else 0.5)
         objective = empty + _gain(inner, cross, state, opened, l2, pruning)
-        if objective < best:
+        if keep_last or objective < best:
             best = objective
             for i in range(p):
                 best_opened[i] = opened[i]
+                best_weights[i] = state[i]
         if objective < reference - tol * abs(reference):
             reference, waited = objective, 0
         else:
             waited += step % CHECK + 1
         if waited >= patience:
             break
-    return best_opened
+    return best_opened, best_weights
 
 
 @kernel

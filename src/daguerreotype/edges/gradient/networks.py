@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from daguerreotype._lib.optional import torch
 from daguerreotype.edges.gradient.descent import GatedRegressions, Tensor, uniforms
+from daguerreotype.edges.predictors import LEAK
 
 
 class Activation(NamedTuple):
@@ -19,6 +20,9 @@ ACTIVATIONS = {
     "sigmoid": Activation(torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1)),
     "tanh": Activation(torch.tanh_, lambda h: 1 - h * h),
     "relu": Activation(torch.relu_, lambda h: (h > 0).to(h.dtype)),
+    "leaky-relu": Activation(
+        lambda h: torch.nn.functional.leaky_relu_(h, LEAK), lambda h: (h > 0).to(h.dtype).clamp_(min=LEAK)
+    ),
 }
 
 
@@ -35,8 +39,11 @@ class Networks(GatedRegressions):
         Rows, with a last column of ones.
     nodes : tensor of shape (B,)
         The column that each network explains.
-    hidden, activation, l2 : int, str, float
-        Shape of the networks, and the price of their squared weights; biases are free.
+    hidden, activation : int, str
+        Shape of the networks.
+    l2, output_l2 : float
+        Price of a squared weight of the first layer, and how many of those one of the output layer costs; biases
+        are free.
     batch_size : int
         Rows of one step. Steps go through all rows in turn; the loss is that of the first batch.
     turns, counts : tensors of shape (B, d) and (B,), or None
@@ -51,6 +58,7 @@ class Networks(GatedRegressions):
     activation: str
     l2: float
     batch_size: int
+    output_l2: float = 1.0
     turns: Tensor | None = None
     counts: Tensor | None = None
 
@@ -63,6 +71,13 @@ class Networks(GatedRegressions):
         bias = torch.zeros_like(output[:, :1])
         return torch.cat([first.flatten(1), output / self.hidden**0.5, bias], dim=1)
 
+    def start_silent(self, seeds: Tensor, mask: Tensor) -> Tensor:
+        """Weights (B, P) of networks that say nothing yet: small random inputs on the mask, all else zero."""
+        d = mask.shape[1]
+        noise = 2 * uniforms(seeds, [-1], d * self.hidden, mask.dtype)[0] - 1
+        first = noise.view(len(seeds), d, self.hidden) * mask[:, :, None] / (d * self.hidden**0.5)
+        return torch.nn.functional.pad(first.flatten(1), (0, 2 * self.hidden + 1))
+
     def parts(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """First layers (B, d + 1, hidden) and output layers (B, hidden + 1)."""
         size = self.values.shape[1] * self.hidden
@@ -73,7 +88,7 @@ class Networks(GatedRegressions):
         first, output = self.parts(weights)
         gated = first * _with_one(gates)[:, :, None]
         residuals, _ = self._forward(gated, output, self.values[: self.batch_size])
-        norm = gated[:, :-1].square().sum(dim=(1, 2)) + output[:, :-1].square().sum(dim=1)
+        norm = gated[:, :-1].square().sum(dim=(1, 2)) + self.output_l2 * output[:, :-1].square().sum(dim=1)
         return 0.5 * residuals.square().mean(dim=1) + self.l2 * norm
 
     def gradient(self, weights: Tensor, gates: Tensor, step: int) -> tuple[Tensor, Tensor]:
@@ -91,7 +106,7 @@ class Networks(GatedRegressions):
         by_gates = (by_product[:, :-1] * first[:, :-1]).sum(dim=2) if by_turn is None else by_turn
         by_first = by_product.mul_(z)
         by_first[:, :-1].add_(first[:, :-1], alpha=2 * self.l2)
-        by_output[:, :-1].add_(output[:, :-1], alpha=2 * self.l2)
+        by_output[:, :-1].add_(output[:, :-1], alpha=2 * self.l2 * self.output_l2)
         return torch.cat([by_first.flatten(1), by_output], dim=1), by_gates
 
     def _difference(

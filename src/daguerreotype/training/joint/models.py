@@ -15,6 +15,7 @@ import numpy as np
 from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.data.table import Table
+from daguerreotype.edges.gradient.networks import ACTIVATIONS
 from daguerreotype.edges.interventional import group_tables
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.predecessor_hash import PredecessorHash
@@ -25,12 +26,6 @@ Pullback: TypeAlias = Callable[[Tensor], tuple[Parameters, Tensor]]
 
 KEPT_BYTES = {"cpu": 2**29, "cuda": 2**33}  # hidden activations kept from the losses for the gradient
 BLOCK_BYTES = {"cpu": 2**20, "cuda": 2**28}  # those computed at once: what fits a cache, what fills a GPU
-# Each activation with its derivative, written in terms of its value.
-ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
-    "sigmoid": (torch.sigmoid_, lambda y: torch.addcmul(y, y, y, value=-1)),
-    "tanh": (torch.tanh_, lambda y: 1 - y * y),
-    "relu": (torch.relu_, lambda y: (y > 0).to(y.dtype)),
-}
 
 
 @dataclass(frozen=True)
@@ -171,13 +166,10 @@ class MlpModel:
 
     def __init__(self, table: Table, edges: Any, device: str, dtype: torch.dtype) -> None:
         d, h = table.n_columns, int(edges.hidden)
-        if edges.activation not in ACTIVATIONS:
-            known = ", ".join(map(repr, ACTIVATIONS))
-            raise ValueError(f"activation must be one of {known} in joint training, got {edges.activation!r}.")
         self.weights: dict[str, tuple[int, ...]] = {"input": (d, d, h), "output": (d, h)}
         self.biases: dict[str, tuple[int, ...]] = {"hidden_bias": (d, h), "output_bias": (d,)}
         self.activate, self.derivative = ACTIVATIONS[edges.activation]
-        self.hidden, self.device, self.dtype = h, device, dtype
+        self.hidden, self.device, self.dtype, self.silent = h, device, dtype, not edges.warm_up
         self.kept_bytes, self.block_bytes = KEPT_BYTES[device], BLOCK_BYTES[device]
         self.values, self.intervened, self.seed = table.values, table.intervened, int(edges.random_state)
         self.batch_size = min(edges.batch_size or table.n_rows, table.n_rows)
@@ -186,7 +178,11 @@ class MlpModel:
         self._shuffled: IntArray = np.empty(0, dtype=np.int64)
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
-        """Random hidden units that nothing listens to yet."""
+        """Random hidden units that nothing listens to yet; without a warm-up they also hear little."""
+        if self.silent:
+            bound = 1 / (parameters["input"].shape[0] * self.hidden**0.5)
+            parameters["input"].uniform_(-bound, bound, generator=generator)
+            return  # all else is zero
         # Standardized inputs through half of the gates then have unit variance.
         bound = (6 / parameters["input"].shape[0]) ** 0.5
         parameters["input"].uniform_(-bound, bound, generator=generator)

@@ -80,8 +80,9 @@ class JointObjective:
     .. math:: \sum_s p_s(\theta) \Big[ L(\sigma_s; w \circ z) + \lambda \sum_{i \prec_s j} \Pr(z_{ij} > 0) \Big]
               + l_2^\theta \|\theta\|^2 + l_2^w \|w\|^2
 
-    for one sample of the gates z; the loss L is an objective of :mod:`daguerreotype.training.objective` of the
-    likelihoods that the shared edges leave when each node uses its predecessors in the ordering alone.
+    for one sample of the gates z, with the mean of squares of each layer of w in place of their sum where
+    ``edges`` say so. The loss L is an objective of :mod:`daguerreotype.training.objective` of the likelihoods that
+    the shared edges leave when each node uses its predecessors in the ordering alone.
     """
 
     def __init__(
@@ -97,11 +98,13 @@ class JointObjective:
         self.model, self.gates, self.loss, self.l2 = model, gates, loss, l2
         self.shares = shares  # of the rows that count for each node
         self.pruning, self.l2_edges = edges.pruning, edges.l2
+        self.mean_squares = edges.l2_norm == "mean"
         d = next(iter(model.weights.values()))[0]
         self.hashes = PredecessorHash(d, allowed)
         self.shapes = {**model.weights, **model.biases, "gates": (d, d)}
         self.sizes = [math.prod(shape) for shape in self.shapes.values()]
-        self.n_weights = sum(self.sizes[: len(model.weights)])  # they come first in the flat vector
+        self.weight_sizes = self.sizes[: len(model.weights)]  # they come first in the flat vector
+        self.n_weights = sum(self.weight_sizes)
 
     def views(self, flat: Tensor) -> Parameters:
         """The parameters by name, all sharing the memory of one flat vector."""
@@ -119,8 +122,9 @@ class JointObjective:
         variances, pull_back = self.model.variances(parameters, drawn, problems, step)
         opened = (self.gates.expected_open(parameters["gates"]).T.index_select(0, nodes) * allowed).sum(1)
         weights = flat[: self.n_weights]
+        weighed = self._weighed(weights)
         # One transfer from the device: variances, penalties and the squared norm.
-        seen = torch.cat([variances, opened, (weights @ weights)[None]]).to("cpu", torch.float64).numpy()
+        seen = torch.cat([variances, opened, (weights @ weighed)[None]]).to("cpu", torch.float64).numpy()
         c, index, probs = problems.nodes.size, problems.index, distribution.probs
         # An exact fit leaves nothing, but a likelihood needs something.
         left = np.maximum(seen[:c], np.finfo(np.float64).tiny)[index]  # (m, d)
@@ -138,6 +142,12 @@ class JointObjective:
         by_opened = (belongs @ (allowed * mass[:, None])).T * self.pruning  # (d, d)
         gradients["gates"] = by_drawn * slope + by_opened * self.gates.open_slope(parameters["gates"])
         by_edges = torch.cat([gradients[name].reshape(-1) for name in self.shapes])
-        by_edges[: self.n_weights].add_(weights, alpha=2 * self.l2_edges)
+        by_edges[: self.n_weights].add_(weighed, alpha=2 * self.l2_edges)
         by_theta = distribution.vjp(priced) + 2 * self.l2 * theta
         return Evaluation(objective, losses, by_theta, by_edges, c)
+
+    def _weighed(self, weights: Tensor) -> Tensor:
+        """Weights over the size of their layer, if its mean squares count."""
+        if not self.mean_squares:
+            return weights
+        return torch.cat([layer / layer.numel() for layer in torch.split(weights, self.weight_sizes)])

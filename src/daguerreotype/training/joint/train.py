@@ -21,7 +21,7 @@ from daguerreotype.training.joint.models import Tensor, make_model
 from daguerreotype.training.joint.objective import JointObjective, OpenGates, RequiredGates
 from daguerreotype.training.joint.state import Best, JointState, start_state
 from daguerreotype.training.objective import Smooth
-from daguerreotype.training.run import Run
+from daguerreotype.training.run import Phase, Run
 from daguerreotype.training.schedule import ApproximateConvergence, Schedule
 
 logger = logging.getLogger("daguerreotype")
@@ -38,7 +38,8 @@ class JointTraining:
     order : array of shape (d,)
         Most probable order of the last step.
     best_theta, best_order : array of shape (d,)
-        The same where the smoothed objective was lowest; all that follows belongs to them.
+        The same where the smoothed objective was lowest, or of the last step if edges keep the last model; all
+        that follows belongs to them.
     gates : array of shape (d, d)
         One where the edge from i to j is open, in whatever order allows it, else zero; so are forbidden edges.
     weights : array of shape (d, d)
@@ -74,6 +75,7 @@ def train_joint(
     gates_held: int | None = None,
     constraints: Constraints = FREE,
     run: Run | None = None,
+    phase: Phase = "train",
     checkpoint_every: int | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> JointTraining:
@@ -86,6 +88,8 @@ def train_joint(
 
     Gates are drawn from the first step on, but stay undecided for ``gates_held`` steps: before the weights have
     learned anything the only force on a gate is its penalty, and Adam would close it within a few steps for good.
+    Edges without a warm-up are not held. Those that keep the last model have the last point of training, too,
+    which stops by the objective itself.
 
     Parameters
     ----------
@@ -102,14 +106,16 @@ def train_joint(
     schedule : Schedule
         Temperature, learning rate of theta, the weight of its squared norm, and when to stop.
     gates_held : int, optional
-        Steps before the gates begin to move; by default 100 for linear edges and 200 for neural ones. No point
-        before that counts as the best, and training does not stop before.
+        Steps before the gates begin to move; by default 100 for linear edges and 200 for neural ones, and none
+        without a warm-up. No point before that counts as the best, and training does not stop before.
     constraints : Constraints
         What orders and edges obey, given that the operator's orders do: forbidden edges take no part, the gates
         of required ones never close and cost nothing, and theta is projected after each step.
     run : Run, optional
         Whom to tell every step, and the file that the whole state is saved to. If it exists, training goes on from
         it and ends, on the same device, exactly as if it had never stopped; ``max_iter`` may differ: to train on.
+    phase : str
+        What the display calls this training.
     checkpoint_every, checkpoint_seconds : int or None, float
         Save every so many steps; without it, every so many seconds. And at the end.
     """
@@ -121,7 +127,11 @@ def train_joint(
     rules = constraints.rules
     if rules is not None and rules.anything_required:
         gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
-    held = 0 if edges.pruning == 0 else model.learns_in if gates_held is None else gates_held
+    held = gates_held
+    if edges.pruning == 0:
+        held = 0
+    elif held is None:
+        held = model.learns_in if edges.warm_up else 0
     allowed = None if rules is None else rules.allowed
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
     expected = JointObjective(model, gates, edges, objective, schedule.l2, allowed, shares)
@@ -145,11 +155,11 @@ def train_joint(
     try:
         while not state.converged and len(state.steps) < max_iter:
             temperature = schedule.tau(len(state.steps))
-            _step(state, expected, operator(state.theta, temperature), temperature, held)
+            _step(state, expected, operator(state.theta, temperature), temperature, held, edges.keep == "last")
             n_steps = len(state.steps)
             if file is not None and (state.converged or n_steps == max_iter or file.due(n_steps)):
                 file.save(*state.state())
-            run.tell("train", state.steps[-1])
+            run.tell(phase, state.steps[-1])
     except KeyboardInterrupt:
         interrupted = True
         logger.warning("interrupted after %d steps: the best order so far is kept.", len(state.steps))
@@ -157,7 +167,12 @@ def train_joint(
 
 
 def _step(
-    state: JointState, objective: JointObjective, distribution: OrderDistribution, tau: float, held: int
+    state: JointState,
+    objective: JointObjective,
+    distribution: OrderDistribution,
+    tau: float,
+    held: int,
+    keep_last: bool,
 ) -> None:
     """Look at the objective, remember it, and move unless it has stopped falling."""
     d = state.theta.size
@@ -178,9 +193,9 @@ def _step(
     state.order = distribution.mode
     smoothed = state.smooth(found.objective)
     undecided = len(state.steps) <= held
-    if undecided or smoothed < state.best.objective:
+    if undecided or keep_last or smoothed < state.best.objective:
         state.best = Best(math.inf if undecided else smoothed, state.theta, state.order, state.flat.clone())
-    state.converged = not undecided and state.stopping.update(smoothed)
+    state.converged = not undecided and state.stopping.update(found.objective if keep_last else smoothed)
     if not state.converged:
         gates = objective.views(state.flat)["gates"]
         before = gates.clone()
