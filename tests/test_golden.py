@@ -8,13 +8,13 @@ import pytest
 from support.golden import CASES, FILE
 
 GOLDEN = json.loads(FILE.read_text())
-SINGLE = ("joint", "mlp")  # trained in single precision, whose last digits differ from processor to processor
+LONG = ("joint", "mlp")  # hundreds of steps by torch, whose last digits differ from processor to processor
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_fit_gives_what_it_always_gave(name):
     expected, found = GOLDEN[name], CASES[name]()
-    tolerance = 1e-2 if any(word in name for word in SINGLE) else 1e-9
+    tolerance = 1e-6 if any(word in name for word in LONG) else 1e-9
     assert found.keys() == expected.keys()
     for part, value in expected.items():
         if part in ("order", "edges", "n_iter", "transform", "criterion") or isinstance(value, str):

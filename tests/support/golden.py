@@ -81,10 +81,11 @@ class Regressor:
 
 
 def gradient_edges(name, **settings):
+    """In double precision: hundreds of steps in single precision differ from processor to processor."""
     from daguerreotype.edges.linear import LinearEdges
     from daguerreotype.edges.mlp import MlpEdges
 
-    return {"linear": LinearEdges, "mlp": MlpEdges}[name](**settings)
+    return {"linear": LinearEdges, "mlp": MlpEdges}[name](dtype="float64", **settings)
 
 
 def from_chunks(X, **settings):
@@ -234,12 +235,14 @@ CASES: dict[str, Callable] = {
         loss="nll_ev",
         edges=lambda: gradient_edges("mlp", hidden=3, max_iter=50),
     ),
-    "linear, joint": case(fit, LINEAR, edges="linear", **JOINT),
-    "linear, joint, unequal": case(fit, LINEAR, edges="linear", loss="nll_nv", **JOINT),
+    "linear, joint": case(fit, LINEAR, edges=lambda: gradient_edges("linear"), **JOINT),
+    "linear, joint, unequal": case(fit, LINEAR, edges=lambda: gradient_edges("linear"), loss="nll_nv", **JOINT),
     "mlp, joint": case(
         fit, LINEAR[:, :4], **{**JOINT, "max_iter": 300}, edges=lambda: gradient_edges("mlp", hidden=3)
     ),
-    "linear, joint, interventions": case(fit, LINEAR, fit_params={"interventions": SET}, edges="linear", **JOINT),
+    "linear, joint, interventions": case(
+        fit, LINEAR, fit_params={"interventions": SET}, edges=lambda: gradient_edges("linear"), **JOINT
+    ),
 }
 
 
