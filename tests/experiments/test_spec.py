@@ -167,6 +167,15 @@ def test_a_spec_that_cannot_be_meant_is_refused(text, message):
         read_spec(text, "mine")
 
 
+def test_a_spec_is_read_where_torch_is_missing(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("daguerreotype.edges.linear")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    linear = '[[methods]]\nlabel = "n"\npaper = { operator = "sparsemax", edges = "linear", training = "joint" }\n'
+    runs = make_plan(read_spec("repeats = 1\n" + PROBLEM + METHOD + linear, "mine"))
+    assert [list(run.configuration) for run in runs if run.method.label == "n"] == [["asked"]]
+
+
 def test_an_unknown_experiment_is_refused_with_those_that_there_are():
     with pytest.raises(ValueError, match="there is no experiment 'sax': choose one of example-dags, k-sweep"):
         load_spec("sax")

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from inspect import signature
@@ -13,6 +14,7 @@ from daguerreotype._lib.checks import check_positive, check_positive_int
 from daguerreotype.baselines import available
 from daguerreotype.experiments.method import KNOWN_MEASURES, LEFT_OUT, SOURCES, Method
 from daguerreotype.experiments.problems import DataSource
+from daguerreotype.learner import Daguerreotype
 from daguerreotype.paper import paper_settings
 
 MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")
@@ -20,6 +22,7 @@ FIGURES = {"pareto": (), "curves": ("x",), "graphs": ()}  # kind -> what it must
 TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "methods", "figures", "quick"}
 OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
 OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit", "where", "left_out"}
+OF_PAPER = signature(Daguerreotype.paper).parameters.keys() - {"changes"}  # those are settings
 OF_FIGURE = {"file", "kind", "x", "panels", "measures", "methods", "leave_out", "log_x", "published", "title"}
 OF_QUICK = {"repeats", "time_limit", "leave_out", "vary"}
 
@@ -172,8 +175,9 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]
     # TOML has no word for None
     name, settings = entry[source], entry.get("settings", {}) | dict.fromkeys(entry.get("unset", []))
     if source == "paper":
-        _known(name, set(signature(paper_settings).parameters), f"paper of method {label!r}")
-        paper_settings(**{"operator": None, "edges": None, "training": None} | name)
+        _known(name, OF_PAPER, f"paper of method {label!r}")
+        with suppress(ImportError):  # of torch, which its runs will miss
+            paper_settings(**{"operator": None, "edges": None, "training": None} | name)
     elif source == "learner":
         name, settings = None, name | settings
     elif source == "baseline" and name not in available():
