@@ -73,6 +73,25 @@ def test_an_own_experiment_is_run_shown_and_not_run_again(spec, tmp_path):
     assert drawn.stderr == ""
 
 
+def test_methods_that_were_run_one_by_one_are_in_one_table(spec, tmp_path):
+    options = [spec, "--seeds", 2, "--quiet", "--out"]
+    for word in ("sorted", "nothing"):
+        assert run(*options, tmp_path / word, "--only", word).exit_code == 0
+    assert run(*options, tmp_path / "both", "--only", "sorted").exit_code == 0
+    both = run(*options, tmp_path / "both", "--only", "nothing")
+    assert "sorted" in both.stdout
+    merged = run(
+        *("mine.toml", "--no-run", "--out", tmp_path / "merged"),
+        *("--merge", tmp_path / "sorted" / "runs.jsonl", "--merge", tmp_path / "nothing" / "runs.jsonl"),
+    )
+    assert merged.exit_code == 0, merged.output
+    assert all(label in merged.stdout for label in ("sorted", "nothing"))
+    assert (tmp_path / "merged" / "mine" / "pareto.svg").is_file()
+    assert f"{tmp_path / 'nothing' / 'runs.jsonl'}: 1 runs taken over" in merged.stderr
+    goes_on = run(spec, "--seeds", 2, "--out", tmp_path / "merged")
+    assert "mine: 3 of 3 runs are there already" in goes_on.stderr
+
+
 def test_when_every_run_fails_the_table_says_why_and_the_exit_code_too(tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text(
@@ -90,6 +109,7 @@ def test_when_every_run_fails_the_table_says_why_and_the_exit_code_too(tmp_path)
         (["sax"], 2, "'sax' is no experiment"),
         (["sachs", "--figure-format", "gif"], 2, "none of svg, png, pdf"),
         (["missing.toml"], 3, "cannot open missing.toml"),
+        (["sachs", "--merge", "nowhere.jsonl"], 2, "there is no file nowhere.jsonl"),
         (["sachs", "--no-run", "--out", "nowhere"], 3, "has no runs of 'sachs'; it has those of: none"),
     ],
 )

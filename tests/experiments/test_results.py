@@ -117,6 +117,25 @@ def test_tables_are_written_in_three_languages(filled, tmp_path):
     assert len(pd.read_csv(paths[3])) == 17
 
 
+def test_what_is_left_out_has_a_row_that_says_so_and_no_part_in_figures(store, tmp_path):
+    text = TEXT.replace('baseline = "cam"', 'baseline = "cam"\nwhere = { d = [4] }\nleft_out = "an hour a run"')
+    for run in make_plan(read_spec(text, "mine"), store=store):
+        outcome = {"status": "ok", "shd": 3, "sid": 4, "f1": 0.5, "seconds": 0.1, "edges": [[0, 1]]}
+        store.append("run", {"key": run.key, "data": run.data, "time_limit": 9.0} | outcome)
+    frame = collect(store, "mine")
+    assert frame["status"].value_counts().to_dict() == {"ok": 3 * 5, "left out": 1}
+    summary = summarize(store, "mine")
+    (row,) = summary[(summary["problem"] == "d = 5") & (summary["method"] == "CAM")].to_dict("records")
+    assert (row["runs"], row["failed"], row["reason"]) == (0, 0, "an hour a run")
+    assert list(summary["problem"]) == ["d = 4"] * 3 + ["d = 5"] * 3
+    page = write_tables(store, "mine", tmp_path)[0].read_text()
+    assert "| d = 5 | CAM | 5 |  | – [30.0] | – [47.0] | – [0.280] | – | – | left out: an hour a run |" in page
+    words = [
+        "".join(ElementTree.parse(path).getroot().itertext()) for path in write_figures(store, "mine", tmp_path)
+    ]
+    assert all("CAM" in word for word in words)  # of d = 4
+
+
 def test_latex_escapes_what_it_would_trip_over():
     cells = pd.DataFrame({"a_b": ["50 % & more", r"\x #1 $"]})
     text = to_latex(cells, "t")

@@ -68,6 +68,10 @@ def test_outcomes_are_those_of_plain_fits(store, planned):
     of_paper = store.runs[runs[0].key]
     fitted = Daguerreotype.paper("sparsemax").fit(runs[0].problem.load(0).X)
     assert (of_paper["n_rankings"], of_paper["n_iter"]) == (len(fitted.order_distribution_.probs), fitted.n_iter_)
+    support = fitted.history_.support
+    assert (of_paper["mean_rankings"], of_paper["max_rankings"]) == (support.mean(), support.max())
+    told = next(store.runs[run.key] for run in runs if run.method.label == "true order")
+    assert told["n_rankings"] == 1
 
 
 def test_failures_crashes_and_time_outs_are_rows_and_the_others_go_on(store, planned, spec_text, written):

@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,6 +14,7 @@ from daguerreotype.experiments.plan import digest_data
 from daguerreotype.experiments.results import load_published
 from daguerreotype.graphs import topological_order
 from daguerreotype.paper import PAPER_EDGES
+from daguerreotype.simulate import simulate_data
 
 PROBLEM = '[[problems]]\ndata = "sachs"\n'
 METHOD = '[[methods]]\nlabel = "m"\nbaseline = "empty"\n'
@@ -144,6 +146,14 @@ def test_repeats_of_simulated_problems_differ_and_files_are_read(tmp_path):
             PROBLEM + '[[methods]]\nlabel = "m"\npaper = { operator = "softmax", edges = "lars" }',
             "the paper has operators 'sparsemax' and 'sparsemap'",
         ),
+        (
+            PROBLEM + '[[methods]]\nlabel = "m"\npaper = { operator = "sparsemax", edge = "lars" }',
+            "paper of method 'm' has 'edge'; it may have edges",
+        ),
+        (
+            PROBLEM + METHOD + "where = { d = [3] }\n",
+            "method 'm' is run where 'd' is given, which no problem varies",
+        ),
         (PROBLEM + METHOD + '[quick]\nleave_out = ["x"]', "leaves out 'x', which is neither problem nor method"),
         (PROBLEM + METHOD + '[[figures]]\nkind = "pie"\nfile = "f"', "a kind out of pareto, curves, graphs"),
         (PROBLEM + METHOD + '[[figures]]\nkind = "curves"\nfile = "f"', "figure 'f' of 'mine' needs 'x'"),
@@ -155,6 +165,15 @@ def test_repeats_of_simulated_problems_differ_and_files_are_read(tmp_path):
 def test_a_spec_that_cannot_be_meant_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         read_spec(text, "mine")
+
+
+def test_a_spec_is_read_where_torch_is_missing(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("daguerreotype.edges.linear")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    linear = '[[methods]]\nlabel = "n"\npaper = { operator = "sparsemax", edges = "linear", training = "joint" }\n'
+    runs = make_plan(read_spec("repeats = 1\n" + PROBLEM + METHOD + linear, "mine"))
+    assert [list(run.configuration) for run in runs if run.method.label == "n"] == [["asked"]]
 
 
 def test_an_unknown_experiment_is_refused_with_those_that_there_are():
@@ -203,6 +222,21 @@ def test_a_key_hangs_on_every_setting_the_seed_the_data_and_the_version_and_on_n
     assert not set(keys("repeats = 2\n" + same)) & set(first)
 
 
+def test_a_drawn_table_is_known_by_its_recipe_whatever_its_last_digits(monkeypatch):
+    text = 'repeats = 2\n[[problems]]\ndata = "simulated"\nsettings = { d = 5 }\n' + METHOD
+    first = keys(text)
+    assert len(set(first)) == 2
+    assert keys(text.replace("d = 5", "d = 5, n = 1000")) == first  # the default
+    assert not set(keys(text.replace("d = 5", "d = 5, n = 999"))) & set(first)
+
+    def as_another_processor_adds(*arguments, **settings):
+        drawn = simulate_data(*arguments, **settings)
+        return dataclasses.replace(drawn, X=np.nextafter(drawn.X, np.inf))
+
+    monkeypatch.setattr("daguerreotype.experiments.problems.simulate_data", as_another_processor_adds)
+    assert keys(text) == first
+
+
 def test_a_key_is_the_same_in_every_process():
     text = (
         PROBLEM
@@ -220,6 +254,34 @@ def test_a_method_that_draws_nothing_runs_once_on_one_table_but_on_every_drawn_o
     text = "repeats = 3\n" + PROBLEM + METHOD + "draws = false\n"
     assert len(keys(text)) == 1
     assert len(keys(text.replace("sachs", "simulated"))) == 3
+
+
+def test_a_method_is_left_out_of_problems_that_it_is_not_for(store):
+    text = """
+    repeats = 2
+    [[problems]]
+    data = "simulated"
+    label = "d = {d}"
+    settings = { edges_per_node = 1.0 }
+    vary = { d = [4, 5, 6] }
+    [[problems]]
+    data = "sachs"
+    [[methods]]
+    label = "all"
+    baseline = "empty"
+    [[methods]]
+    label = "small"
+    baseline = "random"
+    where = { d = [4, 5] }
+    left_out = "an hour a run"
+    """
+    runs = make_plan(read_spec(text, "mine"), store=store)
+    of_small = {run.problem.label for run in runs if run.method.label == "small"}
+    assert of_small == {"d = 4", "d = 5", "sachs"}  # Sachs has no d that is varied
+    assert len(runs) == 2 * (4 + 3)
+    entries = store.plans["mine"]["entries"]
+    (left_out,) = [entry for entry in entries if not entry["key"]]
+    assert (left_out["problem"], left_out["method"], left_out["reason"]) == ("d = 6", "small", "an hour a run")
 
 
 def test_a_plan_is_written_once_and_again_when_it_changes(store):

@@ -98,6 +98,32 @@ def test_a_run_is_made_again_after_a_time_out_if_there_is_more_time_and_after_a_
     assert not store.settled("unknown", None)
 
 
+def test_runs_of_another_machine_are_taken_over_and_those_that_ended_well_count(store, tmp_path):
+    other = Store(tmp_path / "other.jsonl")
+    for key, here, there in [
+        ("both", "ok", "ok"),
+        ("well here", "ok", "failed"),
+        ("well there", "failed", "ok"),
+        ("nowhere well", "timed out", "failed"),
+        ("new", None, "failed"),
+        ("ours", "ok", None),
+    ]:
+        for each, where, status in ((store, "here", here), (other, "there", there)):
+            if status is not None:
+                each.append("run", run(key, status, where=where))
+    other.append("problem", {"data": "a1", "columns": ["x"], "truth": []})
+    store.append("plan", {"experiment": "shared", "title": "here"})
+    other.append("plan", {"experiment": "shared", "title": "there"})
+    other.append("plan", {"experiment": "theirs", "title": "there"})
+    assert store.take_over(other) == 2
+    assert store.take_over(Store(other.path)) == 0
+    again = Store(store.path)
+    assert {key for key, each in again.runs.items() if each["where"] == "there"} == {"well there", "new"}
+    assert len(again.runs) == 6
+    assert again.problems["a1"]["columns"] == ["x"]
+    assert {name: plan["title"] for name, plan in again.plans.items()} == {"shared": "here", "theirs": "there"}
+
+
 def start(script, *arguments, **pipes):
     return subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)], env=environment(), text=True, **pipes

@@ -87,6 +87,12 @@ def reproduce(
         bool, typer.Option("--no-run", help="Make nothing but tables and figures, from the runs that are there.")
     ] = False,
     figure_format: Annotated[str, typer.Option(metavar="KIND", callback=_format, help="svg, png or pdf.")] = "svg",
+    merge: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE", show_default=False, help="First take over runs of this other runs.jsonl; repeatable."
+        ),
+    ] = [],  # noqa: B006
     quiet: QuietOption = False,
 ) -> None:
     """Make tables and figures of the paper beside the published numbers, or of an experiment of your own.
@@ -100,12 +106,16 @@ def reproduce(
         from daguerreotype.experiments import Store, load_spec
 
         store = Store(out / "runs.jsonl")
+        for path in merge:
+            if not path.is_file():
+                raise typer.BadParameter(f"there is no file {path}.", param_hint="--merge")
+            status.note(f"{path}: {store.take_over(Store(path))} runs taken over")
         specs = [] if no_run else [load_spec(name, quick=quick) for name in names]
     home = None if data_home is None else str(data_home)
     try:
         for spec in specs:
-            sized = spec.only(only).resized(repeats=seeds, time_limit=time_limit)
-            _run(sized, store, n_jobs, scheduler, home, retry_failed, quiet)
+            sized = spec.resized(repeats=seeds, time_limit=time_limit)
+            _run(sized, only, store, n_jobs, scheduler, home, retry_failed, quiet)
     except KeyboardInterrupt:
         typer.echo("interrupted; start the same command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -115,15 +125,24 @@ def reproduce(
 
 
 def _run(
-    spec: "Spec", store: "Store", n_jobs: int, scheduler: str | None, home: str | None, retry: bool, quiet: bool
+    spec: "Spec",
+    only: list[str],
+    store: "Store",
+    n_jobs: int,
+    scheduler: str | None,
+    home: str | None,
+    retry: bool,
+    quiet: bool,
 ) -> None:
-    """Make the runs of one experiment under a bar."""
+    """Make the runs of one experiment under a bar: those of some methods, while the plan has all."""
     from daguerreotype.experiments import make_plan, run_all
     from daguerreotype.experiments.run import Clock
 
     with show_status(quiet) as status:
         status(f"{spec.name}: planning")
-        planned = {run.key: run for run in make_plan(spec, data_home=home, store=store)}
+        wanted = {method.label for method in spec.only(only).methods}
+        plan = make_plan(spec, data_home=home, store=store)
+        planned = {run.key: run for run in plan if run.method.label in wanted}
         clock = Clock(planned.values(), n_jobs)
         there = [run for run in planned.values() if store.settled(run.key, run.time_limit, retry=retry)]
         for run in there:

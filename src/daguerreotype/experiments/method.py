@@ -23,8 +23,9 @@ from daguerreotype.metrics import evaluate
 from daguerreotype.metrics.titles import MEANINGS
 
 TRUE_ORDER = "true order"
+LEFT_OUT = "too slow"  # why a method is not run on a problem, where the spec does not say
 SOURCES = ("paper", "learner", "baseline", "estimator")
-KNOWN_MEASURES = (*MEANINGS, "seconds", "wall_seconds", "n_rankings", "n_iter")
+KNOWN_MEASURES = (*MEANINGS, "seconds", "wall_seconds", "n_rankings", "mean_rankings", "max_rankings", "n_iter")
 
 _warm: set[str] = set()  # labels of the methods that this process has warmed up for
 
@@ -40,11 +41,12 @@ class Method:
     source : {"paper", "learner", "baseline", "estimator"}
         One of the paper's configurations, our learner, a baseline, or a class of anyone's.
     name : dict or str
-        Operator, edges and training for "paper", the baseline's name, or ``package.module:Class``, whose objects
-        have ``fit(X)`` and then ``adjacency_matrix_``.
+        Arguments of `Daguerreotype.paper` for "paper", the baseline's name, or ``package.module:Class``, whose
+        objects have ``fit(X)`` and then ``adjacency_matrix_``.
     settings : dict
-        Arguments that differ from the source's own. For learners ``init = "true order"`` tells it, and
-        ``pruning`` is the lambda of "linear" and "mlp" edges.
+        Arguments that differ from the source's own. For learners ``init = "true order"`` tells it. "linear" and
+        "mlp" edges are an object within the learner: ``pruning``, their lambda, and the seed are handed on to it,
+        and all else of it stays as the paper's configuration has it.
     varied : dict
         Those of them that differ among methods of one label: what figures have on their axes.
     group : str
@@ -53,6 +55,10 @@ class Method:
         Whether the result hangs on the seed. If not, one repeat says all about one table.
     time_limit : float or None
         Seconds of one run; None for those of the experiment.
+    where : dict
+        Name of what is varied among problems to the values that it is run for; on other problems it is left out.
+    left_out : str
+        Why it is.
     """
 
     label: str
@@ -63,6 +69,12 @@ class Method:
     group: str = ""
     draws: bool = True
     time_limit: float | None = None
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    left_out: str = LEFT_OUT
+
+    def runs_on(self, varied: Mapping[str, Any]) -> bool:
+        """Whether it is run on a problem, by what is varied among problems."""
+        return all(varied[name] in values for name, values in self.where.items() if name in varied)
 
     def make(self, seed: int, truth: pd.DataFrame | None) -> Any:
         """The estimator, not yet fitted; the true graph is for those that are told its order."""
@@ -131,6 +143,9 @@ class Method:
         outcome |= {"wall_seconds": getattr(made, "fit_seconds_", wall)}
         if isinstance(made, Daguerreotype):
             outcome |= {"n_rankings": len(made.order_distribution_.probs), "n_iter": made.n_iter_}
+            if len(made.history_):
+                support = made.history_.support
+                outcome |= {"mean_rankings": float(support.mean()), "max_rankings": int(support.max())}
             if held_out is not None and len(held_out):
                 outcome["held_out_likelihood"] = made.score(held_out)
         # NaN is no JSON: a metric that is not defined for this graph is left out

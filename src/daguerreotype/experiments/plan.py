@@ -12,7 +12,7 @@ from daguerreotype.datasets import Dataset
 from daguerreotype.experiments.method import Method, list_edges
 from daguerreotype.experiments.problems import DataSource
 from daguerreotype.experiments.spec import Spec
-from daguerreotype.experiments.store import Store
+from daguerreotype.experiments.store import LEFT_OUT, Store
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Run:
     problem, method, repeat
         What is run; the repeat is the seed.
     data : str
-        Digest of table and graph.
+        Digest of the data.
     configuration : dict
         Every setting of the method, as JSON.
     time_limit : float or None
@@ -60,12 +60,34 @@ class Run:
         }
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A method that the spec does not run on a problem, for which tables have a row that says why."""
+
+    problem: DataSource
+    method: Method
+    repeat: int = 0
+
+    def entry(self) -> dict[str, Any]:
+        """How a plan lists it."""
+        return {
+            "key": "",
+            "problem": self.problem.label,
+            "method": self.method.label,
+            "group": self.method.group,
+            "repeat": self.repeat,
+            "varied": {**self.problem.varied, **self.method.varied},
+            "status": LEFT_OUT,
+            "reason": self.method.left_out,
+        }
+
+
 def make_plan(spec: Spec, *, data_home: str | None = None, store: Store | None = None) -> list[Run]:
     """All runs of an experiment, in an order that has something of everything early on.
 
     With a store, the problems and the plan itself are written to it, so that tables and figures need nothing else.
     """
-    runs = sorted(_runs(spec, data_home, store), key=lambda run: run.repeat)
+    planned = sorted(_runs(spec, data_home, store), key=lambda each: each.repeat)
     if store is not None:
         record = {
             "experiment": spec.name,
@@ -73,28 +95,31 @@ def make_plan(spec: Spec, *, data_home: str | None = None, store: Store | None =
             "measures": list(spec.measures),
             "published": spec.published,
             "figures": [dict(figure) for figure in spec.figures],
-            "entries": [run.entry() for run in runs],
+            "entries": [each.entry() for each in planned],
         }
         if json.loads(json.dumps(record)) != store.plans.get(spec.name):
             store.append("plan", record)
-    return runs
+    return [each for each in planned if isinstance(each, Run)]
 
 
-def _runs(spec: Spec, data_home: str | None, store: Store | None) -> Iterator[Run]:
+def _runs(spec: Spec, data_home: str | None, store: Store | None) -> Iterator[Run | LeftOut]:
     """Runs problem by problem, each table loaded once."""
     for problem in spec.problems:
         digest = ""
         for repeat in range(spec.repeats):
             if not (digest and problem.one_table):
                 data = problem.load(repeat, data_home)
-                digest = digest_data(data)
+                digest = digest_data(data, problem.recipe(repeat))
                 if store is not None and digest not in store.problems:
                     columns = [str(name) for name in data.X.columns]
                     store.append(
                         "problem", {"data": digest, "columns": columns, "truth": list_edges(data.adjacency)}
                     )
             for method in spec.methods:
-                if repeat == 0 or method.draws or not problem.one_table:
+                if not method.runs_on(problem.varied):
+                    if repeat == 0:
+                        yield LeftOut(problem, method)
+                elif repeat == 0 or method.draws or not problem.one_table:
                     yield _run(problem, method, repeat, data, digest, method.time_limit or spec.time_limit)
 
 
@@ -109,7 +134,11 @@ def _run(
     return Run(key, problem, method, repeat, digest, configuration, time_limit)
 
 
-def digest_data(data: Dataset) -> str:
-    """Digest of the values, the column names and the graph."""
+def digest_data(data: Dataset, recipe: dict[str, Any] | None = None) -> str:
+    """Digest of the column names, the graph, and the values or, where there is one, the recipe that made them.
+
+    Values that are drawn differ in their last digits among processors, which add in other orders.
+    """
+    values = digest_table(data.X) if recipe is None else json.dumps(recipe, sort_keys=True)
     names = "\0".join(map(str, data.X.columns))
-    return hashlib.sha256(f"{digest_table(data.X)} {digest_table(data.adjacency)} {names}".encode()).hexdigest()
+    return hashlib.sha256(f"{values} {digest_table(data.adjacency)} {names}".encode()).hexdigest()

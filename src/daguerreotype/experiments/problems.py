@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from daguerreotype._lib.fingerprint import plain_setting
 from daguerreotype._lib.labels import label
 from daguerreotype.data import read_table
 from daguerreotype.data.graph_files import read_graph
@@ -56,6 +57,15 @@ class DataSource:
         if self.data == "simulated":
             return simulated(repeat, **self.settings)
         return from_files(Path(self.folder), **self.settings)
+
+    def recipe(self, repeat: int) -> dict[str, Any] | None:
+        """All that a drawn table follows from but the graph, defaults included; None where values are given."""
+        if self.data != "simulated":
+            return None
+        asked = inspect.signature(simulated).bind(repeat, **self.settings)
+        asked.apply_defaults()
+        recipe: dict[str, Any] = plain_setting(asked.arguments)
+        return recipe
 
     def check(self) -> None:
         """Refuse settings that the source does not have."""

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.typing import BoolArray, FloatArray
-from daguerreotype.experiments.store import OK, Store
+from daguerreotype.experiments.store import LEFT_OUT, OK, Store
 
 FIXED = ["problem", "method", "group", "repeat", "key", "status", "reason", "time_limit"]
 NO_MEASURES = {"key", "version", "data", "configuration", "time_limit", "status", "reason", "edges"}
@@ -22,14 +22,17 @@ def plan_of(store: Store, experiment: str) -> dict[str, Any]:
 
 
 def collect(store: Store, experiment: str) -> pd.DataFrame:
-    """One row for every run that is settled: what was varied, what became of it, and all measures."""
+    """One row for every run that is settled: what was varied, what became of it, and all measures.
+
+    A method that the plan leaves out of a problem has one row there, with the status "left out".
+    """
     rows = []
     for entry in plan_of(store, experiment)["entries"]:
-        run = store.runs.get(entry["key"])
+        run = entry if entry.get("status") == LEFT_OUT else store.runs.get(entry["key"])
         if run is not None:
-            measures = {name: value for name, value in run.items() if name not in NO_MEASURES}
-            outcome = {name: run.get(name) for name in ("status", "reason", "time_limit")}
             fixed = {name: entry[name] for name in ("problem", "method", "group", "repeat", "key")}
+            outcome = {name: run.get(name) for name in ("status", "reason", "time_limit")}
+            measures = {name: value for name, value in run.items() if name not in {*NO_MEASURES, *entry}}
             rows.append(fixed | entry["varied"] | outcome | measures)
     return pd.DataFrame(rows, columns=None if rows else [*FIXED, *varied_names(store, experiment)])
 
@@ -44,7 +47,8 @@ def summarize(store: Store, experiment: str) -> pd.DataFrame:
     """Mean and standard deviation over repeats, in the order of the plan, beside what was published.
 
     For a measure ``m``: columns ``m``, ``m_sd`` and, where there is a published table, ``m_published``. ``runs``
-    counts those that ended well, ``failed`` the others, and ``reason`` is that of the first of them.
+    counts those that ended well, ``failed`` those that did not, and ``reason`` is that of the first. Where a
+    method is left out both are 0, and ``reason`` says why.
     """
     plan, frame = plan_of(store, experiment), collect(store, experiment)
     by = ["problem", "method", "group", *varied_names(store, experiment)]
@@ -52,7 +56,8 @@ def summarize(store: Store, experiment: str) -> pd.DataFrame:
     rows = []
     for values, runs in frame.groupby(by, sort=False, dropna=False):
         good, bad = runs[runs["status"] == OK], runs[runs["status"] != OK]
-        row = dict(zip(by, values, strict=True)) | {"runs": len(good), "failed": len(bad)}
+        failed = int((bad["status"] != LEFT_OUT).sum())
+        row = dict(zip(by, values, strict=True)) | {"runs": len(good), "failed": failed}
         row["reason"] = bad["reason"].iloc[0] if len(bad) else ""
         for measure in plan["measures"]:
             numbers = good[measure].dropna().astype(float) if measure in good else pd.Series(dtype=float)

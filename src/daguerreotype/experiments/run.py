@@ -102,9 +102,12 @@ def run_all(
         tell(open_runs.pop(key), store.runs[key])
 
     def tasks() -> Iterator[Task]:
+        known, data = "", None  # a plan has runs of one table together
         for run in list(open_runs.values()):
             if _free(run, store, retry):
-                yield run, run.problem.load(run.repeat, data_home)
+                if run.data != known or data is None:
+                    known, data = run.data, run.problem.load(run.repeat, data_home)
+                yield run, data
 
     try:
         while open_runs:

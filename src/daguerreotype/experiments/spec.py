@@ -2,23 +2,27 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from daguerreotype._lib.checks import check_positive, check_positive_int
 from daguerreotype.baselines import available
-from daguerreotype.experiments.method import KNOWN_MEASURES, SOURCES, Method
+from daguerreotype.experiments.method import KNOWN_MEASURES, LEFT_OUT, SOURCES, Method
 from daguerreotype.experiments.problems import DataSource
+from daguerreotype.learner import Daguerreotype
 from daguerreotype.paper import paper_settings
 
 MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")
 FIGURES = {"pareto": (), "curves": ("x",), "graphs": ()}  # kind -> what it must name
 TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "methods", "figures", "quick"}
 OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
-OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit"}
+OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit", "where", "left_out"}
+OF_PAPER = signature(Daguerreotype.paper).parameters.keys() - {"changes"}  # those are settings
 OF_FIGURE = {"file", "kind", "x", "panels", "measures", "methods", "leave_out", "log_x", "published", "title"}
 OF_QUICK = {"repeats", "time_limit", "leave_out", "vary"}
 
@@ -40,7 +44,8 @@ class Spec:
     time_limit : float or None
         Seconds that one run may take.
     measures : tuple of str
-        Columns of the table: names of `metrics.evaluate`, seconds, wall_seconds, n_rankings, n_iter.
+        Columns of the table: names of `metrics.evaluate`, seconds, wall_seconds, n_iter, and rankings with mass:
+        n_rankings at the end, mean_rankings and max_rankings over all steps.
     published : str
         Which published table has numbers for the labels; "" for none.
     figures : tuple of dict
@@ -130,6 +135,12 @@ def read_spec(text: str, name: str, *, quick: bool = False, folder: Path | None 
         )
     for problem in problems:
         problem.check()
+    for method in methods:
+        for varied in method.where:
+            if not any(varied in problem.varied for problem in problems):
+                raise ValueError(
+                    f"method {method.label!r} is run where {varied!r} is given, which no problem varies."
+                )
     spec = Spec(
         name=name,
         title=content.get("title", name),
@@ -164,7 +175,9 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]
     # TOML has no word for None
     name, settings = entry[source], entry.get("settings", {}) | dict.fromkeys(entry.get("unset", []))
     if source == "paper":
-        paper_settings(name.get("operator"), name.get("edges"), name.get("training"))
+        _known(name, OF_PAPER, f"paper of method {label!r}")
+        with suppress(ImportError):  # of torch, which its runs will miss
+            paper_settings(**{"operator": None, "edges": None, "training": None} | name)
     elif source == "learner":
         name, settings = None, name | settings
     elif source == "baseline" and name not in available():
@@ -182,6 +195,8 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]
             group=str(entry.get("group", "")),
             draws=bool(entry.get("draws", True)),
             time_limit=None if limit is None else check_positive(limit, "time_limit"),
+            where=entry.get("where", {}),
+            left_out=str(entry.get("left_out", LEFT_OUT)),
         )
 
 

@@ -16,6 +16,7 @@ if sys.platform != "win32":  # where one process at a time must do
 logger = logging.getLogger("daguerreotype")
 
 OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
+LEFT_OUT = "left out"  # of the plan: never run
 
 
 class Store:
@@ -81,6 +82,22 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         self.refresh()
+
+    def take_over(self, other: "Store") -> int:
+        """Append what another store has and this one lacks; returns how many runs.
+
+        Of a run that both have, the one that ended well counts. A plan of this store stays.
+        """
+        for mine, theirs, kind in ((self.problems, other.problems, "problem"), (self.plans, other.plans, "plan")):
+            for name in sorted(theirs.keys() - mine.keys()):
+                self.append(kind, theirs[name])
+        taken = 0
+        for key, run in other.runs.items():
+            known = self.runs.get(key)
+            if known is None or (known["status"] != OK and run["status"] == OK):
+                self.append("run", run)
+                taken += 1
+        return taken
 
     def settled(self, key: str, time_limit: float | None, *, retry: bool = False) -> bool:
         """Whether a run need not be made: it is there, and more time or another try would not help."""

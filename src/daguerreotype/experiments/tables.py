@@ -45,10 +45,8 @@ def table_cells(store: Store, experiment: str, summary: pd.DataFrame) -> pd.Data
         published = summary.get(f"{measure}_published", pd.Series(np.nan, index=summary.index))
         columns = zip(summary[measure], summary[f"{measure}_sd"], published, summary["runs"], strict=True)
         cells[title_of(measure)] = [_cell(*values, digits=DIGITS.get(measure, 1)) for values in columns]
-    cells["runs"] = [
-        str(good) if not bad else f"{good}; {bad} failed: {reason}"
-        for good, bad, reason in zip(summary["runs"], summary["failed"], summary["reason"], strict=True)
-    ]
+    counts = zip(summary["runs"], summary["failed"], summary["reason"], strict=True)
+    cells["runs"] = [_count(*values) for values in counts]
     return cells
 
 
@@ -82,6 +80,13 @@ def _cell(mean: float, deviation: float, published: float, runs: int, *, digits:
     """One cell."""
     ours = "–" if np.isnan(mean) else f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if runs > 1 else "")
     return ours if np.isnan(published) else f"{ours} [{published:.{digits}f}]"
+
+
+def _count(good: int, bad: int, reason: str) -> str:
+    """How many runs there were, and what was wrong with others."""
+    if bad:
+        return f"{good}; {bad} failed: {reason}"
+    return str(good) if good else f"left out: {reason}"
 
 
 def _plain(value: object) -> str:
