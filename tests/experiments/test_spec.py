@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype, baselines
+from daguerreotype.edges.registry import EDGES
 from daguerreotype.experiments import load_spec, make_plan, read_spec, shipped
+from daguerreotype.experiments.method import Method
 from daguerreotype.experiments.plan import digest_data
 from daguerreotype.experiments.results import load_published
 from daguerreotype.graphs import topological_order
@@ -106,6 +108,21 @@ def test_learners_get_their_seed_their_lambda_and_the_true_order():
     assert unset.make(0, truth).alpha is None
     with pytest.raises(ValueError, match="pruning is a setting of 'linear' and 'mlp' edges, not of 'gam'"):
         dataclasses.replace(told, settings={"pruning": 0.1}).make(0, truth)
+
+
+def test_a_configuration_of_the_paper_gets_all_that_its_table_says(monkeypatch):
+    asked = {}
+
+    def paper(**configuration):
+        asked.update(configuration)
+        return Daguerreotype(edges=EDGES["linear"].make(l2=0.25))
+
+    monkeypatch.setattr(Daguerreotype, "paper", paper)
+    table = {"operator": "sparsemax", "edges": "linear", "training": "joint", "fits": "converged"}
+    made = Method("m", "paper", table, {"pruning": 0.5, "k": 7}).make(4, pd.DataFrame())
+    assert asked == table
+    assert (made.k, made.random_state) == (7, 4)
+    assert (made.edges.pruning, made.edges.random_state, made.edges.l2) == (0.5, 4, 0.25)
 
 
 def test_repeats_of_simulated_problems_differ_and_files_are_read(tmp_path):
