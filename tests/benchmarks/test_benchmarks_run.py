@@ -59,6 +59,22 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
     assert "<svg" in (tmp_path / "edges.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ("warm_start.py", {"steps.csv", "steps.md", "fits.csv", "fits.md"}),
+        ("temperature.py", {"fits.csv", "schedules.md", "problems.md", "schedules.svg"}),
+    ],
+)
+def test_the_quick_version_writes_its_tables_and_figures(script, files, tmp_path):
+    command = [sys.executable, BENCHMARKS / script, "--quick", "--out", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert {path.name for path in tmp_path.iterdir()} == files
+    for path in tmp_path.glob("*.md"):
+        assert path.read_text(encoding="utf-8") in run.stdout
+
+
 def test_the_smoke_version_of_missing_values_writes_its_tables(tmp_path):
     for more in (["--label", "before"], ["--imputed"]):
         command = [sys.executable, BENCHMARKS / "missing.py", "--smoke", "--out", tmp_path, *more]

@@ -39,7 +39,9 @@ def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
     for node, fit in enumerate(fits):
         opened[np.setdiff1d(np.flatnonzero(used[:, node]), fit.parents), node] = False
     terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
-    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
+    distribution = found.best_distribution
+    if distribution is None:
+        distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
     return TrainingResult(
         theta=found.best_theta,
         distribution=distribution,
