@@ -11,6 +11,8 @@ tables, without moves of single columns (``refine=False``), so that the temperat
 Tables are linear with Gaussian noise of equal variances, as they came; linear with Laplace noise; and additive
 with curves drawn from Gaussian processes. The cost of a schedule is the number of local fits that its orders ask
 for. Differences are paired: those of one table to tau = 1, with standard errors over tables.
+
+A second part, alone with ``--refined``, trains with ``refine=True``, as the learner does by default.
 """
 
 import argparse
@@ -39,6 +41,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "linear-laplace": ("Laplace noise", {"edges": "bic", "loss": "entropy"}),
     "gp-add": ("additive curves", {"edges": "gam", "loss": "bic"}),
 }
+REFINED = (REFERENCE, "tau = 0.1", "tau = 10", "tau = 100", "10 to 0.1, geometric")
 SIZES = (10, 20)
 ROWS = 500
 STEPS = 300
@@ -60,19 +63,20 @@ def schedules(steps: int) -> dict[str, Any]:
     return fixed | falling | {f"{COLD:g} to {HOT:g}, geometric": (COLD, HOT)}
 
 
-def fits(seeds: int, sizes: Sequence[int], steps: int) -> Iterator[dict[str, Any]]:
-    """One line per table, operator and schedule."""
+def fits(seeds: int, sizes: Sequence[int], steps: int, refine: bool = False) -> Iterator[dict[str, Any]]:
+    """One line per table, operator and schedule; refined ones for the default operator, at some temperatures."""
+    operators, names = (OPERATORS[:1], REFINED) if refine else (OPERATORS, tuple(schedules(steps)))
     for family, (name, settings) in KINDS.items():
         for d in sizes:
             for seed in range(seeds):
                 X, truth = problem(family, seed, d, ROWS)
-                for operator in OPERATORS:
-                    for schedule, tau in schedules(steps).items():
+                for operator in operators:
+                    for schedule in names:
                         model = Daguerreotype(
                             operator,
-                            tau=tau,
+                            tau=schedules(steps)[schedule],
                             transform="none",
-                            refine=False,
+                            refine=refine,
                             posterior=0,
                             max_iter=steps,
                             patience=steps,  # all steps are made, so that schedules end
@@ -180,22 +184,28 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/temperature"), help="folder for the tables")
     parser.add_argument("--seeds", type=int, default=20, help="tables of each kind and size")
     parser.add_argument("--smoke", "--quick", action="store_true", help="small tables, a few seconds")
+    parser.add_argument("--refined", action="store_true", help="only training that refines")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     sizes = (2, (5,), 20) if options.smoke else (options.seeds, SIZES, STEPS)
-    rows = []
-    with threadpool_limits(1):
-        for row in fits(*sizes):
-            rows.append(row)
-            if row["schedule"] == REFERENCE:
-                print(", ".join(f"{name} {value}" for name, value in row.items()), flush=True)
-    table = pd.DataFrame(rows)
-    table.to_csv(options.out / "fits.csv", index=False)
-    for name, show in (("schedules", by_schedule), ("problems", by_problem)):
-        text = show(table)
-        (options.out / f"{name}.md").write_text(text, encoding="utf-8")
-        print(f"\n{name}\n\n{text}", flush=True)
-    draw(table, options.out / "schedules.svg")
+    for part in ("refined",) if options.refined else ("fits", "refined"):
+        rows = []
+        with threadpool_limits(1):
+            for row in fits(*sizes, refine=part == "refined"):
+                rows.append(row)
+                if row["schedule"] == REFERENCE:
+                    print(", ".join(f"{name} {value}" for name, value in row.items()), flush=True)
+        table = pd.DataFrame(rows)
+        table.to_csv(options.out / f"{part}.csv", index=False)
+        shown = (
+            {"refined": by_schedule} if part == "refined" else {"schedules": by_schedule, "problems": by_problem}
+        )
+        for name, show in shown.items():
+            text = show(table)
+            (options.out / f"{name}.md").write_text(text, encoding="utf-8")
+            print(f"\n{name}\n\n{text}", flush=True)
+        if part == "fits":
+            draw(table, options.out / "schedules.svg")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,11 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
     ("script", "files"),
     [
         ("warm_start.py", {"steps.csv", "steps.md", "fits.csv", "fits.md"}),
-        ("temperature.py", {"fits.csv", "schedules.md", "problems.md", "schedules.svg"}),
+        (
+            "temperature.py",
+            {"fits.csv", "schedules.md", "problems.md", "schedules.svg", "refined.csv", "refined.md"},
+        ),
+        ("interventional_rows.py", {"fits.csv", "observed.md", "replaced.md", "rows.svg"}),
     ],
 )
 def test_the_quick_version_writes_its_tables_and_figures(script, files, tmp_path):
