@@ -131,13 +131,16 @@ def worth(observed: Observed, chosen: pd.DataFrame) -> tuple[float, float, float
     return found[0], float(low), float(high)
 
 
-def show_number(value: float, most: int) -> str:
-    """A number of rows, or that there is none."""
-    return f"{value:.0f}" if np.isfinite(value) else f"more than {most}"
+def show_worth(value: float) -> str:
+    """A number of rows, or that no number is enough."""
+    return f"{value:.0f}" if np.isfinite(value) else "any number"
 
 
 def by_design(table: pd.DataFrame) -> str:
-    """What replacing rows does, and how many observed ones would do the same: Markdown."""
+    """What replacing rows does, and how many observed ones would do the same: Markdown.
+
+    What differs by no more than two standard errors from as many observed rows replaces these one by one.
+    """
     lines, most = [], int(table.n.max())
     for (kind, n, targets, m), chosen in table[table.m > 0].groupby(["kind", "n", "targets", "m"], sort=False):
         of_kind = table[table.kind == kind]
@@ -145,9 +148,13 @@ def by_design(table: pd.DataFrame) -> str:
         alone = of_kind[(of_kind.m == 0) & (of_kind.n == n)].set_index("seed")
         total = int(chosen.M.iloc[0])
         paired = chosen.set_index("seed").SHD - alone.SHD
-        value, low, high = worth(observed, chosen)
-        needed = value * total + n - total
-        each = " to ".join(f"{end:.0f}" if np.isfinite(end) else "any number" for end in (low, high))
+        error = paired.std(ddof=1) / np.sqrt(len(paired))
+        needed, replaced = "", "1: no difference"
+        if abs(paired.mean()) > 2.0 * error:
+            value, low, high = worth(observed, chosen)
+            needed = f"{value * total + n - total:.0f}" if np.isfinite(value) else f"more than {most}"
+            replaced = " to ".join(show_worth(end) for end in dict.fromkeys((low, high)))
+            replaced = show_worth(value) if low == high else f"{show_worth(value)} ({replaced})"
         lines.append(
             [
                 str(kind),
@@ -156,11 +163,11 @@ def by_design(table: pd.DataFrame) -> str:
                 f"{m} ({total})",
                 f"{alone.SHD.mean():.1f}",
                 f"{chosen.SHD.mean():.1f}",
-                f"{paired.mean():+.1f} ± {paired.std(ddof=1) / np.sqrt(len(paired)):.1f}",
+                f"{paired.mean():+.1f} ± {error:.1f}",
                 f"{chosen.SID.mean():.0f}",
                 f"{chosen.F1.mean():.2f}",
-                show_number(needed, most),
-                f"{value:.0f} ({each})" if np.isfinite(value) else f"any number ({each})",
+                needed,
+                replaced,
             ]
         )
     heads = ("table", "rows", "targets", "each (all)", "SHD, observed", "SHD", "difference", "SID", "F1")

@@ -1,6 +1,6 @@
 """Should the temperature stay as it is during training? Fixed temperatures and schedules, from the same starts.
 
-Run ``nice python benchmarks/temperature.py --out docs/results/temperature`` (seven minutes on one core), or with
+Run ``nice python benchmarks/temperature.py --out docs/results/temperature`` (ten minutes on one core), or with
 ``--smoke`` (or ``--quick``) for a quick pass. Every schedule trains for the same number of steps on the same
 tables, without moves of single columns (``refine=False``), so that the temperature is all that differs:
 
