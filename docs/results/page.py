@@ -1,7 +1,8 @@
 """Which numbers do the pages of results show? Puts tables of this folder between their markers.
 
 Run ``python docs/results/page.py`` after ``daguerreotype reproduce``, or after ``bench.py``, ``mixed.py``,
-``misfit.py``, ``missing.py`` or ``calibration.py`` of the benchmarks. A marker is a comment that names a file:
+``misfit.py``, ``missing.py``, ``calibration.py``, ``temperature.py``, ``interventional_rows.py`` or
+``warm_start.py`` of the benchmarks. A marker is a comment that names a file:
 ``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by that table, if it is there.
 """
 
@@ -10,6 +11,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent
 NAMES = ("reproduction.md", "speed.md", "mixed-tables.md", "misfit.md", "missing.md", "calibration.md")
+NAMES += ("future-work.md",)
 PAGES = tuple(RESULTS.parent / name for name in NAMES)
 BLOCK = re.compile(r"<!-- (\S+\.md) -->\n.*?<!-- end -->", re.DOTALL)
 

@@ -55,11 +55,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    operator : {"sparsemax", "sparsemap", "sparsemap-peel", "fixed", "random"} or callable
+    operator : {"sparsemax", "sparsemap", "sparsemap-peel", "sparsemap-warm", "fixed", "random"} or callable
         From scores to orderings. "sparsemax" spreads mass over the ``k`` best orders, "sparsemap" over orders
         whose mean is the projection of theta; "sparsemap-peel" finds other orders of the same mean that share
-        most of their local fits: for edges that are slow to fit. "fixed" keeps the order given as ``init``,
-        "random" draws one. A callable takes (theta, tau) and returns an OrderDistribution.
+        most of their local fits: for edges that are slow to fit. So do those of "sparsemap-warm", which begins
+        every step with the orders of the one before, and explores less. "fixed" keeps the order given as
+        ``init``, "random" draws one. A callable takes (theta, tau) and returns an OrderDistribution.
     edges : {"gam", "bic", "lars", "lasso", "linear", "mlp"}, regressor, or EdgeEstimator
         From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
         included. "bic": linear, the fastest for many columns. "lars": the paper's. "linear", "mlp": L0
@@ -232,7 +233,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        operator: Literal["sparsemax", "sparsemap", "sparsemap-peel", "fixed", "random"]
+        operator: Literal["sparsemax", "sparsemap", "sparsemap-peel", "sparsemap-warm", "fixed", "random"]
         | Callable[..., Any] = "sparsemax",
         edges: Any = "gam",
         training: Literal["bilevel", "joint"] = "bilevel",

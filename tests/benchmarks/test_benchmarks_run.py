@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from daguerreotype.training.start import make_temperature
+from interventional_rows import Observed, worth
 from misfit import count_by_strength, weak_edges, write
 from missing import (
     coverage,
@@ -20,6 +22,7 @@ from missing import (
     with_gaps,
 )
 from problems import FAMILIES, MISSPECIFIED, hill_kinetics, mixed_table, problem, standardized
+from temperature import differences, mean_and_error, schedules
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -57,6 +60,74 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
     assert labels["rows"] == labels["floor"] == ["before", "after"]
     assert labels["real"] == labels["sachs"] == ["before"]
     assert "<svg" in (tmp_path / "edges.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ("warm_start.py", {"steps.csv", "steps.md", "fits.csv", "fits.md"}),
+        (
+            "temperature.py",
+            {"fits.csv", "schedules.md", "problems.md", "schedules.svg", "refined.csv", "refined.md"},
+        ),
+        ("interventional_rows.py", {"fits.csv", "observed.md", "replaced.md", "rows.svg"}),
+    ],
+)
+def test_the_quick_version_writes_its_tables_and_figures(script, files, tmp_path):
+    command = [sys.executable, BENCHMARKS / script, "--quick", "--out", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert {path.name for path in tmp_path.iterdir()} == files
+    for path in tmp_path.glob("*.md"):
+        assert path.read_text(encoding="utf-8") in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("tau = 0.3", (0.3, 0.3)),
+        ("10 to 0.1, geometric", (10.0, 0.1)),
+        ("10 to 0.1, linear", (10.0, 0.1)),
+        ("10 to 0.1, cosine", (10.0, 0.1)),
+        ("0.1 to 10, geometric", (0.1, 10.0)),
+    ],
+)
+def test_a_schedule_goes_one_way_from_one_end_to_the_other(name, ends):
+    tau = make_temperature(schedules(300)[name], 300)
+    path = np.array([tau(step) for step in range(300)])
+    assert (path[0], path[-1]) == pytest.approx(ends)
+    steps = np.diff(path)
+    assert (steps <= 0).all() or (steps >= 0).all()
+
+
+def test_differences_are_those_to_the_same_table_at_temperature_one():
+    table = pd.DataFrame(
+        [
+            {"problem": "a", "d": 5, "seed": seed, "operator": "sparsemax", "schedule": schedule, "SHD": distance}
+            for seed, schedule, distance in [
+                (0, "tau = 1", 3),
+                (0, "tau = 3", 1),
+                (1, "tau = 3", 9),
+                (1, "tau = 1", 8),
+            ]
+        ]
+    )
+    paired = differences(table)
+    hot = paired[paired.schedule == "tau = 3"]
+    assert hot.difference.tolist() == [-2, 1]
+    assert mean_and_error(hot) == pytest.approx((-0.5, 1.5))
+
+
+def test_the_observed_rows_that_an_experiment_replaces_are_read_off_the_curve_of_observations():
+    observed = Observed(np.array([100.0, 400.0, 1600.0]), np.array([[8.0, 4.0, 2.0], [4.0, 2.0, 2.0]]))
+    every = np.arange(2)
+    assert observed.rows_needed(3.0, every) == 400
+    assert observed.rows_needed(4.5, every) == pytest.approx(200)  # halfway, on a scale of logarithms
+    assert observed.rows_needed(9.0, every) == 100
+    assert observed.rows_needed(1.9, every) == np.inf
+    assert observed.rows_needed(2.0, np.array([1, 1])) == 400
+    chosen = pd.DataFrame({"seed": [1, 0], "n": 100, "M": 50, "SHD": [2.0, 4.0]})
+    assert worth(observed, chosen)[0] == pytest.approx((400 - 50) / 50)
 
 
 def test_the_smoke_version_of_missing_values_writes_its_tables(tmp_path):

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = runpy.run_path(str(ROOT / "docs" / "results" / "page.py"))
 
 
-@pytest.mark.parametrize("page", ["reproduction.md", "speed.md", "mixed-tables.md"])
+@pytest.mark.parametrize("page", ["reproduction.md", "speed.md", "mixed-tables.md", "future-work.md"])
 def test_the_page_shows_the_tables_of_the_results_folder(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert PAGE["filled"](text) == text, "run: python docs/results/page.py"

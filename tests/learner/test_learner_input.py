@@ -186,7 +186,10 @@ def test_three_rows_and_two_columns_are_enough():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"operator": "softmax"}, r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'fixed'"),
+        (
+            {"operator": "softmax"},
+            r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'sparsemap-warm', 'fixed'",
+        ),
         ({"training": "adversarial"}, r"training must be .*'bilevel'.*got 'adversarial'"),
         ({"transform": "sqrt"}, r"transform must be 'none', 'log', 'yeo-johnson' or 'auto', got 'sqrt'"),
         ({"loss": "l1"}, r"loss must be one of .* got 'l1'"),

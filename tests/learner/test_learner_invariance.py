@@ -129,7 +129,9 @@ def narrow(theta, tau):
 
 DRAWN = st.fixed_dictionaries(
     {
-        "operator": st.sampled_from(["sparsemax", "sparsemap", "sparsemap-peel", "random", narrow]),
+        "operator": st.sampled_from(
+            ["sparsemax", "sparsemap", "sparsemap-peel", "sparsemap-warm", "random", narrow]
+        ),
         "edges": st.sampled_from(["gam", "bic", "lars", "lasso"]),
         "loss": st.sampled_from(
             ["auto", "bic", "nll_ev", "nll_nv", "mse", "entropy", lambda v, dof, n: v + dof / n]

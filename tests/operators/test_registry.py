@@ -37,7 +37,8 @@ def test_a_callable_is_the_operator():
 @pytest.mark.parametrize("operator", ["softmax", 3, dict])
 def test_an_unknown_operator_is_refused_with_what_there_is(operator):
     with pytest.raises(
-        ValueError, match=r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'fixed', 'random', or"
+        ValueError,
+        match=r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'sparsemap-warm', 'fixed', ",
     ):
         make_operator(operator, 10)
 

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daguerreotype.operators import project_permutahedron, sparsemap
+from daguerreotype.operators import project_permutahedron, sparsemap, top_k_sparsemax
+from daguerreotype.operators.active_set import support_factor
 from support.rankings import projection_by_quadratic_programming
 
 METHODS = ("active-set", "peel")
@@ -118,6 +119,58 @@ def test_a_warm_start_from_elsewhere_does_not_change_the_mean(rng):
     elsewhere = sparsemap(rng.normal(size=25), 1000)
     distribution = sparsemap(theta, 1000, warm_start=elsewhere)
     np.testing.assert_allclose(distribution.mean_ranks + 1, project_permutahedron(theta), atol=1e-8)
+
+
+@given(st.integers(2, 12), st.integers(0, 2**31), st.floats(0.001, 3.0))
+def test_along_a_path_of_scores_warm_starts_keep_the_mean_of_cold_ones(d, seed, step):
+    rng = np.random.default_rng(seed)
+    theta, last = rng.normal(size=d), None
+    for _ in range(15):
+        last = sparsemap(theta, 1000, warm_start=last)
+        np.testing.assert_allclose(last.mean_ranks + 1, project_permutahedron(theta), atol=1e-8)
+        assert len(last) <= d
+        assert last.probs.sum() == pytest.approx(1.0, abs=1e-9)
+        factor = np.tril(last.pullback.factor)[: len(last), : len(last)]
+        np.testing.assert_allclose(support_factor(last.ranks), factor, atol=1e-9)
+        theta = theta + step * rng.normal(size=d)
+
+
+def test_a_warm_start_keeps_most_rankings_where_a_cold_one_changes_many(rng):
+    theta, first = rng.normal(size=20), None
+    for _ in range(20):
+        theta = theta + 0.001 * rng.normal(size=20)
+        first = sparsemap(theta, 1000, warm_start=first)
+
+    def shared(distribution):
+        return len(as_set(first) & as_set(distribution)) / len(distribution)
+
+    def as_set(distribution):
+        return set(map(bytes, distribution.ranks))
+
+    moved = theta + 0.001 * rng.normal(size=20)
+    assert shared(sparsemap(moved, 1000, warm_start=first)) > 0.8
+    assert shared(sparsemap(moved, 1000)) < 0.3
+
+
+def test_a_warm_start_of_rankings_that_depend_on_each_other_does_not_change_the_mean(rng):
+    theta = rng.normal(size=5)
+    many = top_k_sparsemax(theta, 60, tau=1000.0)  # more than d of them
+    assert len(many) > 5
+    distribution = sparsemap(theta, 1000, warm_start=many)
+    np.testing.assert_allclose(distribution.mean_ranks + 1, project_permutahedron(theta), atol=1e-9)
+
+
+def test_the_derivative_after_a_warm_start_is_that_on_its_support(rng):
+    theta = 0.3 * rng.normal(size=6)
+    warm = sparsemap(theta + 0.05 * rng.normal(size=6), 1000)
+    for _ in range(20):  # until the support is that of a whole face, which small steps do not leave
+        warm = sparsemap(theta + 0.05 * rng.normal(size=6), 1000, warm_start=warm)
+    solution = sparsemap(theta, 1000, warm_start=warm)
+    weights = rng.normal(size=len(solution))
+    for i in range(6):
+        step = 1e-6 * np.eye(6)[i]
+        ends = [sparsemap(theta + sign * step, 1000, warm_start=solution).probs @ weights for sign in (1, -1)]
+        assert solution.vjp(weights)[i] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-6)
 
 
 def test_a_warm_start_of_other_size_is_refused():

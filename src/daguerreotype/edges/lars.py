@@ -10,7 +10,7 @@ from daguerreotype.edges.lasso import LassoModels
 
 @dataclass(frozen=True)
 class LarsEdges:
-    r"""Adaptive LARS-lasso with BIC, the paper's estimator "LARS" (appendix on LARS, Efron et al. 2004).
+    r"""Adaptive LARS-lasso with BIC, the paper's estimator "LARS" (section 5 and appendix D; Efron et al. 2004).
 
     For each node j, with w_ols the least squares coefficients on all p predecessors, follows the path of
 
@@ -23,6 +23,9 @@ class LarsEdges:
 
     Notes
     -----
+    The paper names LARS and does not say where its path ends. Weights by least squares and the choice by BIC are
+    those of sortnregress (Reisach et al. 2021), whose LARS, as appendix D has it, chooses by BIC.
+
     With n <= p + 1 rows least squares is not determined, and scikit-learn refuses. Here w_ols and sigma^2
     then come from a ridge regression under which the predecessors explain half of the node beforehand:
     a ridge of p / n times each column's variance, and the maximum likelihood noise variance given it.

@@ -162,21 +162,86 @@ def _affine_minimiser(
 
 
 @kernel
+def _drop(
+    gone: int,
+    m: int,
+    ranks: IntArray,
+    units: FloatArray,
+    factor: FloatArray,
+    products: FloatArray,
+    half_products: FloatArray,
+    half_ones: FloatArray,
+    weights: FloatArray,
+) -> None:
+    """Remove ranking ``gone`` of m; those behind it move up."""
+    _drop_from_factor(factor, m, gone)
+    for i in range(gone, m - 1):
+        for j in range(ranks.shape[1]):
+            ranks[i, j] = ranks[i + 1, j]
+            units[i, j] = units[i + 1, j]
+        products[i], weights[i] = products[i + 1], weights[i + 1]
+    for i in range(gone, m - 1):
+        half_products[i], half_ones[i] = products[i], 1.0
+    _solve_lower(factor, m - 1, gone, half_products)
+    _solve_lower(factor, m - 1, gone, half_ones)
+
+
+@kernel
+def _settle(
+    m: int,
+    ranks: IntArray,
+    units: FloatArray,
+    factor: FloatArray,
+    products: FloatArray,
+    half_products: FloatArray,
+    half_ones: FloatArray,
+    weights: FloatArray,
+    proposal: FloatArray,
+) -> int:
+    """Weights at the affine minimiser; rankings whose weight would turn negative leave. How many are left."""
+    while True:
+        _affine_minimiser(factor, half_products, half_ones, m, proposal)
+        step = 1.0
+        for i in range(m):
+            if proposal[i] < 0.0:
+                step = min(step, weights[i] / (weights[i] - proposal[i]))
+        if step == 1.0:
+            for i in range(m):
+                weights[i] = proposal[i]
+            return m
+        gone = -1
+        for i in range(m - 1, -1, -1):
+            weights[i] += step * (proposal[i] - weights[i])
+            if proposal[i] < 0.0 and (gone < 0 or weights[i] < weights[gone]):
+                gone = i
+        _drop(gone, m, ranks, units, factor, products, half_products, half_ones, weights)
+        m -= 1
+
+
+@kernel
 def decompose(
-    target: FloatArray, starts: IntArray, max_iter: int, initial: IntArray, before: BoolArray | None
+    target: FloatArray,
+    starts: IntArray,
+    max_iter: int,
+    before: BoolArray | None,
+    initial: IntArray,
+    shares: FloatArray,
+    known_factor: FloatArray,
 ) -> tuple[int, FloatArray, IntArray, FloatArray]:
     """Active rankings of the face and their weights; everything in sorted coordinates.
 
-    ``target`` is the projection less its centre (d + 1) / 2, ``starts`` its blocks, ``initial`` (w, d) the
-    rankings of the face to begin with. ``before`` (d, d), if there is one, is the partial order to obey, as the
-    sorted order does; ``target`` then is eta, less its mean, and there are no blocks. Returns how many rankings
-    there are, their weights, the rankings and the Cholesky factor for the derivative, with room to spare in all
-    of them.
+    ``target`` is the projection less its centre (d + 1) / 2, ``starts`` its blocks. ``before`` (d, d), if there is
+    one, is the partial order to obey, as the sorted order does; ``target`` then is eta, less its mean, and there
+    are no blocks. ``initial`` (w, d) are rankings to begin with, with weights ``shares`` (w,): zero for those that
+    are not of the face. ``known_factor`` is their Cholesky factor, with room to spare, or empty. Returns how many
+    rankings there are, their weights, the rankings and the Cholesky factor for the derivative, with room to spare
+    in all of them.
     """
     d = target.size
-    capacity = max_iter + initial.shape[0] + 1
-    if capacity > d + 2 + initial.shape[0]:
-        capacity = d + 2 + initial.shape[0]  # affinely independent rankings: never more than d
+    n_initial = initial.shape[0]
+    capacity = max_iter + n_initial + 1
+    if capacity > d + 2 + n_initial:
+        capacity = d + 2 + n_initial  # affinely independent rankings: never more than d
     # Rankings are centred and scaled to unit length.
     scale = _unit_scale(d)
     centre = 0.5 * (d - 1)
@@ -192,13 +257,45 @@ def decompose(
     products, half_products, half_ones = np.empty(capacity), np.empty(capacity), np.empty(capacity)
     weights, proposal = np.empty(capacity), np.empty(capacity)
 
+    # --- rankings to begin with, at the weights that they had
     m = 0
+    total = 0.0
+    for i in range(n_initial):
+        if known_factor.size == 0 and shares[i] == 0.0:
+            continue
+        for j in range(d):
+            ranks[m, j] = initial[i, j]
+            units[m, j] = (initial[i, j] - centre) * scale
+        if known_factor.size == 0:
+            if not _append_to_factor(factor, units, m):
+                continue
+        else:
+            for j in range(m + 1):
+                factor[m, j] = known_factor[m, j]
+        products[m] = 0.0
+        for j in range(d):
+            products[m] += units[m, j] * goal[j]
+        weights[m] = shares[i]
+        half_products[m], half_ones[m] = products[m], 1.0
+        total += shares[i]
+        m += 1
+    if m > 0:
+        _solve_lower(factor, m, 0, half_products)
+        _solve_lower(factor, m, 0, half_ones)
+        for i in range(m - 1, -1, -1):
+            if weights[i] == 0.0:
+                _drop(i, m, ranks, units, factor, products, half_products, half_ones, weights)
+                m -= 1
+            else:
+                weights[i] /= total
+        if m > 0:
+            m = _settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
+
     iterations = 0
-    n_initial = initial.shape[0]
     while True:
-        # --- the next ranking: one to begin with, or the best aligned with the residual
-        if m > 0 and iterations >= n_initial:
-            if iterations - n_initial >= max_iter:
+        # --- the next ranking: the sorted order, then the best aligned with the residual
+        if m > 0:
+            if iterations >= max_iter:
                 break
             largest = _residual(goal, units, weights, m, residual)
             if largest <= tolerance * scale:
@@ -208,6 +305,7 @@ def decompose(
             grain = max(TIE * largest, ROUNDING)
             for j in range(d):
                 residual[j] = np.rint(residual[j] / grain)
+            # The last ranking that was chosen is where the sort begins: it is nearly sorted.
             for block in range(starts.size - 1):
                 if starts[block + 1] - starts[block] > 1:
                     sort_block(residual, order, scratch, starts[block], starts[block + 1])
@@ -219,13 +317,11 @@ def decompose(
                     break
         else:
             for p in range(d):
-                ranks[m, p] = initial[iterations, p] if iterations < n_initial else p
+                ranks[m, p] = p
         iterations += 1
         for j in range(d):
             units[m, j] = (ranks[m, j] - centre) * scale
         if not _append_to_factor(factor, units, m):
-            if iterations <= n_initial:
-                continue
             break
         products[m] = 0.0
         for j in range(d):
@@ -238,32 +334,7 @@ def decompose(
         _solve_lower(factor, m, m - 1, half_ones)
 
         # --- weights: the affine minimiser, or as far towards it as no weight turns negative
-        while True:
-            _affine_minimiser(factor, half_products, half_ones, m, proposal)
-            step = 1.0
-            for i in range(m):
-                if proposal[i] < 0.0:
-                    step = min(step, weights[i] / (weights[i] - proposal[i]))
-            if step == 1.0:
-                for i in range(m):
-                    weights[i] = proposal[i]
-                break
-            gone = -1
-            for i in range(m - 1, -1, -1):
-                weights[i] += step * (proposal[i] - weights[i])
-                if proposal[i] < 0.0 and (gone < 0 or weights[i] < weights[gone]):
-                    gone = i
-            _drop_from_factor(factor, m, gone)
-            for i in range(gone, m - 1):
-                for j in range(d):
-                    ranks[i, j] = ranks[i + 1, j]
-                    units[i, j] = units[i + 1, j]
-                products[i], weights[i] = products[i + 1], weights[i + 1]
-            m -= 1
-            for i in range(gone, m):
-                half_products[i], half_ones[i] = products[i], 1.0
-            _solve_lower(factor, m, gone, half_products)
-            _solve_lower(factor, m, gone, half_ones)
+        m = _settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
     return m, weights, ranks, factor
 
 

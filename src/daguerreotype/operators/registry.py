@@ -44,6 +44,10 @@ OPERATORS: Registry[OperatorEntry] = Registry(
             "daguerreotype.operators.sparse_map:make_peeling",
             "the same in closed form: for edges that are slow to fit",
         ),
+        "sparsemap-warm": OperatorEntry(
+            "daguerreotype.operators.sparse_map:WarmSparseMap",
+            "the same from the orders of the step before: most need no new fits",
+        ),
         "fixed": OperatorEntry(None, "keeps the order given as init", "given"),
         "random": OperatorEntry(None, "draws one order", "drawn"),
     },

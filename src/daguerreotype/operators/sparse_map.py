@@ -49,8 +49,10 @@ def sparsemap(
         "active-set" is the paper's, and the sparser. "peel" is a closed form and the fastest: the sorted
         order carries at least half of the mass, and each other ranking reverses groups of neighbours in it.
     warm_start : OrderDistribution, optional
-        Begin the active set with its rankings, as far as they can carry mass at ``theta``: saves iterations
-        when theta has moved little.
+        Begin the active set with its rankings and their weights, as far as they can carry mass at ``theta``. The
+        mean is the same, the rankings are not: they are mostly those of ``warm_start``, and mostly more than from
+        nothing; the sorted order need not be among them. Meant for training, where rankings that were met before
+        need no new local fits.
     precedence : Precedence or iterable of pairs (i, j), optional
         Node i stands before node j in every ranking: the mean is the projection on the hull of the rankings that
         obey. Exact where the partial order is nothing but tiers of all nodes. In general its oracle is NP-hard:
@@ -83,11 +85,11 @@ def sparsemap(
         probs, ranks, pullback = peel(eta, starts, nodes, tau)
         return OrderDistribution(probs, ranks, pullback)
 
-    initial = _usable_rankings(warm_start, nodes, starts, before)
+    initial = _initial_rankings(warm_start, nodes, starts, before)
     target = eta - eta.mean()
     if before is None:
         target = block_ranks(eta, starts) - 0.5 * (theta.size + 1)
-    m, probs, sorted_ranks, factor = decompose(target, starts, max_iter, initial, before)
+    m, probs, sorted_ranks, factor = decompose(target, starts, max_iter, before, *initial)
     probs = probs[:m]
     ranks = np.empty((m, theta.size), dtype=np.int64)
     ranks[:, nodes] = sorted_ranks[:m]
@@ -123,23 +125,28 @@ def _obeying(
     return nodes, eta, np.append(np.concatenate(blocks), theta.size), None
 
 
-def _usable_rankings(
+def _initial_rankings(
     warm_start: OrderDistribution | None, nodes: IntArray, starts: IntArray, before: BoolArray | None
-) -> IntArray:
-    """Rankings to begin with, in sorted coordinates, that keep the blocks apart or obey; the likeliest first."""
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Rankings to begin with, in sorted coordinates, their shares, and their Cholesky factor where it is known.
+
+    Rankings that do not keep the blocks apart, or do not obey, get no share.
+    """
     d = nodes.size
     if warm_start is None:
-        return np.empty((0, d), dtype=np.int64)
+        return np.empty((0, d), dtype=np.int64), np.empty(0), np.empty((0, 0))
     if warm_start.n_nodes != d:
         raise ValueError(f"warm_start ranks {warm_start.n_nodes} nodes, but theta has {d}.")
-    likeliest = np.argsort(-warm_start.probs, kind="stable")
-    ranks = warm_start.ranks[likeliest][:, nodes]  # (m, d)
+    ranks = np.ascontiguousarray(warm_start.ranks[:, nodes])  # (m, d)
     if before is not None:
         usable = np.array([not (before & (row[:, None] > row)).any() for row in ranks])
     else:
         block = np.repeat(np.arange(starts.size - 1), np.diff(starts))
         usable = (block[ranks] == block).all(axis=1)
-    return np.ascontiguousarray(ranks[usable])
+    pullback = warm_start.pullback
+    # Inner products of rankings do not depend on how nodes are numbered: the factor is still theirs.
+    factor = pullback.factor if isinstance(pullback, SupportPullback) else np.empty((0, 0))
+    return ranks, np.where(usable, warm_start.probs, 0.0), factor
 
 
 @dataclass
@@ -153,6 +160,15 @@ class SparseMap:
     def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
         """Distribution whose mean ranking is the projection, on the hull of those that obey."""
         return sparsemap(theta, self.max_iter, tau=tau, method=self.method, precedence=self.precedence)
+
+
+@dataclass
+class WarmSparseMap(SparseMap):
+    """SparseMAP by active set that begins each training step with the rankings of the one before."""
+
+    def go_on(self, theta: FloatArray, tau: float, last: OrderDistribution | None) -> OrderDistribution:
+        """Distribution of the same mean as that of a call, over rankings of ``last`` as far as they will do."""
+        return sparsemap(theta, self.max_iter, tau=tau, warm_start=last, precedence=self.precedence)
 
 
 def make_peeling(k: int, precedence: Precedence | None = None) -> SparseMap:

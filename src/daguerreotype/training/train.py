@@ -24,6 +24,7 @@ from daguerreotype.training.plan import Plan
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.run import Run
 from daguerreotype.training.start import order_to_theta
+from daguerreotype.training.warm_start import warm_settings
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,8 @@ def _train_order(
                 state = train_bilevel(operator, scores, start, schedule, phase="resume", n_before=refined_at)
                 steps = steps + state.steps
         theta, order, interrupted = state.best_theta, state.best_order, state.interrupted
-        distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0)))
+        found = state.best_distribution
+        distribution = operator(theta, schedule.tau(max(len(steps) - 1, 0))) if found is None else found
     history = history_of(steps, table.n_columns, refined_at, refine_losses)
     return _around(distribution, theta, order, scores, table, plan, interrupted, history)
 
@@ -271,6 +273,7 @@ def _checkpoint(scores: OrderScores, table: Table, plan: Plan, run: Run, theta: 
     schedule = plan.schedule
     settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(plan.objective)}
     settings["noise"] = repr(scores.noise)
+    settings |= warm_settings(plan.operator)
     start = plan.operator(theta, schedule.tau(0))
     known = describe_run(
         table, plan.estimator, start, theta, schedule.tau, **settings, **plan.constraints.settings()

@@ -41,7 +41,9 @@ def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
     ranks = np.argsort(order)
     # Against the mode, edges are as joint training left them.
     opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates > 0)
-    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
+    distribution = found.best_distribution
+    if distribution is None:
+        distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
     return TrainingResult(
         theta=found.best_theta,
         distribution=distribution,

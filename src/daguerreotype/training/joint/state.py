@@ -10,11 +10,13 @@ from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.gradient.descent import Optimizer
 from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.operators.distribution import Operator, OrderDistribution
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.history import Step
 from daguerreotype.training.joint.models import Tensor
 from daguerreotype.training.joint.objective import JointObjective
 from daguerreotype.training.schedule import Adam, ApproximateConvergence, restore_steps, save_steps
+from daguerreotype.training.warm_start import OperatorSteps, restore_distribution, save_distribution
 
 MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps
 
@@ -27,6 +29,7 @@ class Best:
     theta: FloatArray
     order: IntArray
     flat: Tensor
+    distribution: OrderDistribution | None = None  # of the order, if only the steps before tell it
 
 
 @dataclass
@@ -41,6 +44,7 @@ class JointState:
     generator: torch.Generator
     stopping: ApproximateConvergence
     best: Best
+    orders: OperatorSteps
     constraints: Constraints = FREE
     smoothed: float = 0.0  # exponential sum, not yet divided by its weights
     converged: bool = False
@@ -68,6 +72,7 @@ class JointState:
             "best_theta": self.best.theta,
             "best_order": self.best.order,
         }
+        arrays |= save_distribution("last", self.orders.last) | save_distribution("best", self.best.distribution)
         header |= {
             "count": self.optimizer.count,
             "best_objective": self.best.objective,
@@ -83,7 +88,9 @@ class JointState:
             return torch.from_numpy(arrays[name]).to(self.flat.device)
 
         self.theta, self.order, self.flat = arrays["theta"], arrays["order"], tensor("flat")
-        self.best = Best(header["best_objective"], arrays["best_theta"], arrays["best_order"], tensor("best_flat"))
+        self.orders.last, found = (restore_distribution(name, arrays) for name in ("last", "best"))
+        best_theta, best_order = arrays["best_theta"], arrays["best_order"]
+        self.best = Best(header["best_objective"], best_theta, best_order, tensor("best_flat"), found)
         self.optimizer.mean, self.optimizer.square = tensor("mean"), tensor("square")
         self.optimizer.count = header["count"]
         self.generator.set_state(torch.from_numpy(arrays["generator"]))
@@ -94,6 +101,7 @@ class JointState:
 def start_state(
     objective: JointObjective,
     edges: GradientEdges,
+    operator: Operator,
     theta: FloatArray,
     device: str,
     rate: float,
@@ -119,4 +127,5 @@ def start_state(
         generator=generator,
         stopping=stopping,
         best=Best(math.inf, theta, order, flat.clone()),
+        orders=OperatorSteps(operator),
     )

@@ -23,6 +23,7 @@ from daguerreotype.training.joint.state import Best, JointState, start_state
 from daguerreotype.training.objective import Smooth
 from daguerreotype.training.run import Phase, Run
 from daguerreotype.training.schedule import ApproximateConvergence, Schedule
+from daguerreotype.training.warm_start import warm_settings
 
 logger = logging.getLogger("daguerreotype")
 
@@ -51,6 +52,8 @@ class JointTraining:
         the computation of another, and those that were computed.
     interrupted : bool
         Whether Ctrl-C ended training.
+    best_distribution : OrderDistribution or None
+        That of ``best_order`` from an operator that began where it ended; None from one that knows no past.
     """
 
     theta: FloatArray
@@ -62,6 +65,7 @@ class JointTraining:
     parameters: dict[str, FloatArray]
     steps: list[Step]
     interrupted: bool
+    best_distribution: OrderDistribution | None = None
 
 
 def train_joint(
@@ -136,11 +140,12 @@ def train_joint(
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
     expected = JointObjective(model, gates, edges, objective, schedule.l2, allowed, shares)
     stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
-    state = start_state(expected, edges, theta, device, schedule.rate, stopping, constraints)
+    state = start_state(expected, edges, operator, theta, device, schedule.rate, stopping, constraints)
     file = None
     if run.checkpoint is not None:
         settings: dict[str, Any] = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(objective)}
         settings |= {"tolerance": schedule.tolerance, "patience": schedule.patience, "gates_held": held}
+        settings |= warm_settings(operator)
         start = operator(state.theta, schedule.tau(0))
         known = describe_run(
             table, edges, start, theta, schedule.tau, device=device, **settings, **constraints.settings()
@@ -155,7 +160,8 @@ def train_joint(
     try:
         while not state.converged and len(state.steps) < max_iter:
             temperature = schedule.tau(len(state.steps))
-            _step(state, expected, operator(state.theta, temperature), temperature, held, edges.keep == "last")
+            orders = state.orders(state.theta, temperature)
+            _step(state, expected, orders, temperature, held, edges.keep == "last")
             n_steps = len(state.steps)
             if file is not None and (state.converged or n_steps == max_iter or file.due(n_steps)):
                 file.save(*state.state())
@@ -194,7 +200,8 @@ def _step(
     smoothed = state.smooth(found.objective)
     undecided = len(state.steps) <= held
     if undecided or keep_last or smoothed < state.best.objective:
-        state.best = Best(math.inf if undecided else smoothed, state.theta, state.order, state.flat.clone())
+        lowest = math.inf if undecided else smoothed
+        state.best = Best(lowest, state.theta, state.order, state.flat.clone(), state.orders.last)
     state.converged = not undecided and state.stopping.update(found.objective if keep_last else smoothed)
     if not state.converged:
         gates = objective.views(state.flat)["gates"]
@@ -231,4 +238,5 @@ def _result(state: JointState, objective: JointObjective, interrupted: bool) -> 
         parameters={name: array(each) for name, each in parameters.items()},
         steps=state.steps,
         interrupted=interrupted,
+        best_distribution=best.distribution,
     )
