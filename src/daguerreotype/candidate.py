@@ -151,6 +151,8 @@ def drop_orders_of_levels(
         before = np.flatnonzero(ranks < ranks[node])
         if plan.constraints.rules is not None:
             before = before[plan.constraints.rules.allowed[before, node]]
+        if plan.constraints.max_children is not None:  # other causes may have no room for it
+            before = training.fits[node].parents
         costs = [
             fit.nll + 0.5 * np.log(table.n_rows) / table.n_rows * fit.dof
             for fit in (training.fits[node], models.fit(node, before))

@@ -23,6 +23,7 @@ from daguerreotype.edges.base import (
 )
 from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.child_limits import ChildLimits
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.local_fits import LocalFits, noise_of_nodes
 from daguerreotype.training.objective import Objective, PenalizedLikelihood
@@ -195,6 +196,24 @@ class OrderScores:
         self.fits.keep_bound()
         return fits
 
+    def graph_of(self, order: IntArray) -> tuple[list[LocalFit], float]:
+        """Local fits of all nodes, by node, in one order, and its loss; no node has more children than it may."""
+        fits, ranks = self.fits_of(order), np.argsort(order)
+        if self.constraints.max_children is None:
+            return fits, self.loss_of(order)
+        fits = self.limit_children(fits, (ranks[:, None] < ranks) & self.fits.hashes.allowed)
+        sums = self.fits.terms_of(range(self.d), fits).sum(axis=0)
+        return fits, float(self.objective.total(sums, self.weight))
+
+    def limit_children(self, fits: list[LocalFit], usable: BoolArray) -> list[LocalFit]:
+        """Fits of all nodes on ``usable[:, node]`` (d, d), made again where others have too many children."""
+        if self.constraints.max_children is None:
+            return fits
+        limits = ChildLimits(
+            self.fits, lambda sums: self.objective.total(sums, self.weight), self.constraints.max_children
+        )
+        return limits.obey(fits, usable)
+
     def _order_indices(self, order: IntArray) -> IntArray:
         ranks = np.empty((1, self.d), dtype=np.int64)
         ranks[0, order] = np.arange(self.d)
@@ -202,9 +221,17 @@ class OrderScores:
         return indices
 
     def edge_shares(self, distribution: OrderDistribution) -> FloatArray:
-        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
-        indices = self._indices(distribution)
+        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j.
+
+        Where children are limited, these are the edges that :meth:`graph_of` leaves in each ranking.
+        """
         table = np.zeros((self.d, self.d))
+        if self.constraints.max_children is not None:
+            for ranks, prob in zip(distribution.ranks, distribution.probs.tolist(), strict=True):
+                for node, fit in enumerate(self.graph_of(np.argsort(ranks))[0]):
+                    table[fit.parents, node] += prob
+            return np.minimum(table, 1.0)
+        indices = self._indices(distribution)
         for node in range(self.d):
             chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
             mass = np.bincount(inverse, weights=distribution.probs)

@@ -8,7 +8,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import HasResiduals, KeepsRequired, LocalFit, LocalModels, offered
+from daguerreotype.edges.base import HasResiduals, LocalFit, LocalModels, offered
 from daguerreotype.noise import NoiseModel
 from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
@@ -147,7 +147,7 @@ def _scores(
         dither=table.dither_by_node,
         copies=table.copies,
         has_floor=plan.price.min_gain > 0.0,
-        moves_obey=isinstance(plan.estimator, KeepsRequired),
+        moves_obey=plan.constraints.moves_obey(plan.estimator),
         run=run,
     )
 
@@ -211,14 +211,15 @@ def _around(
     history: FitHistory | None = None,
 ) -> TrainingResult:
     """What was found, with the edges of its mode."""
+    fits, loss = scores.graph_of(order)
     found = TrainingResult(
         theta=theta,
         distribution=distribution,
         order=order,
-        fits=scores.fits_of(order),
+        fits=fits,
         models=scores.models,
         edge_shares=scores.edge_shares(distribution),
-        loss=scores.loss_of(order),
+        loss=loss,
         history=history_of([], table.n_columns) if history is None else history,
         interrupted=interrupted,
         n_rows=table.n_rows,

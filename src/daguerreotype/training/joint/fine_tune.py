@@ -36,6 +36,7 @@ def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
     ranks = np.argsort(order)
     used = opened & (ranks[:, None] < ranks)
     fits = scores.fits.fit_all([(node, np.flatnonzero(used[:, node])) for node in range(table.n_columns)])
+    fits = scores.limit_children(fits, used)
     for node, fit in enumerate(fits):
         opened[np.setdiff1d(np.flatnonzero(used[:, node]), fit.parents), node] = False
     terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
