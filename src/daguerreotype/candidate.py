@@ -1,5 +1,6 @@
 """One model of a table on one scale: trained, and trained on under other noise where residuals ask for it."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,11 +16,15 @@ from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.counts import CountMass
 from daguerreotype.noise.free_shape import MAX_ROWS, negentropy
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
+from daguerreotype.posterior.evidence import ADDITIVE, Evidence
+from daguerreotype.posterior.likeliest import likeliest_graphs
 from daguerreotype.result import ScaleFit
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.scale_choice import scale_prices
-from daguerreotype.training.train import TrainingResult, train, train_again, train_on
+from daguerreotype.training.train import TrainingResult, train, train_again, train_on, train_towards
+
+logger = logging.getLogger("daguerreotype")
 
 # Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
 NON_GAUSSIAN, DOUBTFUL = 0.03, 0.005
@@ -100,6 +105,7 @@ class Candidate:
             # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
             if max(training.negentropy, found.negentropy) >= NON_GAUSSIAN:
                 training, noise = found, free
+        training = self.with_few_children(training)
         densities = fit_densities(training, noise)
         return ScaleFit(
             scaled,
@@ -111,6 +117,28 @@ class Candidate:
             noise=tuple(name_of_noise(each, density) for each, density in zip(noise, densities, strict=True)),
             noise_models=tuple(noise),
         )
+
+    def with_few_children(self, training: TrainingResult) -> TrainingResult:
+        """Another graph where that is likelier: orders are compared as if children were not limited.
+
+        Only for losses that say how likely graphs are; under others the order stays.
+        """
+        scores, quick = training.scores, training.scores is not None and training.scores.quick
+        unlimited = self.plan.constraints.max_children is None
+        if unlimited or scores is None or training.order_given or training.interrupted:
+            return training
+        if not (quick or self.plan.schedule.refine) or not isinstance(scores.objective, ADDITIVE):
+            return training
+        evidence = Evidence(scores, bool(self.scaled.table.discrete.any()))
+        try:
+            for graph in likeliest_graphs(evidence, training.order):
+                found = train_towards(training, graph, self.plan)
+                if found is not None:
+                    return found if found.loss < training.loss else training
+        except KeyboardInterrupt:
+            logger.warning("interrupted while children were limited: the order that was found is kept.")
+            return replace(training, interrupted=True)
+        return training
 
     def log_likelihood(self, training: TrainingResult) -> float:
         """Of the rows as they came: of the table's, times both changes of scale in them, times steps of grids."""

@@ -110,6 +110,7 @@ def list_sets(
     # Draws forget the order that was found, which need not be the best: later ones are better to start from.
     some = np.linspace(len(graphs) - 1, len(graphs) // 2, effort.n_chains).astype(np.int64)
     if evidence.scores.constraints.max_children is not None:
+        some[0] = 0
         for i in {0, *some.tolist()}:  # chains begin with graphs that obey; what was learned is among the lists
             graphs[i] = collector.visit_graph(orders[i])
     lists = collector.lists()

@@ -125,7 +125,9 @@ class SetCollector:
             sets = np.repeat(least, 2**free.size, axis=0)
             sets[:, free] = (np.arange(2**free.size)[:, None] >> np.arange(free.size)) & 1
         elif self.judge is not None:
-            sets = np.concatenate([least, *self._near(node)])
+            alone = least | np.eye(self.d, dtype=np.bool_)[free]
+            limited = self.scores.constraints.max_children is not None  # so that any parent may have to do
+            sets = np.concatenate([least, *self._near(node), alone[: alone.size if limited else 0]])
         else:
             sets = least
         if self.judge is None:

@@ -8,6 +8,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import LocalFit
 from daguerreotype.training.local_fits import LocalFits
 
+MOST_KNOWN = 20_000  # fits that are kept from order to order, which have most of them in common
 IMPROVEMENT = 1e-10  # of a loss per row that a change must bring; less is rounding
 
 
@@ -43,22 +44,41 @@ class ChildLimits:
             pass
         while graph.improve():
             pass
-        self._known.clear()
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
         return graph.fits
 
     def look_up(self, requests: Iterable[tuple[int, BoolArray]]) -> list[tuple[LocalFit, FloatArray]]:
         """Fits of nodes on predecessors (d,), and their terms (2,), each made once."""
         keys = [(node, usable.tobytes()) for node, usable in requests]
         missing = [key for key in dict.fromkeys(keys) if key not in self._known]
-        nodes = [node for node, _ in missing]
-        made = self.fits.fit_all(
-            [(node, np.flatnonzero(np.frombuffer(usable, dtype=np.bool_))) for node, usable in missing]
-        )
-        for node, fit in zip(nodes, made, strict=True):
-            self.fits.constraints.check_fit(node, fit)
-        terms = self.fits.terms_of(nodes, made)
-        self._known.update(zip(missing, zip(made, terms, strict=True), strict=True))
+        if missing:
+            nodes = [node for node, _ in missing]
+            made = self.fits.fit_all(
+                [(node, np.flatnonzero(np.frombuffer(usable, dtype=np.bool_))) for node, usable in missing]
+            )
+            for node, fit in zip(nodes, made, strict=True):
+                self.fits.constraints.check_fit(node, fit)
+            terms = self.fits.terms_of(nodes, made)
+            self._known.update(zip(missing, zip(made, terms, strict=True), strict=True))
         return [self._known[key] for key in keys]
+
+
+def order_along(graph: BoolArray, before: BoolArray | None, order: IntArray) -> IntArray | None:
+    """The order of a DAG (d, d) that is nearest to a given one, of those that obey; None if there is no such.
+
+    ``before`` (d, d) tells whom each node must come before, if anybody must.
+    """
+    ahead = graph if before is None else graph | before
+    ranks, placed = np.argsort(order), np.zeros(order.size, dtype=np.bool_)
+    found = []
+    while len(found) < order.size:
+        ready = np.flatnonzero(~placed & ~np.any(ahead & ~placed[:, None], axis=0))
+        if not ready.size:
+            return None
+        found.append(int(ready[np.argmin(ranks[ready])]))
+        placed[found[-1]] = True
+    return np.array(found, dtype=np.int64)
 
 
 class _Graph:

@@ -57,6 +57,8 @@ class OrderScores:
         Whether parents have a price that more rows do not lower.
     moves_obey : bool
         Whether ``fit_moves`` of the models, if they have it, heeds the constraints too.
+    known_graph : array of shape (d, d), optional
+        A likely graph in which no node has more children than it may, for orders that it goes with.
     run : Run, optional
         Threads, memory of the cache, cancellation.
 
@@ -80,12 +82,14 @@ class OrderScores:
         copies: int = 1,
         has_floor: bool = False,
         moves_obey: bool = True,
+        known_graph: BoolArray | None = None,
         run: Run | None = None,
     ) -> None:
         self.models, self.objective, self.n_rows, self.d = models, objective, n_rows, d
         self.noise, self.rows_per_node = noise_of_nodes(noise, d), rows_per_node
         self.constraints, self.dither, self.moves_obey = constraints, dither, moves_obey
-        self.copies, self.has_floor = copies, has_floor
+        self.copies, self.has_floor, self.known_graph = copies, has_floor, known_graph
+        self._child_limits: ChildLimits | None = None
         self.run = Run() if run is None else run
         self.weight = d if rows_per_node is None else float(rows_per_node.sum() / n_rows)  # of all nodes
         by_residuals = any(each.needs_residuals for each in self.noise)
@@ -125,6 +129,10 @@ class OrderScores:
         """The same with an empty cache, for another run."""
         return OrderScores(**self.__getstate__() | {"run": run})
 
+    def knowing(self, graph: BoolArray) -> "OrderScores":
+        """The same, with a likely graph in which no node has more children than it may."""
+        return OrderScores(**self.__getstate__() | {"known_graph": graph, "run": self.run})
+
     def __getstate__(self) -> dict[str, Any]:
         """What these were made with; neither the cache nor the run, which has a display, leave the process."""
         return {
@@ -139,6 +147,7 @@ class OrderScores:
             "copies": self.copies,
             "has_floor": self.has_floor,
             "moves_obey": self.moves_obey,
+            "known_graph": self.known_graph,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -201,18 +210,30 @@ class OrderScores:
         fits, ranks = self.fits_of(order), np.argsort(order)
         if self.constraints.max_children is None:
             return fits, self.loss_of(order)
-        fits = self.limit_children(fits, (ranks[:, None] < ranks) & self.fits.hashes.allowed)
+        usable = (ranks[:, None] < ranks) & self.fits.hashes.allowed
+        fits = self.limit_children(fits, usable)
+        loss = self._loss_of_fits(fits)
+        if self.known_graph is not None and not np.any(self.known_graph & ~usable):
+            known = self.fits.fit_all(
+                [(node, np.flatnonzero(self.known_graph[:, node])) for node in range(self.d)]
+            )
+            if self._loss_of_fits(known) < loss:
+                fits, loss = known, self._loss_of_fits(known)
+        return fits, loss
+
+    def _loss_of_fits(self, fits: list[LocalFit]) -> float:
         sums = self.fits.terms_of(range(self.d), fits).sum(axis=0)
-        return fits, float(self.objective.total(sums, self.weight))
+        return float(self.objective.total(sums, self.weight))
 
     def limit_children(self, fits: list[LocalFit], usable: BoolArray) -> list[LocalFit]:
         """Fits of all nodes on ``usable[:, node]`` (d, d), made again where others have too many children."""
         if self.constraints.max_children is None:
             return fits
-        limits = ChildLimits(
-            self.fits, lambda sums: self.objective.total(sums, self.weight), self.constraints.max_children
-        )
-        return limits.obey(fits, usable)
+        if self._child_limits is None:
+            self._child_limits = ChildLimits(
+                self.fits, lambda sums: self.objective.total(sums, self.weight), self.constraints.max_children
+            )
+        return self._child_limits.obey(fits, usable)
 
     def _order_indices(self, order: IntArray) -> IntArray:
         ranks = np.empty((1, self.d), dtype=np.int64)
