@@ -81,7 +81,7 @@ def draw_known(rng: np.random.Generator, order: np.ndarray) -> dict[str, list]:
 
 
 def draw_limits(rng: np.random.Generator, required: list, d: int) -> dict[str, Any]:
-    """Random limits on degrees that leave room for the required edges: numbers for some columns, or one for all."""
+    """Random limits on degrees that leave room for required edges: one for all columns, or numbers for some."""
     limits: dict[str, Any] = {}
     for end, kind in ((1, "max_parents"), (0, "max_children")):
         least = np.bincount([edge[end] for edge in required], minlength=d)

@@ -164,7 +164,7 @@ def test_the_path_as_far_as_the_limit_is_that_of_scikit_learn(rng):
     for _ in range(20):
         table = random_table(rng, 100)
         X, y = table.values[:, :6], table.values[:, 6]
-        _, active, path = linear_model.lars_path(X, y, method="lasso")
+        _, _, path = linear_model.lars_path(X, y, method="lasso")
         for most in (1, 2):
             inside = [column for column in path.T if 0 < np.sum(np.abs(column) > 1e-12) <= most]
             models = LassoEdges(0.001).prepare_with(table, rules_for(most))

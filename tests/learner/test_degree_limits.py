@@ -128,7 +128,7 @@ def test_gaps_interventions_and_levels_obey_too(rng):
 def test_limits_above_what_is_found_change_no_bit():
     X = linear_data(3, 150, 6, density=0.4)
     free = Daguerreotype(**LINEAR).fit(X)
-    parents, children = degrees(free.adjacency_matrix_)
+    _, children = degrees(free.adjacency_matrix_)
     same = Daguerreotype(**LINEAR, knowledge=Knowledge(max_parents=5, max_children=5)).fit(X)
     assert np.array_equal(free.weights_, same.weights_)
     assert np.array_equal(free.edge_probabilities_, same.edge_probabilities_)

@@ -16,7 +16,10 @@ from daguerreotype.training.order_scores import OrderScores
 from support.posteriors import all_dags
 
 
-def make_scores(rng, d, max_children, n=150, objective=PenalizedLikelihood(1.0), required=()):
+BIC = PenalizedLikelihood(1.0)
+
+
+def make_scores(rng, d, max_children, n=150, objective=BIC, required=()):
     weights = np.triu(rng.normal(size=(d, d)), 1)
     values = rng.normal(size=(n, d))
     for j in range(d):
@@ -89,7 +92,7 @@ def test_required_edges_are_never_closed_and_every_objective_obeys(seed):
     rng = np.random.default_rng(seed)
     limits = rng.integers(1, 3, size=6)
     required = [(0, 4), (1, 5)]
-    for objective in (PenalizedLikelihood(1.0), EqualVariance()):
+    for objective in (BIC, EqualVariance()):
         scores = make_scores(rng, 6, limits, objective=objective, required=required)
         fits, loss = scores.graph_of(np.arange(6))
         edges = edges_of(fits)
@@ -114,9 +117,7 @@ def test_a_child_that_loses_its_cause_may_choose_another(rng):
         np.full(5, -1),
         max_children=np.array([1, 4, 4, 4, 4]),
     )
-    scores = OrderScores(
-        BicEdges().prepare(table), PenalizedLikelihood(1.0), n_rows=500, d=5, constraints=constraints
-    )
+    scores = OrderScores(BicEdges().prepare(table), BIC, n_rows=500, d=5, constraints=constraints)
     edges = edges_of(scores.graph_of(np.arange(5))[0])
     assert edges[0].sum() == 1
     assert edges[:, 2:].any(axis=0).all()  # by the copy, or by each other

@@ -71,7 +71,7 @@ def order_along(graph: BoolArray, before: BoolArray | None, order: IntArray) -> 
     """
     ahead = graph if before is None else graph | before
     ranks, placed = np.argsort(order), np.zeros(order.size, dtype=np.bool_)
-    found = []
+    found: list[int] = []
     while len(found) < order.size:
         ready = np.flatnonzero(~placed & ~np.any(ahead & ~placed[:, None], axis=0))
         if not ready.size:

@@ -25,7 +25,6 @@ from daguerreotype.training.refine import refine_order
 from daguerreotype.training.run import Run
 from daguerreotype.training.start import order_to_theta
 
-
 DOUBLINGS = 10  # of the distance between scores, for an order to be the most probable one
 
 
