@@ -169,10 +169,10 @@ def test_knowledge_from_a_file_is_obeyed_and_told(data, tmp_path):
 
 
 def test_limits_of_the_command_line_take_the_place_of_those_of_the_file(data, tmp_path):
-    (tmp_path / "known.toml").write_text('max_parents = 2\nmax_children = 0\nleaves = ["effect"]\n')
+    (tmp_path / "known.toml").write_text('max_parents = 2\nmax_children = 0\nleaves = ["[red]x"]\n')
     limits = ["--max-children", "1", "--max-children", "cause=0"]
     found = json.loads(run(data, "--knowledge", tmp_path / "known.toml", *limits, "--json").stdout)
-    known = {"leaves": ["effect"], "max_parents": 2, "max_children": {"*": 1, "cause": 0}}
+    known = {"leaves": ["[red]x"], "max_parents": 2, "max_children": {"*": 1, "cause": 0}}
     assert found["settings"]["knowledge"] == known
     causes = [edge["cause"] for edge in found["edges"]]
     assert causes

@@ -15,7 +15,6 @@ from daguerreotype.training.objective import EqualVariance, PenalizedLikelihood
 from daguerreotype.training.order_scores import OrderScores
 from support.posteriors import all_dags
 
-
 BIC = PenalizedLikelihood(1.0)
 
 
