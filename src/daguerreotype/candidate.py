@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from daguerreotype._lib.typing import IntArray
+from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.data.transforms import Scale
@@ -19,13 +19,16 @@ from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
 from daguerreotype.posterior.evidence import ADDITIVE, Evidence
 from daguerreotype.posterior.likeliest import likeliest_graphs
 from daguerreotype.result import ScaleFit
+from daguerreotype.training.child_limits import order_along
+from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.scale_choice import scale_prices
-from daguerreotype.training.train import TrainingResult, train, train_again, train_on, train_towards
+from daguerreotype.training.train import TrainingResult, train, train_again, train_around, train_on
 
 logger = logging.getLogger("daguerreotype")
 
+CHILD_ROUNDS = 5  # of looking for a likelier graph around the order of the last, where children are limited
 # Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
 NON_GAUSSIAN, DOUBTFUL = 0.03, 0.005
 
@@ -129,16 +132,31 @@ class Candidate:
             return training
         if not (quick or self.plan.schedule.refine) or not isinstance(scores.objective, ADDITIVE):
             return training
-        evidence = Evidence(scores, bool(self.scaled.table.discrete.any()))
+        order, loss = training.order, training.loss
         try:
-            for graph in likeliest_graphs(evidence, training.order):
-                found = train_towards(training, graph, self.plan)
-                if found is not None:
-                    return found if found.loss < training.loss else training
+            for _ in range(CHILD_ROUNDS):
+                found = self._likeliest_order(scores, order)
+                if found is None:
+                    break
+                knowing = scores.knowing(found[1])
+                lower = knowing.graph_of(found[0])[1]
+                if not lower < loss:
+                    break
+                scores, order, loss = knowing, found[0], lower
+            return training if scores is training.scores else train_around(training, order, scores, self.plan)
         except KeyboardInterrupt:
             logger.warning("interrupted while children were limited: the order that was found is kept.")
             return replace(training, interrupted=True)
-        return training
+
+    def _likeliest_order(self, scores: OrderScores, order: IntArray) -> tuple[IntArray, BoolArray] | None:
+        """An order of the likeliest graph that chains from an order meet, and that graph; None if none obeys."""
+        precedence = self.plan.constraints.precedence
+        before = None if precedence is None else precedence.before
+        for graph in likeliest_graphs(Evidence(scores, bool(self.scaled.table.discrete.any())), order):
+            along = order_along(graph, before, order)
+            if along is not None:
+                return along, graph
+        return None
 
     def log_likelihood(self, training: TrainingResult) -> float:
         """Of the rows as they came: of the table's, times both changes of scale in them, times steps of grids."""

@@ -10,7 +10,7 @@ from daguerreotype.posterior.evidence import Evidence
 from daguerreotype.posterior.sample import Effort, list_sets
 from daguerreotype.posterior.sampler import Chains
 
-N_SWEEPS, N_CHAINS, N_CHOICES = 200, 2, 40
+N_SWEEPS, N_CHAINS, N_CHOICES = 500, 4, 40
 MOST = 100  # graphs that are told
 
 
@@ -20,7 +20,7 @@ def likeliest_graphs(evidence: Evidence, order: IntArray) -> Iterator[BoolArray]
     effort = Effort(N_SWEEPS, N_CHAINS, 20 if evidence.scores.quick else 1, N_CHOICES)
     lists, starts = list_sets(evidence, order, effort, rng)
     chains = Chains(lists, starts, list(range(N_CHAINS)), N_SWEEPS)
-    chains.run(after=evidence.scores.run.cancel.check)
+    chains.run(evidence.scores.run.n_jobs, evidence.scores.run.cancel.check)
     members = from_bits(lists.bits, order.size)
     for graph in chains.best(MOST):
         yield members[graph].T

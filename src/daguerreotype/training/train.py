@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import HasResiduals, LocalFit, LocalModels, offered
 from daguerreotype.noise import NoiseModel
@@ -15,7 +15,6 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Training, train_bilevel
 from daguerreotype.training.checkpoint import Checkpoint, describe_run
-from daguerreotype.training.child_limits import order_along
 from daguerreotype.training.history import FitHistory, Step, history_of
 from daguerreotype.training.line_price import settle_price
 from daguerreotype.training.local_fits import spread_residuals
@@ -135,22 +134,18 @@ def train_again(
     return _around(distribution, theta, order, scores, table, plan, interrupted)
 
 
-def train_towards(found: TrainingResult, graph: BoolArray, plan: Plan) -> TrainingResult | None:
-    """The same around an order of a graph (d, d) in which no node has too many children; None if none obeys.
+def train_around(found: TrainingResult, order: IntArray, scores: OrderScores, plan: Plan) -> TrainingResult:
+    """The same around another order, by scores that know a graph in which no node has too many children.
 
     The distribution is the operator's around that order, without further training: that would go on without the
     limit, as orders are compared.
     """
-    assert found.scores is not None
     assert found.table is not None
     assert plan.operator is not None
-    precedence, tau = plan.constraints.precedence, plan.schedule.tau(max(len(found.history) - 1, 0))
-    order = order_along(graph, None if precedence is None else precedence.before, found.order)
-    if order is None:
-        return None
-    scores, theta = found.scores.knowing(graph), order_to_theta(order, tau)
+    tau = plan.schedule.tau(max(len(found.history) - 1, 0))
+    theta = order_to_theta(order, tau)
     distribution = plan.operator(theta, tau)
-    for _ in range(DOUBLINGS):  # apart from each other until that order is the most probable one
+    for _ in range(DOUBLINGS):  # scores move apart until that order is the most probable one
         if np.array_equal(distribution.mode, order):
             break
         theta = 2.0 * theta
