@@ -27,7 +27,7 @@ class Case(NamedTuple):
     """One fit: a table, what is known about it, and the settings of the learner."""
 
     X: np.ndarray
-    known: dict[str, list]
+    known: dict[str, Any]
     name: str
     settings: dict[str, Any]
 
@@ -80,6 +80,18 @@ def draw_known(rng: np.random.Generator, order: np.ndarray) -> dict[str, list]:
     return known
 
 
+def draw_limits(rng: np.random.Generator, required: list, d: int) -> dict[str, Any]:
+    """Random limits on degrees that leave room for required edges: one for all columns, or numbers for some."""
+    limits: dict[str, Any] = {}
+    for end, kind in ((1, "max_parents"), (0, "max_children")):
+        least = np.bincount([edge[end] for edge in required], minlength=d)
+        if rng.random() < 0.3:
+            limits[kind] = int(least.max() + rng.integers(3))
+        elif rng.random() < 0.3:
+            limits[kind] = {j: int(least[j] + rng.integers(2)) for j in range(d) if rng.random() < 0.5}
+    return limits
+
+
 def draw_case(seed: int) -> Case:
     """A random table of 3 to 7 columns, random knowledge about it, and a random learner."""
     rng = np.random.default_rng(seed)
@@ -117,6 +129,7 @@ def draw_case(seed: int) -> Case:
         "max_iter": 15,
         "random_state": int(rng.integers(1000)),
     }
+    known |= draw_limits(rng, known["required"], d)
     return Case(X, known, f"{edges}, {operator}{', joint' if joint else ''}", settings)
 
 
@@ -147,6 +160,13 @@ def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
     for i, j in known["required"]:
         if any(abs(table[i, j] - 1) > 1e-9 for table in [adjacency, *tables]):
             found.append(f"{i} -> {j} is missing")
+    graphs = [adjacency] if model.posterior_ is None else [adjacency, *model.posterior_.graphs]
+    for axis, kind in enumerate(("max_parents", "max_children")):
+        limit = known.get(kind, d)
+        limits = [limit] * d if isinstance(limit, int) else [limit.get(j, d) for j in range(d)]
+        found += [f"{kind} is broken" for graph in graphs if np.any(np.asarray(graph).sum(axis=axis) > limits)]
+    if np.any(tables[0][adjacency > 0] <= 0):
+        found.append("an edge of the graph has no share")
     orders = [np.argsort(model.causal_order_), *model.order_distribution_.ranks]
     for i, j in [*known["required"], *first]:
         found += [f"{j} stands before {i}" for ranks in orders if ranks[i] > ranks[j]]

@@ -1,6 +1,7 @@
 """What a user can say about a graph, how it is read, and what is refused with which words."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,64 @@ def test_knowledge_of_nothing_is_false_and_allows_everything():
     assert not resolved.required.any()
 
 
+def test_limits_are_one_number_or_numbers_by_column():
+    for limit, shown in ((3, "3"), (0, "0"), ({"a": 2, "b_*": 0}, "{'a': 2, 'b_*': 0}"), ({0: 1}, "{0: 1}")):
+        known = Knowledge(max_parents=limit, max_children=limit)
+        assert known
+        assert repr(known) == f"Knowledge(max_parents={shown}, max_children={shown})"
+        assert eval(repr(known)) == known
+        assert Knowledge.from_dict(known.to_dict()) == known
+        assert Knowledge.from_dict(json.loads(json.dumps(known.to_dict()))) == known
+        assert hash(known) == hash(eval(repr(known)))
+    assert not Knowledge(max_parents={})
+
+
+def test_a_column_goes_by_its_own_limit_and_else_by_the_least_that_matches_it():
+    known = Knowledge(max_parents={"age": 4, "*": 3, "gene_*": 1, "gene_2": 2}, max_children=2).resolve(NAMES)
+    assert known.max_parents.tolist() == [4, 3, 3, 1, 2, 3]
+    assert known.max_children.tolist() == [2] * 6
+    assert known.take(np.array([4, 0])).max_parents.tolist() == [2, 4]
+    assert Knowledge(max_children={5: 1}).resolve(["x0"] * 6, numbered=True).max_children.tolist() == [5] * 5 + [1]
+
+
+def test_no_parents_make_a_root_and_no_children_a_leaf():
+    limited = Knowledge(max_parents={"age": 0}, max_children={"gene_*": 0}).resolve(NAMES)
+    named = Knowledge(roots=["age"], leaves=["gene_*"]).resolve(NAMES)
+    assert np.array_equal(limited.allowed, named.allowed)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"max_parents": -1}, "max_parents is -1: expected a whole number, 0 or more."),
+        (
+            {"max_parents": True},
+            "max_parents is True: expected a whole number, or a dict of whole numbers by column.",
+        ),
+        ({"max_children": 1.5}, "max_children is 1.5: expected a whole number, or a dict"),
+        ({"max_children": "dose"}, "max_children is 'dose': expected a whole number, or a dict"),
+        (
+            {"max_children": {"dose": "many"}},
+            "max_children of 'dose' is 'many': expected a whole number, 0 or more.",
+        ),
+        ({"max_parents": ["dose"]}, "max_parents is ['dose']: expected a whole number, or a dict"),
+        ({"max_parents": {"does": 1}}, "max_parents names 'does', which is no column; did you mean 'dose'?"),
+        (
+            {"max_parents": 1, "required": [("age", "dose"), ("diet", "dose")]},
+            "'dose' has 2 required parents, 'age', 'diet', but max_parents allows 1. Drop some of these edges, or "
+            "raise the limit.",
+        ),
+        (
+            {"max_children": {"age": 0}, "required": [("age", "dose")]},
+            "'age' has 1 required children, 'dose', but max_children allows 0.",
+        ),
+    ],
+)
+def test_limits_that_cannot_be_are_told(known, expected):
+    with pytest.raises(KnowledgeError, match=re.escape(expected)):
+        Knowledge(**known).resolve(NAMES)
+
+
 def test_files_and_dicts_say_the_same_as_arguments(tmp_path):
     known = Knowledge(
         forbidden=[("age", "dose")],
@@ -60,11 +119,13 @@ def test_files_and_dicts_say_the_same_as_arguments(tmp_path):
         tiers=[["age"], ["gene_*"]],
         roots=["age"],
         leaves=["outcome"],
+        max_parents=3,
+        max_children={"age": 2, "gene_*": 1},
     )
     (tmp_path / "known.json").write_text(json.dumps(known.to_dict()))
     (tmp_path / "known.toml").write_text(
         'forbidden = [["age", "dose"]]\nrequired = [["dose", "outcome"]]\ntiers = [["age"], ["gene_*"]]\n'
-        'roots = ["age"]\nleaves = ["outcome"]\n'
+        'roots = ["age"]\nleaves = ["outcome"]\nmax_parents = 3\n[max_children]\nage = 2\n"gene_*" = 1\n'
     )
     assert Knowledge.from_file(tmp_path / "known.json") == known
     assert Knowledge.from_file(str(tmp_path / "known.toml")) == known

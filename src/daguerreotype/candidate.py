@@ -1,12 +1,13 @@
 """One model of a table on one scale: trained, and trained on under other noise where residuals ask for it."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from daguerreotype._lib.typing import IntArray
+from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.data.transforms import Scale
@@ -15,12 +16,19 @@ from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.counts import CountMass
 from daguerreotype.noise.free_shape import MAX_ROWS, negentropy
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
+from daguerreotype.posterior.evidence import ADDITIVE, Evidence
+from daguerreotype.posterior.likeliest import likeliest_graphs
 from daguerreotype.result import ScaleFit
+from daguerreotype.training.child_limits import order_along
+from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.scale_choice import scale_prices
-from daguerreotype.training.train import TrainingResult, train, train_again, train_on
+from daguerreotype.training.train import TrainingResult, train, train_again, train_around, train_on
 
+logger = logging.getLogger("daguerreotype")
+
+CHILD_ROUNDS = 5  # of looking for a likelier graph around the order of the last, where children are limited
 # Nats that residuals lack of a Gaussian's entropy: from where on they are clearly not Gaussian, and may not be.
 NON_GAUSSIAN, DOUBTFUL = 0.03, 0.005
 
@@ -100,6 +108,7 @@ class Candidate:
             # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
             if max(training.negentropy, found.negentropy) >= NON_GAUSSIAN:
                 training, noise = found, free
+        training = self.with_few_children(training)
         densities = fit_densities(training, noise)
         return ScaleFit(
             scaled,
@@ -111,6 +120,43 @@ class Candidate:
             noise=tuple(name_of_noise(each, density) for each, density in zip(noise, densities, strict=True)),
             noise_models=tuple(noise),
         )
+
+    def with_few_children(self, training: TrainingResult) -> TrainingResult:
+        """Another graph where that is likelier: orders are compared as if children were not limited.
+
+        Only for losses that say how likely graphs are; under others the order stays.
+        """
+        scores, quick = training.scores, training.scores is not None and training.scores.quick
+        unlimited = self.plan.constraints.max_children is None
+        if unlimited or scores is None or training.order_given or training.interrupted:
+            return training
+        if not (quick or self.plan.schedule.refine) or not isinstance(scores.objective, ADDITIVE):
+            return training
+        order, loss = training.order, training.loss
+        try:
+            for _ in range(CHILD_ROUNDS):
+                found = self._likeliest_order(scores, order)
+                if found is None:
+                    break
+                knowing = scores.knowing(found[1])
+                lower = knowing.graph_of(found[0])[1]
+                if not lower < loss:
+                    break
+                scores, order, loss = knowing, found[0], lower
+            return training if scores is training.scores else train_around(training, order, scores, self.plan)
+        except KeyboardInterrupt:
+            logger.warning("interrupted while children were limited: the order that was found is kept.")
+            return replace(training, interrupted=True)
+
+    def _likeliest_order(self, scores: OrderScores, order: IntArray) -> tuple[IntArray, BoolArray] | None:
+        """An order of the likeliest graph that chains from an order meet, and that graph; None if none obeys."""
+        precedence = self.plan.constraints.precedence
+        before = None if precedence is None else precedence.before
+        for graph in likeliest_graphs(Evidence(scores, bool(self.scaled.table.discrete.any())), order):
+            along = order_along(graph, before, order)
+            if along is not None:
+                return along, graph
+        return None
 
     def log_likelihood(self, training: TrainingResult) -> float:
         """Of the rows as they came: of the table's, times both changes of scale in them, times steps of grids."""
@@ -151,6 +197,8 @@ def drop_orders_of_levels(
         before = np.flatnonzero(ranks < ranks[node])
         if plan.constraints.rules is not None:
             before = before[plan.constraints.rules.allowed[before, node]]
+        if plan.constraints.max_children is not None:  # other causes may have no room for it
+            before = training.fits[node].parents
         costs = [
             fit.nll + 0.5 * np.log(table.n_rows) / table.n_rows * fit.dof
             for fit in (training.fits[node], models.fit(node, before))

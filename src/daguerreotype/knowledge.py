@@ -1,4 +1,4 @@
-"""Knowledge about a graph before any data: forbidden and required edges, tiers, roots and leaves."""
+"""Knowledge about a graph before any data: forbidden and required edges, tiers, roots, leaves and degrees."""
 
 import json
 import os
@@ -16,8 +16,10 @@ from daguerreotype._lib.typing import BoolArray, IntArray
 
 Column: TypeAlias = str | int
 Edge: TypeAlias = tuple[Column, Column]
+Limit: TypeAlias = int | Mapping[Column, int] | Iterable[tuple[Column, int]] | None
 
 FREE = -1  # the tier of a column in no tier
+LIMITS = ("max_parents", "max_children")
 
 
 class KnowledgeError(ValueError):
@@ -28,10 +30,12 @@ class KnowledgeError(ValueError):
 class Knowledge:
     r"""What is known about a graph before any data; every graph that is learned with it obeys it.
 
-    With F the forbidden and R the required edges, t the tiers, only graphs G and orders < are considered with
+    With F the forbidden and R the required edges, t the tiers, p and c the limits of parents and children, only
+    graphs G and orders < are considered with
 
     .. math:: R \subseteq G, \quad G \cap F = \emptyset, \quad
-              i < j \text{ whenever } (i, j) \in R \text{ or } t_i < t_j .
+              i < j \text{ whenever } (i, j) \in R \text{ or } t_i < t_j, \quad
+              |\{i : (i, j) \in G\}| \leq p_j, \quad |\{j : (i, j) \in G\}| \leq c_i .
 
     Columns are given by name, by position where a table has no names, or by a shell pattern such as
     ``"gene_*"``. A name that a column bears is always that column, whatever pattern it could be read as.
@@ -48,6 +52,10 @@ class Knowledge:
         for columns in no tier, anything goes.
     roots, leaves : iterable of columns
         Columns without parents; columns without children.
+    max_parents, max_children : int, or dict of ints by column
+        How many parents, and how many children, a column may have at most: one number for all columns, or numbers
+        for some. A column that is named goes by its own entry, others by the least of the patterns that match
+        them: ``{"*": 2, "yield": 5}``. Required edges count. 0 makes roots, and leaves.
 
     Examples
     --------
@@ -61,6 +69,8 @@ class Knowledge:
     tiers: Iterable[Iterable[Column]] = ()
     roots: Iterable[Column] = ()
     leaves: Iterable[Column] = ()
+    max_parents: Limit = None
+    max_children: Limit = None
 
     def __post_init__(self) -> None:
         for name in ("forbidden", "required"):
@@ -69,20 +79,32 @@ class Knowledge:
         object.__setattr__(self, "tiers", tuple(tuple(_columns(tier, "tiers")) for tier in tiers))
         for name in ("roots", "leaves"):
             object.__setattr__(self, name, tuple(_columns(getattr(self, name), name)))
+        for name in LIMITS:
+            object.__setattr__(self, name, _limit(getattr(self, name), name))
 
     def __repr__(self) -> str:
         known = self.to_dict()
         for name in {"forbidden", "required"} & known.keys():
             known[name] = list(getattr(self, name))  # pairs
+        for name in known.keys() & set(LIMITS):
+            known[name] = known[name] if isinstance(known[name], int) else dict(getattr(self, name))
         return f"Knowledge({', '.join(f'{name}={value!r}' for name, value in known.items())})"
 
     def __bool__(self) -> bool:
         return bool(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known, by kind, as lists that JSON and TOML can hold; :meth:`from_dict` reads it."""
-        found = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return {name: [list(e) if isinstance(e, tuple) else e for e in value] for name, value in found if value}
+        """What is known, by kind, as values that JSON and TOML can hold; :meth:`from_dict` reads it."""
+        known: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, int):
+                known[each.name] = value
+            elif value and each.name in LIMITS and all(isinstance(column, str) for column, _ in value):
+                known[each.name] = dict(value)
+            elif value:  # positions are no keys in JSON, so that limits by position are pairs
+                known[each.name] = [list(entry) if isinstance(entry, tuple) else entry for entry in value]
+        return known
 
     @classmethod
     def from_dict(cls, known: Mapping[str, Any]) -> Self:
@@ -130,7 +152,7 @@ class Knowledge:
         Raises
         ------
         KnowledgeError
-            If something names no column, or no graph obeys: it says which pair or cycle is to blame.
+            If something names no column, or no graph obeys: it says which edges or which cycle is to blame.
         """
         find = _Finder(tuple(names), numbered)
         d = len(names)
@@ -149,7 +171,8 @@ class Knowledge:
                     "name it, or match it, in one of them."
                 )
             tier[members] = number
-        resolved = Resolved(tuple(names), allowed, required, tier)
+        parents, children = (find.limits(getattr(self, kind), kind) for kind in LIMITS)
+        resolved = Resolved(tuple(names), allowed, required, tier, parents, children)
         resolved.check(list(find.all(self.roots, "roots")), list(find.all(self.leaves, "leaves")))
         return resolved
 
@@ -180,6 +203,29 @@ def _edges(value: Any, kind: str) -> Iterator[Edge]:
         yield cause, effect
 
 
+def _limit(value: Any, kind: str) -> int | tuple[tuple[Column, int], ...] | None:
+    """A number for all columns, or pairs of a column and its number."""
+    if value is None or (isinstance(value, int | np.integer) and not isinstance(value, bool)):
+        return None if value is None else _count(value, kind, "")
+    expected = "a whole number, or a dict of whole numbers by column"
+    pairs = list(value.items()) if isinstance(value, Mapping) else _entries(value, kind, expected)
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise KnowledgeError(f"{kind} is {value!r}: expected {expected}.")
+    columns = _columns([column for column, _ in pairs], kind)
+    found = {
+        column: _count(count, kind, f" of {column!r}") for column, (_, count) in zip(columns, pairs, strict=True)
+    }
+    return tuple(found.items()) or None
+
+
+def _count(value: Any, kind: str, whose: str) -> int:
+    """A whole number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise KnowledgeError(f"{kind}{whose} is {value!r}: expected a whole number, 0 or more.")
+    return int(value)
+
+
 # ------------------------------------------------------------------ columns of one table
 
 
@@ -202,6 +248,22 @@ class _Finder:
             if causes == effects and len(causes) == 1:
                 raise KnowledgeError(f"{kind} has an edge from {self.names[causes[0]]!r} to itself. Drop it.")
             yield from ((i, j) for i in causes for j in effects if i != j)
+
+    def limits(self, limit: Any, kind: str) -> IntArray:
+        """How many parents or children each column (d,) may have, d - 1 where nothing is said."""
+        d = len(self.names)
+        found = np.full(d, d - 1 if limit is None or not isinstance(limit, int) else limit, dtype=np.int64)
+        if isinstance(limit, tuple):
+            entries = [(self.one(column, kind), count, self._is_name(column)) for column, count in limit]
+            for columns, count, _ in entries:
+                found[columns] = np.minimum(found[columns], count)
+            for columns, count, named in entries:  # a name counts more than a pattern
+                if named:
+                    found[columns] = count
+        return np.minimum(found, d - 1)
+
+    def _is_name(self, column: Column) -> bool:
+        return str(column) in self.names or (self.numbered and not isinstance(column, str))
 
     def one(self, column: Column, kind: str) -> list[int]:
         """Positions of the columns that one entry stands for."""
@@ -238,26 +300,34 @@ class Resolved:
         Whether i must be a parent of j.
     tier : array of shape (d,)
         Number of each column's tier, -1 for none.
+    max_parents, max_children : arrays of shape (d,)
+        How many parents and children each column may have.
     """
 
     names: tuple[str, ...]
     allowed: BoolArray
     required: BoolArray
     tier: IntArray
+    max_parents: IntArray
+    max_children: IntArray
 
     def take(self, columns: IntArray) -> "Resolved":
         """The same for a table with these columns in this order."""
         square = np.ix_(columns, columns)
         names = tuple(self.names[j] for j in columns)
-        return Resolved(names, self.allowed[square], self.required[square], self.tier[columns])
+        by_column = self.tier[columns], self.max_parents[columns], self.max_children[columns]
+        return Resolved(names, self.allowed[square], self.required[square], *by_column)
 
     def check(self, roots: list[int], leaves: list[int]) -> None:
-        """Take the edges into roots and out of leaves away, and refuse what contradicts a required edge."""
+        """Take the edges into roots and out of leaves away, and refuse what contradicts required edges."""
         self._refuse(~self.allowed, "is both required and forbidden")
         self.allowed[:, roots] = False
         self._refuse(~self.allowed, "is required, but {1} is a root: it has no parents")
         self.allowed[leaves, :] = False
         self._refuse(~self.allowed, "is required, but {0} is a leaf: it has no children")
+        self._refuse_degrees()
+        self.allowed[:, self.max_parents == 0] = False
+        self.allowed[self.max_children == 0, :] = False
         backwards = (self.tier[:, None] > self.tier[None, :]) & (self.tier[None, :] != FREE)
         self._refuse(backwards, "is required, but the tiers put {1} before {0}")
         self._refuse_cycles()
@@ -280,6 +350,21 @@ class Resolved:
         if found.size:
             cause, effect = (repr(self.names[node]) for node in found[0])
             raise KnowledgeError(f"the edge {cause} -> {effect} {why.format(cause, effect)}. Drop one of the two.")
+
+    def _refuse_degrees(self) -> None:
+        """Name the first column with more required edges than its limits allow."""
+        for kind, limits, required in (
+            ("parents", self.max_parents, self.required),
+            ("children", self.max_children, self.required.T),
+        ):
+            over = np.flatnonzero(required.sum(axis=0) > limits)
+            if over.size:
+                column, limit = self.names[over[0]], limits[over[0]]
+                others = [repr(self.names[i]) for i in np.flatnonzero(required[:, over[0]])]
+                raise KnowledgeError(
+                    f"{column!r} has {len(others)} required {kind}, {', '.join(others)}, but max_{kind} allows "
+                    f"{limit}. Drop some of these edges, or raise the limit."
+                )
 
     def _refuse_cycles(self) -> None:
         """Place columns as soon as all that must come before them are placed; name a cycle if some never are."""

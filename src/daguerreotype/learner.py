@@ -115,9 +115,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
         (names or whole numbers), or at given scores (floats).
     knowledge : Knowledge, dict, path or None
-        What is known beforehand: forbidden and required edges, tiers, roots and leaves; as :class:`Knowledge`, as
-        a dict of its arguments, or as a TOML or JSON file of them. Every order of the distribution and every
-        graph obeys it.
+        What is known beforehand: forbidden and required edges, tiers, roots and leaves, how many parents and
+        children columns may have; as :class:`Knowledge`, as a dict of its arguments, or as a TOML or JSON file of
+        them. Every order of the distribution and every graph obeys it.
     refine : bool
         Move single columns to their best place in the order until nothing improves, then train on around the
         new mode. Gradient steps alone get stuck when there are many columns.

@@ -48,7 +48,16 @@ def test_the_help_lists_verbs_options_and_exit_codes():
     page = shell("fit", "--help").stdout
     for option in ("--edges", "--operator", "--transform", "--penalty", "--seed", "--truth", "--json", "--quiet"):
         assert option in page
-    for option in ("--knowledge", "--bootstrap", "--out", "--drop-non-numeric", "--delimiter", "--header"):
+    for option in (
+        "--knowledge",
+        "--max-parents",
+        "--max-children",
+        "--bootstrap",
+        "--out",
+        "--drop-non-numeric",
+        "--delimiter",
+        "--header",
+    ):
         assert option in page
 
 

@@ -168,6 +168,36 @@ def test_knowledge_from_a_file_is_obeyed_and_told(data, tmp_path):
     assert found["settings"]["knowledge"]["required"] == [["middle", "cause"]]
 
 
+def test_limits_of_the_command_line_take_the_place_of_those_of_the_file(data, tmp_path):
+    (tmp_path / "known.toml").write_text('max_parents = 2\nmax_children = 0\nleaves = ["[red]x"]\n')
+    limits = ["--max-children", "1", "--max-children", "cause=0"]
+    found = json.loads(run(data, "--knowledge", tmp_path / "known.toml", *limits, "--json").stdout)
+    known = {"leaves": ["[red]x"], "max_parents": 2, "max_children": {"*": 1, "cause": 0}}
+    assert found["settings"]["knowledge"] == known
+    causes = [edge["cause"] for edge in found["edges"]]
+    assert causes
+    assert "cause" not in causes
+    assert len(set(causes)) == len(causes)
+    none = json.loads(run(data, "--max-parents", "0", "--json").stdout)
+    assert none["edges"] == []
+    assert none["settings"]["knowledge"] == {"max_parents": 0}
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "expected"),
+    [
+        ("many", 2, "'many' is not N or COLUMN=N, such as 3 or age=0."),
+        ("-1", 2, "'-1' is not N or COLUMN=N"),
+        ("cause=", 2, "'cause=' is not N or COLUMN=N"),
+        ("nobody=1", 3, "max_parents names 'nobody', which is no column"),
+    ],
+)
+def test_limits_that_cannot_be_read_are_told(data, limit, code, expected):
+    result = run(data, f"--max-parents={limit}", "-q")
+    assert result.exit_code == code
+    assert expected in " ".join(result.stderr.replace("│", " ").split())
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

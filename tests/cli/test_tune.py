@@ -133,6 +133,7 @@ def test_ranges_and_choices_are_read_as_they_are_written():
     [
         (["--space", "penalty"], 2, "'penalty' is not NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=A,B,..."),
         (["--knowledge", "known.toml"], 2, "is about the columns of DATA; give it."),
+        (["--max-parents", "age=1"], 2, "is about a column of DATA; give it, or one number."),
         (["--space", "penalty=3:1"], 3, "error: space['penalty'] goes from 3 to 1"),
         (["--storage", "s.db"], 3, "error: storage is 's.db': expected the URL of a database"),
         (["--baseline", "empty"], 3, "error: there is no usual space for Empty()"),

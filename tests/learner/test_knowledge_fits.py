@@ -21,7 +21,7 @@ def test_no_ranking_no_graph_and_no_edge_probability_breaks_knowledge(group):
 
 def test_the_random_cases_hold_all_kinds_of_knowledge_and_learners():
     cases = [draw_case(seed) for seed in range(100_000, 100_000 + N_FITS)]
-    for kind in ("forbidden", "required", "tiers", "roots", "leaves"):
+    for kind in ("forbidden", "required", "tiers", "roots", "leaves", "max_parents", "max_children"):
         assert sum(bool(case.known.get(kind)) for case in cases) > N_FITS / 10
     names = ", ".join(case.name for case in cases)
     assert all(each in names for each in [*EDGES, *OPERATORS, "joint"])
@@ -38,3 +38,5 @@ def test_a_violation_would_be_seen():
     cause, effect = np.argwhere(model.adjacency_matrix_)[0].tolist()
     for known in ({"forbidden": [(cause, effect)]}, {"roots": [effect]}, {"leaves": [cause]}):
         assert f"{cause} -> {effect} is there" in violations(model, free | known)
+    for kind in ("max_parents", "max_children"):
+        assert f"{kind} is broken" in violations(model, free | {kind: 0})

@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,14 +24,14 @@ def draw_losses(rng, d, spread, share=1.0):
     return losses
 
 
-def as_lists(losses):
+def as_lists(losses, max_children=None):
     starts, bits, values = [0], [], []
     for of in losses:
         for mask, loss in sorted(of.items(), key=lambda item: item[1]):
             bits.append([mask])
             values.append(loss)
         starts.append(len(bits))
-    return make_lists(np.array(starts), np.array(bits, dtype=np.int64), np.array(values))
+    return make_lists(np.array(starts), np.array(bits, dtype=np.int64), np.array(values), max_children)
 
 
 def empty_graph(lists):
@@ -60,6 +62,41 @@ def test_chains_find_the_probabilities_of_all_dags_counted_one_by_one(seed, d, s
     np.testing.assert_allclose(found.ancestors, ancestors, atol=0.05)
     assert not any(np.diag(reachability(graph)).any() for graph in found.graphs)
     assert found.weights.sum() <= 1 + 1e-9
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    d=st.integers(2, 5),
+    spread=st.sampled_from([0.0, 2.0, 8.0]),
+    share=st.sampled_from([0.3, 1.0]),
+)
+def test_chains_over_graphs_with_few_children_find_the_probabilities_of_those_dags(seed, d, spread, share):
+    rng = np.random.default_rng(seed)
+    losses, most = draw_losses(rng, d, spread, share), rng.integers(0, d, size=d)
+    lists = as_lists(losses, most)
+    chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [seed, seed + 1], 20_000)
+    chains.run()
+    found = chains.posterior()
+    edges, ancestors = enumerate_posterior(losses, lambda graph: np.all(graph.sum(axis=1) <= most))
+    np.testing.assert_allclose(found.edges.mean(axis=0), edges, atol=0.06)  # of chains alone
+    np.testing.assert_allclose(found.probabilities, edges, atol=0.02)
+    np.testing.assert_allclose(found.ancestors, ancestors, atol=0.05)
+    assert np.all(found.graphs.sum(axis=2) <= most)
+
+
+def test_a_node_whose_children_are_all_wanted_changes_them_together():
+    # Each of nine columns wants the first as its parent by 200 nats or a little more, but it may have three.
+    losses = [{0: 0.0}] + [{0: 200.0 + extra, 1: 0.0} for extra in (0, 0, 0, 1, 1, 2, 2, 3, 3)]
+    lists = as_lists(losses, np.array([3] + [9] * 9))
+    start = empty_graph(lists)
+    chains = Chains(lists, np.tile(start, (2, 1)), [0, 1], 4000)
+    chains.run()
+    gains = np.array([losses[node][0] for node in range(1, 10)])
+    sets = list(combinations(range(9), 3))
+    weights = np.exp([gains[list(c)].sum() - 608 for c in sets])
+    expected = [sum(w for w, c in zip(weights, sets, strict=True) if i in c) / weights.sum() for i in range(9)]
+    np.testing.assert_allclose(chains.posterior().edges.mean(axis=0)[0, 1:], expected, atol=0.05)
 
 
 def test_errors_and_the_effective_size_are_those_of_repeated_runs():

@@ -10,9 +10,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from daguerreotype._lib.labels import label
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.bootstrap.consensus import consensus_order
 from daguerreotype.bootstrap.resample import Resample
+from daguerreotype.knowledge import Knowledge
 
 logger = logging.getLogger("daguerreotype")
 Matrix: TypeAlias = FloatArray | pd.DataFrame
@@ -84,11 +85,18 @@ class Bootstrap:
 
         A DAG for every threshold, because all its edges point along one order; a lower threshold only adds edges.
         At one half it is the DAG with the least mean Hamming distance to the graphs of the resamples. Take 0.8 or
-        more to claim edges, less than one half to see what else was considered.
+        more to claim edges, less than one half to see what else was considered. Where knowledge limits the number
+        of parents or children, the most frequent edges come first, and those that find no room are left out.
         """
         check_threshold(threshold)
-        ranks = np.argsort(self._order())
-        adjacency = (np.asarray(self.edge_frequencies) >= threshold) & (ranks[:, None] < ranks)
+        ranks, frequencies = np.argsort(self._order()), np.asarray(self.edge_frequencies)
+        adjacency = (frequencies >= threshold) & (ranks[:, None] < ranks)
+        known = Knowledge.of(self.settings.get("knowledge"))
+        if known.max_parents is not None or known.max_children is not None:
+            numbered = not hasattr(self.edge_frequencies, "columns")
+            names = [f"x{name}" if numbered else str(name) for name in self._names()]
+            limits = known.resolve(names, numbered=numbered)
+            adjacency = most_frequent(adjacency, frequencies, ranks, limits.max_parents, limits.max_children)
         return self._like(adjacency.astype(np.int64))
 
     @property
@@ -141,6 +149,18 @@ class Bootstrap:
     def _like(self, matrix: Any) -> Any:
         """With the names of the table, if it had any."""
         return label(matrix, getattr(self.edge_frequencies, "columns", None))
+
+
+def most_frequent(
+    edges: BoolArray, frequencies: FloatArray, ranks: IntArray, max_parents: IntArray, max_children: IntArray
+) -> BoolArray:
+    """Those of ``edges`` (d, d) that find room within the limits (d,), the most frequent first; ties by ranks."""
+    cause, effect = np.nonzero(edges)
+    first = np.lexsort([ranks[effect], ranks[cause], -frequencies[cause, effect]])
+    kept = np.zeros_like(edges)
+    for i, j in zip(cause[first], effect[first], strict=True):
+        kept[i, j] = kept[:, j].sum() < max_parents[j] and kept[i].sum() < max_children[i]
+    return kept
 
 
 def summarise(

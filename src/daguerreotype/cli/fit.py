@@ -54,6 +54,8 @@ def fit(
         ),
     ] = 0.02,
     knowledge: options.KnowledgeOption = None,
+    max_parents: options.MaxParentsOption = [],  # noqa: B006
+    max_children: options.MaxChildrenOption = [],  # noqa: B006
     interventions: Annotated[
         str | None,
         typer.Option(
@@ -121,7 +123,7 @@ def fit(
             penalty=penalty,
             min_gain=min_gain,
             kinds=kinds or "auto",
-            knowledge=options.read_knowledge(knowledge),
+            knowledge=options.read_knowledge(knowledge, max_parents, max_children),
             posterior=posterior,
             random_state=seed,
         )

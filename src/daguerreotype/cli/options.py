@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -76,7 +77,28 @@ KnowledgeOption = Annotated[
     typer.Option(
         metavar="FILE",
         show_default=False,
-        help="TOML or JSON file with what is known: forbidden, required, tiers, roots, leaves.",
+        help="TOML or JSON file with what is known: forbidden, required, tiers, roots, leaves, max_parents, "
+        "max_children.",
+    ),
+]
+MaxParentsOption = Annotated[
+    list[str],
+    typer.Option(
+        "--max-parents",
+        metavar="[COLUMN=]N",
+        show_default=False,
+        help="How many causes a column may have at most: every column, or one; repeatable. Takes the place of "
+        "what the file of --knowledge says of it.",
+    ),
+]
+MaxChildrenOption = Annotated[
+    list[str],
+    typer.Option(
+        "--max-children",
+        metavar="[COLUMN=]N",
+        show_default=False,
+        help="How many effects a column may have at most: every column, or one; repeatable. Takes the place of "
+        "what the file of --knowledge says of it.",
     ),
 ]
 KindOption = Annotated[
@@ -189,8 +211,29 @@ def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":
     return task.known if truth is None else read_graph(truth, tuple(task.table.columns))
 
 
-def read_knowledge(path: Path | None) -> "Knowledge | None":
-    """What is known, of a file if there is one."""
+def read_knowledge(
+    path: Path | None, max_parents: Iterable[str] = (), max_children: Iterable[str] = ()
+) -> "Knowledge | None":
+    """What is known, of a file if there is one, with the limits that options set in place of those of the file."""
     from daguerreotype.knowledge import Knowledge
 
-    return None if path is None else Knowledge.from_file(path)
+    limits = {
+        "max_parents": read_limit(max_parents, "--max-parents"),
+        "max_children": read_limit(max_children, "--max-children"),
+    }
+    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    known = None if path is None else Knowledge.from_file(path)
+    if not given:
+        return known
+    return Knowledge(**given) if known is None else replace(known, **given)
+
+
+def read_limit(texts: Iterable[str], option: str) -> int | dict[str, int] | None:
+    """A limit for all columns, such as 3, limits by column, such as yield=5, or both; None without any."""
+    limits: dict[str, int] = {}
+    for text in texts:
+        column, equals, count = text.rpartition("=")
+        if not count.isdecimal() or (equals and not column):
+            raise typer.BadParameter(f"{text!r} is not N or COLUMN=N, such as 3 or age=0.", param_hint=option)
+        limits[column or "*"] = int(count)
+    return limits["*"] if limits.keys() == {"*"} else limits or None

@@ -27,6 +27,8 @@ def report(
     truth: options.TruthOption = None,
     edges: options.EdgesOption = options.Edges("gam"),
     knowledge: options.KnowledgeOption = None,
+    max_parents: options.MaxParentsOption = [],  # noqa: B006
+    max_children: options.MaxChildrenOption = [],  # noqa: B006
     kind: options.KindOption = [],  # noqa: B006
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
@@ -55,7 +57,7 @@ def report(
             model = Daguerreotype(
                 edges=edges.value,
                 kinds=kinds or "auto",
-                knowledge=options.read_knowledge(knowledge),
+                knowledge=options.read_knowledge(knowledge, max_parents, max_children),
                 random_state=seed,
             )
             learn(model, task.table, status)

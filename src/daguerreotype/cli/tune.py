@@ -15,6 +15,7 @@ from daguerreotype.cli import options
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts
 
 if TYPE_CHECKING:
+    from daguerreotype.knowledge import Knowledge
     from daguerreotype.tune import Tuning
 
 
@@ -110,6 +111,8 @@ def tune(
         int | None, typer.Option(metavar="N", show_default=False, help="Processes for the fits of a trial.")
     ] = None,
     knowledge: options.KnowledgeOption = None,
+    max_parents: options.MaxParentsOption = [],  # noqa: B006
+    max_children: options.MaxChildrenOption = [],  # noqa: B006
     kind: options.KindOption = [],  # noqa: B006
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
@@ -124,11 +127,15 @@ def tune(
     ranges = read_ranges(space)
     if knowledge is not None and data is None:
         raise typer.BadParameter("is about the columns of DATA; give it.", param_hint="--knowledge")
+    for hint, texts in (("--max-parents", max_parents), ("--max-children", max_children)):
+        if data is None and any("=" in text for text in texts):
+            raise typer.BadParameter("is about a column of DATA; give it, or one number.", param_hint=hint)
+    known = options.read_knowledge(knowledge, max_parents, max_children)
     with show_status(quiet, steps=trials) as status:
         kinds = options.read_kinds(kind)
         alone = baseline is not None
         task = None if data is None else options.read_table(status, data, None, kinds, alone, **reading)
-        learner = _make_learner(edges, baseline, paper, knowledge, kinds, seed)
+        learner = _make_learner(edges, baseline, paper, known, kinds, seed)
         from daguerreotype.tune import paper_problems, tune, tune_table
 
         settings: dict[str, Any] = {
@@ -160,7 +167,7 @@ def _make_learner(
     edges: options.Edges,
     baseline: str | None,
     paper: bool,
-    knowledge: Path | None,
+    known: "Knowledge | None",
     kinds: dict[str, str],
     seed: int,
 ) -> Any:
@@ -171,7 +178,6 @@ def _make_learner(
         return baselines.get(baseline, random_state=seed)
     from daguerreotype import Daguerreotype
 
-    known = options.read_knowledge(knowledge)
     make: Any = Daguerreotype.paper if paper else Daguerreotype
     return make(edges=edges.value, kinds=kinds or "auto", knowledge=known, random_state=seed)
 

@@ -131,10 +131,13 @@ class EdgeRules:
         Whether i may be a parent of j.
     required : array of shape (d, d)
         Whether i must be a parent of j. It is then among the predecessors of j in every order.
+    max_parents : array of shape (d,), optional
+        How many parents each node may have; never fewer than are required. None: any number.
     """
 
     allowed: BoolArray
     required: BoolArray
+    max_parents: IntArray | None = None
 
     @property
     def anything_required(self) -> bool:
@@ -144,6 +147,10 @@ class EdgeRules:
     def required_parents(self, node: int) -> IntArray:
         """The required parents of ``node``, ascending."""
         return np.flatnonzero(self.required[:, node])
+
+    def most_parents(self, node: int) -> int:
+        """How many parents ``node`` may have."""
+        return len(self.allowed) if self.max_parents is None else int(self.max_parents[node])
 
 
 @runtime_checkable
@@ -173,7 +180,9 @@ class KeepsRequired(Protocol):
 
         ``fit`` is asked about allowed predecessors alone, the required ones always among them. ``fit_moves``,
         where there is one, is asked about all: it must heed ``rules.allowed`` itself, and may return anything
-        for positions that leave a required parent behind its child.
+        for positions that leave a required parent behind its child. An estimator with an attribute
+        ``limits_parents = True`` heeds ``rules.max_parents`` too; of others, the fits with too many parents are
+        made again on the strongest of them, and ``fit_moves`` is not asked where parents are limited.
         """
         ...
 

@@ -46,6 +46,7 @@ class BicEdges:
     takes_kinds = True
     compares_scales = True
     takes_copies = True
+    limits_parents = True
 
     def __init__(self, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
         self.penalty = penalty

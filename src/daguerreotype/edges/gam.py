@@ -64,6 +64,7 @@ class GamEdges:
     takes_kinds = True
     compares_scales = True
     takes_copies = True
+    limits_parents = True
 
     def __init__(
         self,

@@ -44,6 +44,7 @@ class LarsEdges:
     """
 
     from_moments: ClassVar[bool] = True
+    limits_parents: ClassVar[bool] = True
 
     def prepare(self, table: Table) -> LassoModels:
         """Compute the second moments once."""

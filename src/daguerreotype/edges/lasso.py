@@ -29,14 +29,24 @@ class LassoModels(LinearPredictor):
         """Choose parents of ``node`` among ``predecessors``; the cost does not depend on n."""
         # A fresh array of one layout, so that the kernel is compiled once.
         columns = np.array(predecessors, dtype=np.int64)
-        required = _NOTHING_REQUIRED if self.rules is None else self.rules.required[columns, node]
-        weights, variance = choose_weights(
-            self.moments, node, columns, self.table.n_rows, self.alpha, self.adaptive, required
-        )
-        chosen = (weights if self.rules is None else (weights != 0) | required).nonzero()[0]
+        chosen, weights, variance = self._choose(node, columns, columns.size)
+        if self.rules is not None and chosen.size > self.rules.most_parents(node):
+            # The path as far as the limit tells who they are; cut there, it would shrink them more than need be.
+            few = self._choose(node, columns, self.rules.most_parents(node))[0]
+            columns = columns[few]
+            chosen, weights, variance = self._choose(node, columns, columns.size)
         parents, weights = columns[chosen], weights[chosen]
         norms = norms_of_lines(self.table, parents, weights)
         return LocalFit.gaussian(parents, weights, variance, float(chosen.size), norms=norms)
+
+    def _choose(self, node: int, columns: IntArray, most: int) -> tuple[IntArray, FloatArray, float]:
+        """Places of the parents among ``columns`` (p,), no more than ``most``; weights (p,) and variance."""
+        required = _NOTHING_REQUIRED if self.rules is None else self.rules.required[columns, node]
+        weights, variance = choose_weights(
+            self.moments, node, columns, self.table.n_rows, self.alpha, self.adaptive, required, most
+        )
+        chosen = (weights if self.rules is None else (weights != 0) | required).nonzero()[0]
+        return chosen, weights, variance
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables on the first."""
@@ -78,6 +88,7 @@ class LassoEdges:
     """
 
     from_moments: ClassVar[bool] = True
+    limits_parents: ClassVar[bool] = True
 
     alpha: Literal["bic"] | float = "bic"
 

@@ -20,10 +20,12 @@ def choose_weights(
     alpha: float,
     adaptive: bool,
     required: BoolArray,
+    most: int,
 ) -> tuple[FloatArray, float]:
     """Weights (zero: no parent) and residual variance; a negative ``alpha`` leaves the point to BIC.
 
-    Columns that are ``required`` (p,), if that is not empty, bear no penalty.
+    Columns that are ``required`` (p,), if that is not empty, bear no penalty. Of the path, the points with more
+    than ``most`` parents do not count.
     """
     p = predecessors.size
     gram = np.empty((p, p))
@@ -47,7 +49,7 @@ def choose_weights(
     for i in range(required.size):
         if required[i]:
             penalties[i] = 0.0
-    weights, variance = walk_path(gram, cov, power, penalties, max(alpha, 0.0), price)
+    weights, variance = walk_path(gram, cov, power, penalties, max(alpha, 0.0), price, most)
     return weights, max(variance, 1e-15 * power)
 
 
@@ -105,14 +107,20 @@ def eliminate(gram: FloatArray, cov: FloatArray, power: float, ridge: float) -> 
 
 @subkernel
 def walk_path(
-    gram: FloatArray, cov: FloatArray, power: float, penalties: FloatArray, lowest: float, price: float
+    gram: FloatArray,
+    cov: FloatArray,
+    power: float,
+    penalties: FloatArray,
+    lowest: float,
+    price: float,
+    most: int,
 ) -> tuple[FloatArray, float]:
-    """Weights and variance at the knot of least ``variance + price * parents``.
+    """Weights and variance at the knot of least ``variance + price * parents``, of those with ``most`` or fewer.
 
     Follows  min_w  1/2 w' gram w - cov' w + level * sum_j penalties_j |w_j|  from the level where all
-    weights are zero down to ``lowest``, which is also the answer when there is no price. Given the active
-    columns and their signs everything is linear in the level: row j of the tableau ends with b_j and d_j
-    so that ``b_j - level * d_j`` is the weight of an active column, and the covariance with the residual
+    weights are zero down to ``lowest``, which is also the answer when there is no price and no limit. Given
+    the active columns and their signs everything is linear in the level: row j of the tableau ends with b_j
+    and d_j so that ``b_j - level * d_j`` is the weight of an active column, and the covariance with the residual
     of any other. Columns without a penalty are active all along.
     """
     p = cov.size
@@ -141,13 +149,15 @@ def walk_path(
 
         criterion = power
         cost = 0.0
+        parents = 0
         for j in range(p):
             weights[j] = 0.0
+            parents += signs[j] != 0.0 or penalties[j] == 0.0  # a required column that others span counts too
             if signs[j] != 0.0:
                 cost += price
                 weights[j] = tableau[j, p] - level * tableau[j, p + 1]
                 criterion -= weights[j] * (cov[j] + level * penalties[j] * signs[j])
-        if criterion + cost < least or price == 0.0:
+        if parents <= most and (criterion + cost < least or price == 0.0):
             # The sum above is right on the path; the square tells when rounding has led away from it.
             square = mean_square(gram, cov, power, weights)
             if square + cost < least or (price == 0.0 and square <= power):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.numba import kernel, subkernel
-from daguerreotype._lib.typing import IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.tree import contains
 from daguerreotype.posterior.sets import SetLists
 from daguerreotype.posterior.state import ChainState, Room, find_ancestors, find_descendants, set_parents
@@ -44,6 +44,15 @@ def count_members(bits: IntArray) -> int:
             left &= left - 1
             count += 1
     return count
+
+
+@subkernel
+def avoid_full(lists: SetLists, state: ChainState, node: int, avoid: IntArray) -> None:
+    """Avoid those as parents of ``node`` who have as many other children as they may."""
+    for cause in range(lists.max_children.size):
+        count = count_members(state.children[cause]) - contains(state.children[cause], node)
+        if count >= lists.max_children[cause]:
+            avoid[cause >> 6] |= 1 << (cause & 63)
 
 
 @subkernel
@@ -116,6 +125,7 @@ def draw_weighed(lists: SetLists, state: ChainState, node: int, room: Room, coun
 def draw_parents(lists: SetLists, state: ChainState, node: int, avoid: IntArray, room: Room) -> None:
     """Draw the parents of a node given all the others."""
     find_descendants(state.children, node, avoid, room.waiting)
+    avoid_full(lists, state, node, avoid)
     none = int(np.int64(-1))
     least, count = np.inf, 0
     for c in range(lists.starts[node], lists.starts[node + 1]):
@@ -176,6 +186,7 @@ def reverse_edge(lists: SetLists, state: ChainState, avoid: IntArray, waiting: I
         node = effect if way == 0 or way == 3 else cause
         must = cause if way == 0 else (effect if way == 1 else none)
         find_descendants(state.children, node, avoid, waiting)
+        avoid_full(lists, state, node, avoid)
         losses[way] = total_loss(lists, node, avoid, must)
         if losses[way] == np.inf:
             break
@@ -198,6 +209,77 @@ def reverse_edge(lists: SetLists, state: ChainState, avoid: IntArray, waiting: I
 
 
 @subkernel
+def log_sum(first: float, second: float) -> float:
+    """The logarithm of  exp(first) + exp(second)."""
+    most, least = (first, second) if first > second else (second, first)
+    return float(most + np.log1p(np.exp(least - most))) if least > -np.inf else most
+
+
+@subkernel
+def tabulate_children(room: Room, most: int, table: FloatArray) -> float:
+    r"""Log-probability that no more than ``most`` nodes outside ``room.found`` are children of ``moved``.
+
+    Each of them is one with its share, independently of the others. Row t of ``table`` holds the log-probabilities
+    that k of the first t of them are, for k up to ``most``:
+
+    .. math:: P_t(k) = (1 - s_t) P_{t-1}(k) + s_t P_{t-1}(k - 1).
+
+    Rows beyond those of nodes that can be children are not written. Where so few can, nothing is: it is certain.
+    """
+    d, count = room.shares.size, 0
+    for y in range(d):
+        count += room.shares[y] > 0.0 and not contains(room.found, y)
+    if count <= most:
+        return 0.0
+    for k in range(most + 1):
+        table[0, k] = 0.0 if k == 0 else -np.inf
+    t = 0
+    for y in range(d):
+        if room.shares[y] > 0.0 and not contains(room.found, y):
+            t += 1
+            yes, no = room.log_shares[y, 0], room.log_shares[y, 1]
+            for k in range(most + 1):
+                table[t, k] = table[t - 1, k] + no
+                if k > 0:
+                    table[t, k] = log_sum(table[t, k], table[t - 1, k - 1] + yes)
+    total = -np.inf
+    for k in range(most + 1):
+        total = log_sum(total, table[t, k])
+    return total
+
+
+@subkernel
+def draw_children(room: Room, random: npt.NDArray[np.uint64], most: int, table: FloatArray, total: float) -> None:
+    """Set the shares of nodes outside ``room.found`` to one for those that are children, and to zero for others.
+
+    From the last to the first, by what :func:`tabulate_children` wrote; where that is nothing, each on its own.
+    """
+    d, t, k = room.shares.size, 0, most
+    for y in range(d):
+        t += room.shares[y] > 0.0 and not contains(room.found, y)
+    limited = t > most
+    if limited:
+        left = uniform(random)
+        for each in range(most + 1):
+            share = np.exp(table[t, each] - total)
+            if share > 0.0 and left >= 0.0:
+                k = each
+            left -= share
+    for y in range(d - 1, -1, -1):
+        if room.shares[y] > 0.0 and not contains(room.found, y):
+            share = room.shares[y]
+            if limited:
+                share = 0.0
+                if k > 0:
+                    share = np.exp(table[t - 1, k - 1] + room.log_shares[y, 0] - table[t, k])
+            child = uniform(random) < share
+            room.shares[y] = 1.0 if child else 0.0
+            if limited:
+                t -= 1
+                k -= child
+
+
+@subkernel
 def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None:
     r"""Take a node out and put it back: draw its parents and its children together, given all other edges.
 
@@ -205,8 +287,17 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
     ``moved`` among them. If ``moved`` has parents S, its children are any of those that are no ancestors of S:
 
     .. math:: P(S) \propto e^{-loss(S)} \prod_{y \in an(S)} a_y \prod_{y \notin an(S)} (a_y + b_y).
+
+    Where it may have no more than c children, that is times the probability that there are so few, each y being
+    one with probability  :math:`b_y / (a_y + b_y)`; and S holds nobody who has no room for another child.
     """
     d = len(state.parents)
+    most = d
+    if lists.max_children.size > 0:
+        most = lists.max_children[moved]
+    limited = most < d
+    full = np.zeros(state.parents.shape[1], dtype=np.int64)
+    table = np.empty((d + 1, most + 1) if limited else (1, 1))
     without, beside, costs, shares = room.without, room.beside, room.costs, room.shares
     word, bit = moved >> 6, np.int64(1) << np.int64(moved & 63)
     for y in range(d):
@@ -221,13 +312,19 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
         # What it costs that y cannot be a child, and the probability that it is one where it can.
         if without[y] < 0:
             costs[y], shares[y] = np.inf, 1.0
+            if limited:
+                room.log_shares[y, 0], room.log_shares[y, 1] = 0.0, -np.inf
         elif beside[y] >= 0:
             gain = lists.losses[without[y]] - lists.losses[beside[y]]
             costs[y] = np.log1p(np.exp(gain)) if gain < NEGLIGIBLE else gain
             shares[y] = 1.0 / (1.0 + np.exp(-gain))
+            if limited:
+                room.log_shares[y, 0], room.log_shares[y, 1] = -log_sum(0.0, -gain), -log_sum(0.0, gain)
         if child:  # the graph without the node
             state.parents[y, word] &= ~bit
             state.children[moved, y >> 6] &= ~(np.int64(1) << np.int64(y & 63))
+    avoid_full(lists, state, moved, full)
+    none = int(np.int64(-1))
     first, least, count = lists.starts[moved], np.inf, 0
     for c in range(first, lists.starts[moved + 1]):
         loss = lists.losses[c]
@@ -237,6 +334,10 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
         for y in range(d):
             if contains(room.found, y) and y != moved:
                 loss += costs[y]
+        if limited:
+            loss -= tabulate_children(room, most, table)
+        if lists.max_children.size > 0 and not is_possible(lists.bits[c], full, none):
+            loss = np.inf
         room.losses[count] = loss
         least = min(least, loss)
         count += 1
@@ -244,6 +345,9 @@ def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None
     find_ancestors(state.parents, lists.bits[new], room)
     state.chosen[moved] = new
     set_parents(state, moved, lists.bits[new])
+    if limited:
+        total = tabulate_children(room, most, table)
+        draw_children(room, state.random, most, table, total)
     for y in range(d):
         if y != moved:
             child = not contains(room.found, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]

@@ -4,7 +4,7 @@ import numpy as np
 
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import IntArray
-from daguerreotype.posterior.chain import is_possible
+from daguerreotype.posterior.chain import avoid_full, is_possible
 from daguerreotype.posterior.sets import SetLists
 from daguerreotype.posterior.state import ChainState, find_descendants, set_parents
 
@@ -36,6 +36,7 @@ def list_graphs(lists: SetLists, state: ChainState, most_loss: float, most_steps
             continue
         at[node] = c + 1
         find_descendants(state.children, node, avoid, waiting)
+        avoid_full(lists, state, node, avoid)
         if not is_possible(lists.bits[c], avoid, int(np.int64(-1))):
             continue
         loss[node + 1] = loss[node] + lists.losses[c]

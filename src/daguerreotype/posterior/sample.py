@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daguerreotype._lib.archive import Arrays
 from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.posterior.evidence import Evidence
@@ -72,7 +73,7 @@ def sample_posterior(
         lists, starts = list_sets(evidence, order, effort, rng, fixed)
     else:
         arrays = saved[0]
-        lists, starts = SetLists(*(arrays[name] for name in SetLists._fields)), arrays["begun"]
+        lists, starts = _saved_lists(arrays), arrays["begun"]
     seeds = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(effort.n_chains, np.uint64).tolist()
     chains = Chains(lists, starts, seeds, effort.n_sweeps)
     if saved is not None:
@@ -100,15 +101,26 @@ def list_sets(
 ) -> tuple[SetLists, IntArray]:
     """The parent sets of likely orders, and the sets (chains, d) of some graphs among them to start from."""
     collector = SetCollector(evidence, order if fixed else None)
-    graphs = [collector.visit(order)]
+    orders, graphs = [order], [collector.visit(order)]
     for _ in range(0 if fixed else effort.n_orders):
         order = evidence.scores.draw_sweep(order, evidence.n_rows, rng)
+        orders.append(order)
         graphs.append(collector.visit(order))
     collector.search(effort.n_choices)
-    lists = collector.lists()
     # Draws forget the order that was found, which need not be the best: later ones are better to start from.
     some = np.linspace(len(graphs) - 1, len(graphs) // 2, effort.n_chains).astype(np.int64)
+    if evidence.scores.constraints.max_children is not None:
+        some[0] = 0
+        for i in {0, *some.tolist()}:  # chains begin with graphs that obey; what was learned is among the lists
+            graphs[i] = collector.visit_graph(orders[i])
+    lists = collector.lists()
     return lists, np.stack([_places(lists, graphs[i]) for i in some])
+
+
+def _saved_lists(arrays: Arrays) -> SetLists:
+    """The lists of a file; those of older ones know of no limits."""
+    no_limits: Arrays = {"max_children": np.zeros(0, dtype=np.int64)}
+    return SetLists._make((no_limits | arrays)[name] for name in SetLists._fields)
 
 
 def _places(lists: SetLists, graph: BoolArray) -> IntArray:

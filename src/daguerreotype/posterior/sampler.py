@@ -49,6 +49,7 @@ class Chains:
 
     def __init__(self, lists: SetLists, starts: IntArray, seeds: Sequence[int], n_sweeps: int) -> None:
         self.lists, self.n_chains, self.d = lists, len(starts), starts.shape[1]
+        self.starts = starts
         self.every = -(-n_sweeps // MOST_KEPT)
         self.n_blocks = min(BLOCKS, n_sweeps)
         self.sizes = np.diff(np.linspace(0, n_sweeps, self.n_blocks + 1).astype(np.int64))
@@ -122,6 +123,16 @@ class Chains:
             n_sets=self.lists.losses.size,
             interrupted=interrupted,
         )
+
+    def best(self, most: int) -> IntArray:
+        """The likeliest graphs (g, d), the best first: of all that count if they are few, else of those met."""
+        kept = [self.kept[c, : state.counts[1]] for c, state in enumerate(self.states)]
+        met = np.unique(np.concatenate([*kept, self.starts]), axis=0)
+        everything = self._everything(met)
+        graphs = met if everything is None else everything
+        order = np.argsort(self.lists.losses[graphs].sum(axis=1), kind="stable")
+        best: IntArray = graphs[order[:most]]
+        return best
 
     def _everything(self, met: IntArray) -> IntArray | None:
         """All graphs (g, d) that are not much worse than the best one met, if they are few enough to be listed."""

@@ -35,8 +35,10 @@ class SetCollector:
     def __init__(self, evidence: Evidence, order: IntArray | None = None) -> None:
         scores = evidence.scores
         self.evidence, self.scores, self.d = evidence, scores, scores.d
-        self.judge = offered(scores.models, JudgesParents)
+        self.judge = offered(scores.models, JudgesParents) if scores.moves_obey else None
         self.allowed, self.required = _masks(scores.constraints, self.d)
+        rules = scores.constraints.rules
+        self.most = [self.d if rules is None else rules.most_parents(node) for node in range(self.d)]
         if order is not None:
             ranks = np.argsort(order)
             self.allowed &= ranks[:, None] < ranks
@@ -57,6 +59,17 @@ class SetCollector:
         for node, fit in enumerate(self.scores.fits_of(order)):
             parents[fit.parents, node] = True
             self._take(node, parents[:, node], float(self.evidence.of_fits(node, [fit])[0]))
+        return parents
+
+    def visit_graph(self, order: IntArray) -> BoolArray:
+        """Take in the parents that nodes have where none has too many children; who is a parent of whom (d, d)."""
+        parents = np.zeros((self.d, self.d), dtype=np.bool_)
+        for node, fit in enumerate(self.scores.graph_of(order)[0]):
+            parents[fit.parents, node] = True
+            if self.judge is None:
+                self._take(node, parents[:, node], float(self.evidence.of_fits(node, [fit])[0]))
+            else:
+                self._other[node].setdefault(parents[:, node].tobytes(), parents[:, node])
         return parents
 
     def search(self, most: int) -> None:
@@ -101,7 +114,8 @@ class SetCollector:
             bits.append(rows[kept])
             losses.append(loss[kept])
             starts.append(starts[-1] + int(kept.sum()))
-        return make_lists(np.array(starts), np.concatenate(bits), np.concatenate(losses))
+        limits = self.scores.constraints.max_children
+        return make_lists(np.array(starts), np.concatenate(bits), np.concatenate(losses), limits)
 
     def _complete(self, node: int) -> None:
         """Take in sets near those that orders chose, all where they are few, and one that is always possible."""
@@ -111,15 +125,17 @@ class SetCollector:
             sets = np.repeat(least, 2**free.size, axis=0)
             sets[:, free] = (np.arange(2**free.size)[:, None] >> np.arange(free.size)) & 1
         elif self.judge is not None:
-            sets = np.concatenate([least, *self._near(node)])
+            alone = least | np.eye(self.d, dtype=np.bool_)[free]
+            limited = self.scores.constraints.max_children is not None  # so that any parent may have to do
+            sets = np.concatenate([least, *self._near(node), alone[: alone.size if limited else 0]])
         else:
             sets = least
         if self.judge is None:
-            fits = [self.scores.models.fit(node, np.flatnonzero(each)) for each in sets]
+            fits = [self.scores.fits.fit_all([(node, np.flatnonzero(each))])[0] for each in sets]
             for fit, loss in zip(fits, self.evidence.of_fits(node, fits).tolist(), strict=True):
                 self._take(node, np.isin(np.arange(self.d), fit.parents), loss)
             return
-        sets = np.unique(sets, axis=0)
+        sets = np.unique(sets[sets.sum(axis=1) <= self.most[node]], axis=0)
         if self.evidence.is_slow(node):  # normal noise tells which sets are worth a look at the residuals
             quick = self.evidence.of_sets(node, sets, gaussian=True)
             best_first = np.argsort(quick, kind="stable")
@@ -129,7 +145,10 @@ class SetCollector:
         self.losses[node] |= {each.tobytes(): loss for each, loss in zip(sets, losses.tolist(), strict=True)}
 
     def _near(self, node: int) -> list[BoolArray]:
-        """The sets that orders chose, with one more parent that nearly pays, with two, or with one fewer."""
+        """The sets that orders chose, with one more parent that nearly pays, with two, or with one fewer.
+
+        Where no more are allowed, another parent takes the place of one.
+        """
         assert self.judge is not None
         chosen = np.array(list(self._met[node].values()))
         near = self.judge.near_parents(node, chosen, CUT) & self.allowed[:, node]
@@ -149,8 +168,31 @@ class SetCollector:
             left = np.concatenate(fewer)
             rise = self.evidence.of_sets(node, left, gaussian=True)
             rise -= self.evidence.of_sets(node, chosen, gaussian=True)[of]
-            every.append(left[rise < NEEDED])
+            every.append(left[(rise < NEEDED) | self._has_few(chosen[of] & ~left)])
+            full = chosen.sum(axis=1)[of] == self.most[node]
+            every += self._exchanged(node, left[full], chosen[of][full]) if full.any() else []
         return every
+
+    def _has_few(self, gone: BoolArray) -> BoolArray:
+        """Whether each of ``gone`` (m, d), one parent in each row, may have no room for another child."""
+        limits = self.scores.constraints.max_children
+        if limits is None:
+            return np.zeros(len(gone), dtype=np.bool_)
+        few: BoolArray = gone @ (limits < self.allowed.sum(axis=1))
+        return few
+
+    def _exchanged(self, node: int, left: BoolArray, instead_of: BoolArray) -> list[BoolArray]:
+        """Sets (m, d) that have lost a parent with each other one that is not needed much less."""
+        assert self.judge is not None
+        near = self.judge.near_parents(node, left, CUT) & self.allowed[:, node] & ~instead_of
+        place, other = np.nonzero(near)
+        sets = left[place]
+        sets[np.arange(place.size), other] = True
+        if not place.size:
+            return []
+        rise = self.evidence.of_sets(node, sets, gaussian=True)
+        rise -= self.evidence.of_sets(node, instead_of, gaussian=True)[place]
+        return [sets[rise < NEEDED]]
 
 
 def _masks(constraints: Constraints, d: int) -> tuple[BoolArray, BoolArray]:

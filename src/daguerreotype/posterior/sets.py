@@ -23,15 +23,20 @@ class SetLists(NamedTuple):
         What each loses, in nats of the whole table, ascending within a list.
     toggled : array of shape (m, d)
         The set of the same list that has one member more or less; -1 if there is none.
+    max_children : array of shape (d,), or empty
+        How many children each node may have.
     """
 
     starts: IntArray
     bits: IntArray
     losses: FloatArray
     toggled: npt.NDArray[np.int32]
+    max_children: IntArray
 
 
-def make_lists(starts: IntArray, bits: IntArray, losses: FloatArray) -> SetLists:
+def make_lists(
+    starts: IntArray, bits: IntArray, losses: FloatArray, max_children: IntArray | None = None
+) -> SetLists:
     """Lists of sets, with their neighbours found."""
     d = starts.size - 1
     numbers = np.random.default_rng(0).integers(2**63, size=d, dtype=np.int64)
@@ -41,7 +46,9 @@ def make_lists(starts: IntArray, bits: IntArray, losses: FloatArray) -> SetLists
     order = np.lexsort([keys, owners])
     toggled = np.full((keys.size, d), -1, dtype=np.int32)
     find_toggled(starts, order, keys[order], keys, numbers, toggled)
-    return SetLists(starts, bits, losses, toggled)
+    return SetLists(
+        starts, bits, losses, toggled, np.array([] if max_children is None else max_children, dtype=np.int64)
+    )
 
 
 @kernel

@@ -72,6 +72,8 @@ class Room(NamedTuple):
         The set that every node has without the one that is moved, and with it.
     costs, shares : arrays of shape (d,)
         What it costs that a node cannot be a child of the one that is moved; how probably it is, where it can.
+    log_shares : array of shape (d, 2)
+        Logarithms of how probably it is, and is not.
     losses : array of shape (m,)
         What the sets of one node lose.
     ancestors : array of shape (d, words)
@@ -86,6 +88,7 @@ class Room(NamedTuple):
     beside: IntArray
     costs: FloatArray
     shares: FloatArray
+    log_shares: FloatArray
     losses: FloatArray
     ancestors: IntArray
     known: BoolArray
@@ -99,7 +102,7 @@ def new_room(lists: SetLists) -> Room:
     costs, shares = np.zeros((2, d))
     ancestors, known = np.zeros((d, words), dtype=np.int64), np.zeros(d, dtype=np.bool_)
     losses = np.zeros(int(np.diff(lists.starts).max()))
-    return Room(found, waiting, without, beside, costs, shares, losses, ancestors, known)
+    return Room(found, waiting, without, beside, costs, shares, np.zeros((d, 2)), losses, ancestors, known)
 
 
 @subkernel

@@ -17,24 +17,40 @@ from daguerreotype.operators import Precedence
 class Constraints:
     """Rules about edges and a partial order of the columns; None where there are none.
 
-    A required edge is part of both: its cause stands before its effect.
+    A required edge is part of both: its cause stands before its effect. How many parents a node may have is among
+    the rules, because its own fit can obey; how many children (d,), if that is limited, concerns fits of others.
     """
 
     rules: EdgeRules | None = None
     precedence: Precedence | None = None
     names: tuple[str, ...] = ()  # of the columns, for messages
+    max_children: IntArray | None = None
 
     @classmethod
     def of(
-        cls, allowed: BoolArray, required: BoolArray, tiers: IntArray, names: tuple[str, ...] = ()
+        cls,
+        allowed: BoolArray,
+        required: BoolArray,
+        tiers: IntArray,
+        names: tuple[str, ...] = (),
+        max_parents: IntArray | None = None,
+        max_children: IntArray | None = None,
     ) -> "Constraints":
-        """From masks (d, d) and the tiers (d,) of the columns, -1 for none; what says nothing is left out."""
+        """From masks (d, d), the tiers (d,) of the columns, -1 for none, and the most parents and children (d,).
+
+        What says nothing is left out.
+        """
         rules = precedence = None
-        if required.any() or not (allowed | np.eye(tiers.size, dtype=np.bool_)).all():
-            rules = EdgeRules(np.ascontiguousarray(allowed), np.ascontiguousarray(required))
+        if max_parents is not None and np.all(max_parents >= allowed.sum(axis=0)):
+            max_parents = None
+        if max_children is not None and np.all(max_children >= allowed.sum(axis=1)):
+            max_children = None
+        free = (allowed | np.eye(tiers.size, dtype=np.bool_)).all() and max_parents is None
+        if required.any() or not free:
+            rules = EdgeRules(np.ascontiguousarray(allowed), np.ascontiguousarray(required), max_parents)
         if required.any() or np.unique(tiers[tiers >= 0]).size > 1:
             precedence = Precedence(np.argwhere(required).tolist(), tiers.size, tiers=tiers)
-        return cls(rules, precedence, names)
+        return cls(rules, precedence, names, max_children)
 
     def project(self, theta: FloatArray) -> FloatArray:
         """The nearest scores whose order obeys."""
@@ -67,6 +83,12 @@ class Constraints:
             "or choose edges that have one, such as 'gam', 'bic' or 'lars'."
         )
 
+    def moves_obey(self, estimator: EdgeEstimator) -> bool:
+        """Whether all that the estimator's models offer heeds the rules, and not their single fits alone."""
+        if self.rules is None or not isinstance(estimator, KeepsRequired):
+            return self.rules is None
+        return self.rules.max_parents is None or bool(getattr(estimator, "limits_parents", False))
+
     def check_fit(self, node: int, fit: LocalFit) -> None:
         """Refuse what an estimator of the user's chose against the rules."""
         if self.rules is None:
@@ -80,15 +102,24 @@ class Constraints:
                     "against knowledge: its fits must keep all of rules.required, and choose among the "
                     "predecessors that they are given."
                 )
+        if fit.parents.size > self.rules.most_parents(node):
+            raise ValueError(
+                f"the edge estimator chose {fit.parents.size} parents of {self._name(node)!r}, where knowledge "
+                f"allows {self.rules.most_parents(node)}: its fits must choose among the predecessors that they "
+                "are given."
+            )
 
     def _name(self, node: int) -> str:
         return self.names[node] if self.names else str(node)
 
     def settings(self) -> dict[str, str]:
         """What a training run depends on, for its checkpoint; nothing if nothing is known."""
-        matrices = [] if self.precedence is None else [self.precedence.before]
+        matrices: list[Any] = [] if self.precedence is None else [self.precedence.before]
         if self.rules is not None:
             matrices += [self.rules.allowed, self.rules.required]
+            matrices += [] if self.rules.max_parents is None else [self.rules.max_parents]
+        if self.max_children is not None:
+            matrices.append(self.max_children)
         if not matrices:
             return {}
         return {"digest of constraints": sha256(b"".join(each.tobytes() for each in matrices)).hexdigest()}

@@ -11,7 +11,15 @@ from functools import cached_property, partial
 import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.base import HasBatchFits, HasQuickScores, HasResiduals, LocalFit, LocalModels, offered
+from daguerreotype.edges.base import (
+    EdgeRules,
+    HasBatchFits,
+    HasQuickScores,
+    HasResiduals,
+    LocalFit,
+    LocalModels,
+    offered,
+)
 from daguerreotype.noise import Gaussian, NoiseModel
 from daguerreotype.noise.base import HasExcess
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
@@ -156,13 +164,32 @@ class LocalFits:
         fit = self._fits[index]
         if fit is None:
             predecessors = np.flatnonzero(ranks < ranks[node])
-            fit = self._fits[index] = self.models.fit(node, self._usable(node, predecessors))
+            fit = self._fits[index] = self.fit_all([(node, self._usable(node, predecessors))])[0]
             self.constraints.check_fit(node, fit)
             self.n_bytes += _bytes_of(fit) - BARE
         return fit
 
     def fit_all(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
-        """The fits of all requests, whatever is cached; together, or several at once, where the models can."""
+        """The fits of all requests, whatever is cached; together, or several at once, where the models can.
+
+        Estimators that know nothing of a limit may choose too many parents. Half of what is too much, the parents
+        of the smallest effects, is taken away and the node fitted again on the others, until none is: effects of
+        parents that stand for each other show once some of them are gone.
+        """
+        rules, requests = self.constraints.rules, list(requests)
+        fits = self._fit_each(requests)
+        if rules is None or rules.max_parents is None:
+            return fits
+        while True:
+            over = [i for i, fit in enumerate(fits) if fit.parents.size > rules.most_parents(requests[i][0])]
+            if not over:
+                return fits
+            for i in over:
+                requests[i] = requests[i][0], _strongest(fits[i], requests[i][0], requests[i][1], rules)
+            for i, fit in zip(over, self._fit_each([requests[i] for i in over]), strict=True):
+                fits[i] = fit
+
+    def _fit_each(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         together = offered(self.models, HasBatchFits)
         if together is not None:
             return together.fit_many(requests)
@@ -297,6 +324,20 @@ def noise_of_nodes(noise: NoiseModel | Sequence[NoiseModel] | None, d: int) -> t
 def spread_residuals(residuals: FloatArray, node: int, dither: Sequence[FloatArray] | None) -> FloatArray:
     """Residuals (m,) of a node on its first rows, as those of its values with ties spread."""
     return residuals if dither is None else residuals + dither[node][: residuals.size]
+
+
+def _strongest(fit: LocalFit, node: int, predecessors: IntArray, rules: EdgeRules) -> IntArray:
+    """The parents of a fit with too many, less half of what is too much: those of the smallest effects."""
+    excess = fit.parents.size - rules.most_parents(node)
+    needed = rules.required[fit.parents, node]
+    weakest_last = np.lexsort([fit.parents, -fit.norms, ~needed])
+    kept: IntArray = np.sort(fit.parents[weakest_last[: fit.parents.size - (excess + 1) // 2]])
+    if not np.isin(kept, predecessors).all() or kept.size >= predecessors.size:
+        raise ValueError(
+            "the edge estimator chose parents that are not among the predecessors that it was given: a fit must "
+            "choose among them."
+        )
+    return kept
 
 
 def _bytes_of(fit: LocalFit | None) -> int:

@@ -23,6 +23,7 @@ from daguerreotype.edges.base import (
 )
 from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.child_limits import ChildLimits
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.local_fits import LocalFits, noise_of_nodes
 from daguerreotype.training.objective import Objective, PenalizedLikelihood
@@ -56,6 +57,8 @@ class OrderScores:
         Whether parents have a price that more rows do not lower.
     moves_obey : bool
         Whether ``fit_moves`` of the models, if they have it, heeds the constraints too.
+    known_graph : array of shape (d, d), optional
+        A likely graph in which no node has more children than it may, for orders that it goes with.
     run : Run, optional
         Threads, memory of the cache, cancellation.
 
@@ -79,12 +82,14 @@ class OrderScores:
         copies: int = 1,
         has_floor: bool = False,
         moves_obey: bool = True,
+        known_graph: BoolArray | None = None,
         run: Run | None = None,
     ) -> None:
         self.models, self.objective, self.n_rows, self.d = models, objective, n_rows, d
         self.noise, self.rows_per_node = noise_of_nodes(noise, d), rows_per_node
         self.constraints, self.dither, self.moves_obey = constraints, dither, moves_obey
-        self.copies, self.has_floor = copies, has_floor
+        self.copies, self.has_floor, self.known_graph = copies, has_floor, known_graph
+        self._child_limits: ChildLimits | None = None
         self.run = Run() if run is None else run
         self.weight = d if rows_per_node is None else float(rows_per_node.sum() / n_rows)  # of all nodes
         by_residuals = any(each.needs_residuals for each in self.noise)
@@ -124,6 +129,10 @@ class OrderScores:
         """The same with an empty cache, for another run."""
         return OrderScores(**self.__getstate__() | {"run": run})
 
+    def knowing(self, graph: BoolArray) -> "OrderScores":
+        """The same, with a likely graph in which no node has more children than it may."""
+        return OrderScores(**self.__getstate__() | {"known_graph": graph, "run": self.run})
+
     def __getstate__(self) -> dict[str, Any]:
         """What these were made with; neither the cache nor the run, which has a display, leave the process."""
         return {
@@ -138,6 +147,7 @@ class OrderScores:
             "copies": self.copies,
             "has_floor": self.has_floor,
             "moves_obey": self.moves_obey,
+            "known_graph": self.known_graph,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -195,6 +205,36 @@ class OrderScores:
         self.fits.keep_bound()
         return fits
 
+    def graph_of(self, order: IntArray) -> tuple[list[LocalFit], float]:
+        """Local fits of all nodes, by node, in one order, and its loss; no node has more children than it may."""
+        fits, ranks = self.fits_of(order), np.argsort(order)
+        if self.constraints.max_children is None:
+            return fits, self.loss_of(order)
+        usable = (ranks[:, None] < ranks) & self.fits.hashes.allowed
+        fits = self.limit_children(fits, usable)
+        loss = self._loss_of_fits(fits)
+        if self.known_graph is not None and not np.any(self.known_graph & ~usable):
+            known = self.fits.fit_all(
+                [(node, np.flatnonzero(self.known_graph[:, node])) for node in range(self.d)]
+            )
+            if self._loss_of_fits(known) < loss:
+                fits, loss = known, self._loss_of_fits(known)
+        return fits, loss
+
+    def _loss_of_fits(self, fits: list[LocalFit]) -> float:
+        sums = self.fits.terms_of(range(self.d), fits).sum(axis=0)
+        return float(self.objective.total(sums, self.weight))
+
+    def limit_children(self, fits: list[LocalFit], usable: BoolArray) -> list[LocalFit]:
+        """Fits of all nodes on ``usable[:, node]`` (d, d), made again where others have too many children."""
+        if self.constraints.max_children is None:
+            return fits
+        if self._child_limits is None:
+            self._child_limits = ChildLimits(
+                self.fits, lambda sums: self.objective.total(sums, self.weight), self.constraints.max_children
+            )
+        return self._child_limits.obey(fits, usable)
+
     def _order_indices(self, order: IntArray) -> IntArray:
         ranks = np.empty((1, self.d), dtype=np.int64)
         ranks[0, order] = np.arange(self.d)
@@ -202,9 +242,17 @@ class OrderScores:
         return indices
 
     def edge_shares(self, distribution: OrderDistribution) -> FloatArray:
-        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
-        indices = self._indices(distribution)
+        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j.
+
+        Where children are limited, these are the edges that :meth:`graph_of` leaves in each ranking.
+        """
         table = np.zeros((self.d, self.d))
+        if self.constraints.max_children is not None:
+            for ranks, prob in zip(distribution.ranks, distribution.probs.tolist(), strict=True):
+                for node, fit in enumerate(self.graph_of(np.argsort(ranks))[0]):
+                    table[fit.parents, node] += prob
+            return np.minimum(table, 1.0)
+        indices = self._indices(distribution)
         for node in range(self.d):
             chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
             mass = np.bincount(inverse, weights=distribution.probs)

@@ -114,7 +114,9 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     if source == "given":
         known.check_order(np.argsort(start))
     known = known.take(columns)
-    constraints = Constraints.of(known.allowed, known.required, known.tier, known.names)
+    constraints = Constraints.of(
+        known.allowed, known.required, known.tier, known.names, known.max_parents, known.max_children
+    )
     extended = settings["penalty"] is None
     penalty = 1.0 if extended else check_positive(settings["penalty"], "penalty")
     price = Price(penalty, 1.0 if extended else 0.0, check_share(settings["min_gain"], "min_gain"))

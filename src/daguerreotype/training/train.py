@@ -8,7 +8,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import HasResiduals, KeepsRequired, LocalFit, LocalModels, offered
+from daguerreotype.edges.base import HasResiduals, LocalFit, LocalModels, offered
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.noise import NoiseModel
 from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
@@ -25,6 +25,8 @@ from daguerreotype.training.refine import refine_order
 from daguerreotype.training.run import Run
 from daguerreotype.training.start import order_to_theta
 from daguerreotype.training.warm_start import warm_settings
+
+DOUBLINGS = 10  # of the distance between scores, for an order to be the most probable one
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,27 @@ def train_again(
     return _around(distribution, theta, order, scores, table, plan, interrupted)
 
 
+def train_around(found: TrainingResult, order: IntArray, scores: OrderScores, plan: Plan) -> TrainingResult:
+    """The same around another order, by scores that know a graph in which no node has too many children.
+
+    The distribution is the operator's around that order, without further training: that would go on without the
+    limit, as orders are compared.
+    """
+    assert found.table is not None
+    assert plan.operator is not None
+    tau = plan.schedule.tau(max(len(found.history) - 1, 0))
+    theta = order_to_theta(order, tau)
+    distribution = plan.operator(theta, tau)
+    for _ in range(DOUBLINGS):  # scores move apart until that order is the most probable one
+        if np.array_equal(distribution.mode, order):
+            break
+        theta = 2.0 * theta
+        distribution = plan.operator(theta, tau)
+    else:
+        distribution = OrderDistribution.of_order(order)
+    return _around(distribution, theta, order, scores, found.table, plan, found.interrupted, found.history)
+
+
 def make_scores(
     table: Table, plan: Plan, run: Run, noise: Sequence[NoiseModel], models: LocalModels | None = None
 ) -> OrderScores:
@@ -151,7 +174,7 @@ def make_scores(
         dither=table.dither_by_node,
         copies=table.copies,
         has_floor=plan.price.min_gain > 0.0,
-        moves_obey=isinstance(plan.estimator, KeepsRequired),
+        moves_obey=plan.constraints.moves_obey(plan.estimator),
         run=run,
     )
 
@@ -216,14 +239,15 @@ def _around(
     history: FitHistory | None = None,
 ) -> TrainingResult:
     """What was found, with the edges of its mode."""
+    fits, loss = scores.graph_of(order)
     found = TrainingResult(
         theta=theta,
         distribution=distribution,
         order=order,
-        fits=scores.fits_of(order),
+        fits=fits,
         models=scores.models,
         edge_shares=scores.edge_shares(distribution),
-        loss=scores.loss_of(order),
+        loss=loss,
         history=history_of([], table.n_columns) if history is None else history,
         interrupted=interrupted,
         n_rows=table.n_rows,

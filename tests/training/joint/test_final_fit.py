@@ -176,18 +176,20 @@ def published(edges, training, seed=0, **changes):
     return learner
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from(["linear", "mlp"]),
     st.sampled_from(["bilevel", "joint"]),
     st.booleans(),
+    st.booleans(),
     st.integers(0, 1000),
 )
-def test_final_fits_obey_knowledge_and_the_order(edges, training, intervene, seed):
+def test_final_fits_obey_knowledge_and_the_order(edges, training, intervene, limit, seed):
     rng = np.random.default_rng(seed)
     X = linear_data(seed, 60, 5).round(1)
     first, second, third, _ = rng.permutation(5)[:4].tolist()
-    known = Knowledge(required=[(first, second)], forbidden=[(second, third)])
+    limits = {"max_parents": 1, "max_children": 2} if limit else {}
+    known = Knowledge(required=[(first, second)], forbidden=[(second, third)], **limits)
     intervened = None
     if intervene:
         intervened = np.zeros(X.shape, dtype=bool)
@@ -196,6 +198,9 @@ def test_final_fits_obey_knowledge_and_the_order(edges, training, intervene, see
     graph = model.adjacency_matrix_ != 0
     assert graph[first, second]
     assert not graph[second, third]
+    if limit:
+        assert graph.sum(axis=0).max() <= 1
+        assert graph.sum(axis=1).max() <= 2
     assert nx.is_directed_acyclic_graph(nx.DiGraph(graph))
     ranks = np.argsort(model.causal_order_)
     assert all(ranks[i] < ranks[j] and model.edge_shares_[i, j] > 0 for i, j in np.argwhere(graph))

@@ -63,6 +63,8 @@ class Problem(NamedTuple):
         Set of bits: parents that each target may have.
     required : array of shape (d, d), or empty
         Whether i is always a parent of j.
+    max_parents : array of shape (d,), or empty
+        How many parents each variable may have.
     families : array of shape (d + e,)
         GAUSSIAN, or how the likelihood of a discrete target is made.
     levels : array of shape (d + e,)
@@ -99,6 +101,7 @@ class Problem(NamedTuple):
     max_nonlinear_dof: int
     allowed: IntArray
     required: BoolArray
+    max_parents: IntArray
     families: IntArray
     levels: IntArray
     features: FloatArray
@@ -210,6 +213,9 @@ def new_problem(
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else as_bits(rules.allowed.T),
         required=np.ascontiguousarray(required, dtype=np.bool_),
+        max_parents=np.array(
+            [] if rules is None or rules.max_parents is None else rules.max_parents, dtype=np.int64
+        ),
         lines=lines,
         families=np.concatenate([discrete.families, np.full(e, GAUSSIAN)]).astype(np.int64),
         levels=np.concatenate([discrete.levels, np.full(e, 2)]).astype(np.int64),

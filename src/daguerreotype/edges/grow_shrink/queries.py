@@ -31,7 +31,7 @@ from daguerreotype.edges.price import Price
 
 
 @cache
-def walk_addresses(discrete: bool = False) -> Addresses:
+def walk_addresses(discrete: bool = False, limited: bool = False) -> Addresses:
     """Where the kernels of a walk are. The data of all problems have the types of those of a single column."""
     problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, Price())
     arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
@@ -53,6 +53,12 @@ def walk_addresses(discrete: bool = False) -> Addresses:
             fit_columns=address_of(fit_given, addresses, problem, buffers, 0, 0),
             find_likely=address_of(find_likely, addresses, problem, path, buffers, 0, 0),
             shrink_likely=address_of(shrink_likely, addresses, problem, arena, buffers, 0, 0),
+        )
+    if limited:
+        from daguerreotype.edges.grow_shrink.limit import limit_parents
+
+        addresses = addresses._replace(
+            limit_parents=address_of(limit_parents, addresses, problem, arena, buffers, 0, 0)
         )
     return addresses._replace(
         expand=address_of(expand, addresses, problem, arena, path, buffers, 0, 0, 0),

@@ -42,8 +42,9 @@ class GrowShrinkTrees:
     For target j among predecessors P, greedily minimises  n log(variance(j | S)) + penalty log(n) dof(S)
     over S within P: adds the step that improves most while one does, then removes the parent whose removal
     improves most while one does. Nonlinear columns are added only while there are ten rows for every column taken:
-    with fewer, splines fit noise so well that BIC's penalty does not cover it. The steps form a tree per target
-    that all orderings share, so that a search which was made before is a walk of well under a microsecond
+    with fewer, splines fit noise so well that BIC's penalty does not cover it. Where a limit allows fewer parents
+    than that leaves, the best few of them are taken. The steps form a tree per target that all orderings share, so
+    that a search which was made before is a walk of well under a microsecond
     (grow-shrink trees: Andrews, Ramsey, Sanchez Romero, Camchong and Kummerfeld, "Fast scalable and accurate
     discovery of DAGs using the best order score search and grow-shrink trees", NeurIPS 2023).
 
@@ -58,7 +59,7 @@ class GrowShrinkTrees:
     price : Price
         What parents cost.
     rules : EdgeRules, optional
-        Parents to leave out, and to begin with and never remove.
+        Parents to leave out, those to begin with and never remove, and how many there may be.
     rounding : array of shape (d,), optional
         Variance that each target has beside what parents leave of it.
     discrete : DiscreteTargets, optional
@@ -118,9 +119,14 @@ class GrowShrinkTrees:
         clone._plant()
         return clone
 
+    @property
+    def _addresses(self) -> Addresses:
+        """Where the kernels of walks are."""
+        return walk_addresses(self.discrete, self.problem.max_parents.size > 0)
+
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
-        return walk_addresses(self.discrete), self.problem, self._arena, self._path, self._buffers
+        return self._addresses, self.problem, self._arena, self._path, self._buffers
 
     def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
         """Parents (ascending), columns used of each, excess and dof of ``node`` among ``predecessors``."""
@@ -246,7 +252,7 @@ class GrowShrinkTrees:
         with self._lock:
             for target in self._targets(node):
                 found.append(np.empty((len(sets), 2)))
-                score_sets(walk_addresses(self.discrete), self.problem, self._buffers, target, sets, found[-1])
+                score_sets(self._addresses, self.problem, self._buffers, target, sets, found[-1])
         if len(found) == 1:
             return found[0]
         scores = np.stack(found)  # (scales, m, 2)
@@ -267,7 +273,7 @@ class GrowShrinkTrees:
         with self._lock:
             for target in self._targets(node):
                 scores = np.empty((1, 2))
-                score_sets(walk_addresses(self.discrete), self.problem, self._buffers, target, sets, scores)
+                score_sets(self._addresses, self.problem, self._buffers, target, sets, scores)
                 fits.append((target, self._buffers.used[: parents.size].copy(), *scores[0].tolist()))
         return min(fits, key=lambda fit: fit[2] + self._price * fit[3])
 
@@ -279,7 +285,7 @@ class GrowShrinkTrees:
         )
         sets, near = np.ascontiguousarray(sets), np.zeros(sets.shape, dtype=np.bool_)
         with self._lock:
-            addresses = walk_addresses(self.discrete)
+            addresses = self._addresses
             for target in self._targets(node):
                 done = 0
                 while done < len(sets):

@@ -124,7 +124,7 @@ class WalkBuffers(NamedTuple):
 class Addresses(NamedTuple):
     """Where the kernels of a walk are: each is compiled once, however many kernels call it.
 
-    Those of discrete targets are zero where there are none.
+    Those of discrete targets, and of limits, are zero where there are none.
     """
 
     condition_on: int
@@ -132,6 +132,7 @@ class Addresses(NamedTuple):
     expand: int
     eliminate: int
     shrink: int
+    limit_parents: int
     choose_shapes: int
     walk_scale: int
     walk: int
@@ -250,10 +251,15 @@ def shrink_at(
     addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
 ) -> None:
     """Shrink what the last walk took, at the node where it ended."""
+    limited = problem.max_parents.size > 0
+    if limited:
+        arena.scores[node, 1] = np.nan  # which may be of fewer parents than shrinking leaves
     if problem.families[target] == GAUSSIAN:
         call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
     else:
         call_address(addresses.shrink_likely, addresses, problem, arena, buffers, target, node)
+    if limited:
+        call_address(addresses.limit_parents, addresses, problem, arena, buffers, target, node)
 
 
 @kernel

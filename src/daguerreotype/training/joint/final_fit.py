@@ -94,6 +94,19 @@ def fit_edges_of(
     fits = [
         models.fit_from(node, np.flatnonzero(opened[:, node]), found.parameters) for node in range(table.n_columns)
     ]
+    fits = _obey_limits(fits, opened, scores)
     terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
     loss = float(scores.objective.total(terms, scores.weight))
     return FinalFit(scores.models, fits, loss, found.interrupted)
+
+
+def _obey_limits(fits: list[LocalFit], opened: BoolArray, scores: OrderScores) -> list[LocalFit]:
+    """The same without more parents and children than nodes may have; what changes is fitted on its own."""
+    rules = scores.constraints.rules
+    if rules is not None and rules.max_parents is not None:
+        over = [node for node, fit in enumerate(fits) if fit.parents.size > rules.most_parents(node)]
+        for node, fit in zip(
+            over, scores.fits.fit_all([(node, fits[node].parents) for node in over]), strict=True
+        ):
+            fits[node] = fit
+    return scores.limit_children(fits, opened)

@@ -66,6 +66,6 @@ def _fine_tune(found: JointTraining, scores: OrderScores) -> FinalFit:
     ranks = np.argsort(found.best_order)
     used = (found.gates > 0) & (ranks[:, None] < ranks)
     requests: list[tuple[int, IntArray]] = [(node, np.flatnonzero(used[:, node])) for node in range(ranks.size)]
-    fits = scores.fits.fit_all(requests)
+    fits = scores.limit_children(scores.fits.fit_all(requests), used)
     terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
     return FinalFit(scores.models, fits, float(scores.objective.total(terms, scores.weight)), False)
