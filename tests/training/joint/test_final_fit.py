@@ -139,10 +139,10 @@ def test_training_has_other_steps_than_the_final_fit(kind):
     bilevel, joint = kind.as_published(), kind.as_published("joint", pruning=0.5)
     assert (bilevel.optimizer, bilevel.max_iter, bilevel.learning_rate) == ("sgd", 200, 0.1)
     assert (joint.optimizer, joint.pruning, joint.learning_rate) == ("adam", 0.5, 0.01)
-    for edges in (bilevel, joint):
+    for edges, patience in ((bilevel, 75), (joint, 50)):
         edges.check()
         final = edges.for_final_fit()
-        assert (final.optimizer, final.max_iter, final.patience, final.final_fit) == ("sgd", 1000, 50, None)
+        assert (final.optimizer, final.max_iter, final.patience, final.final_fit) == ("sgd", 1000, patience, None)
         assert (final.learning_rate, final.pruning) == (edges.learning_rate, edges.pruning)
     assert kind().for_final_fit() is None
 
