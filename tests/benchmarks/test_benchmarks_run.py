@@ -36,6 +36,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
         ("knowledge.py", "20 fits"),
         ("rows.py", "same graph True"),
         ("interventions.py", "told, 7466 rows"),
+        ("gradient.py", "bilevel  sparsemap"),
     ],
 )
 def test_the_smoke_version_prints_its_tables(script, expected):
@@ -80,6 +81,16 @@ def test_the_quick_version_writes_its_tables_and_figures(script, files, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == files
     for path in tmp_path.glob("*.md"):
         assert path.read_text(encoding="utf-8") in run.stdout
+
+
+def test_the_tables_of_claims_are_those_of_the_committed_runs(tmp_path):
+    command = [sys.executable, BENCHMARKS / "paper_claims.py", "--out", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    committed = BENCHMARKS.parent / "docs" / "results" / "claims"
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in committed.iterdir()}
+    for path in tmp_path.iterdir():
+        assert path.read_text(encoding="utf-8") == (committed / path.name).read_text(encoding="utf-8"), path.name
 
 
 @pytest.mark.parametrize(

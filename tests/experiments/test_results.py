@@ -38,6 +38,7 @@ kind = "curves"
 x = "k"
 panels = "d"
 log_x = true
+log_y = ["shd"]
 [[figures]]
 file = "pareto"
 kind = "pareto"

@@ -100,7 +100,8 @@ def draw_curves(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any
             axes.set_xscale("log" if figure.get("log_x") else "linear")
             axes.set_xticks(places, [f"{place:g}" for place in places])
             axes.set_xticks([], minor=True)
-            axes.set_yscale("log" if measure in ("seconds", "wall_seconds") else "linear")
+            logs = ("seconds", "wall_seconds", *figure.get("log_y", ()))
+            axes.set_yscale("log" if measure in logs else "linear")
             axes.grid(alpha=0.2)
             if column == 0:
                 axes.set_ylabel(title_of(measure))

@@ -23,7 +23,7 @@ TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "m
 OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
 OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit", "where", "left_out"}
 OF_PAPER = signature(Daguerreotype.paper).parameters.keys() - {"changes"}  # those are settings
-OF_FIGURE = {"file", "kind", "x", "panels", "measures", "methods", "leave_out", "log_x", "published", "title"}
+OF_FIGURE = {"file", "kind", "x", "panels", "measures", "methods", "leave_out", "log_x", "log_y", "published", "title"}
 OF_QUICK = {"repeats", "time_limit", "leave_out", "vary"}
 
 
@@ -205,7 +205,7 @@ def _figure(entry: dict[str, Any], name: str) -> dict[str, Any]:
     _known(entry, OF_FIGURE, f"a figure of {name!r}")
     if entry.get("kind") not in FIGURES or "file" not in entry:
         raise ValueError(f"a figure of {name!r} needs a file and a kind out of {', '.join(FIGURES)}; got {entry}.")
-    _measures(entry.get("measures", []), name)
+    _measures([*entry.get("measures", []), *entry.get("log_y", [])], name)
     for needed in FIGURES[entry["kind"]]:
         if needed not in entry:
             raise ValueError(f"figure {entry['file']!r} of {name!r} needs {needed!r}.")
