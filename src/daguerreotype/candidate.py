@@ -124,13 +124,16 @@ class Candidate:
     def with_few_children(self, training: TrainingResult) -> TrainingResult:
         """Another graph where that is likelier: orders are compared as if children were not limited.
 
-        Only for losses that say how likely graphs are; under others the order stays.
+        Only for losses that say how likely graphs are; under others the order stays. So it does where its graph
+        obeys by itself: a limit that closes nothing changes nothing.
         """
         scores, quick = training.scores, training.scores is not None and training.scores.quick
         unlimited = self.plan.constraints.max_children is None
         if unlimited or scores is None or training.order_given or training.interrupted:
             return training
         if not (quick or self.plan.schedule.refine) or not isinstance(scores.objective, ADDITIVE):
+            return training
+        if not scores.closes_edges(training.order):
             return training
         order, loss = training.order, training.loss
         try:

@@ -305,7 +305,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized columns, no change
         of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS and 0.01 in joint training;
         lambda is 0.01 in bilevel training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax)
-        and 0.001 or 0.0001 (mlp).
+        and 0.001 or 0.0001 (mlp). Bilevel mlp edges are slow to fit, so their SparseMAP is "sparsemap-peel".
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from daguerreotype import Daguerreotype, Knowledge, KnowledgeError
+from daguerreotype.datasets import load_sachs
 from daguerreotype.edges import LocalFit, RegressorEdges
 from support.fits import linear_data
 from support.posteriors import all_dags, enumerate_posterior, gaussian_losses
@@ -251,3 +252,13 @@ def test_required_edges_beyond_a_limit_are_refused_before_any_work(rng):
     known = Knowledge(required=[("a", "b"), ("a", "c")], max_children={"a": 1})
     with pytest.raises(KnowledgeError, match="'a' has 2 required children, 'b', 'c', but max_children allows 1"):
         Daguerreotype(knowledge=known).fit(table)
+
+
+def test_limits_that_the_graph_obeys_by_itself_change_nothing_about_it():
+    X = load_sachs().X
+    free = Daguerreotype(random_state=0, posterior=0).fit(X)
+    graph = free.adjacency_matrix_ != 0
+    known = Knowledge(max_children=int(graph.sum(axis=1).max()))
+    limited = Daguerreotype(random_state=0, posterior=0, knowledge=known).fit(X)
+    assert limited.transform_ == free.transform_
+    np.testing.assert_array_equal(limited.adjacency_matrix_, free.adjacency_matrix_)

@@ -23,7 +23,19 @@ TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "m
 OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
 OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit", "where", "left_out"}
 OF_PAPER = signature(Daguerreotype.paper).parameters.keys() - {"changes"}  # those are settings
-OF_FIGURE = {"file", "kind", "x", "panels", "measures", "methods", "leave_out", "log_x", "log_y", "published", "title"}
+OF_FIGURE = {
+    "file",
+    "kind",
+    "x",
+    "panels",
+    "measures",
+    "methods",
+    "leave_out",
+    "log_x",
+    "log_y",
+    "published",
+    "title",
+}
 OF_QUICK = {"repeats", "time_limit", "leave_out", "vary"}
 
 

@@ -221,6 +221,16 @@ class OrderScores:
                 fits, loss = known, self._loss_of_fits(known)
         return fits, loss
 
+    def closes_edges(self, order: IntArray) -> bool:
+        """Whether some node of an order would have more children than it may."""
+        limits = self.constraints.max_children
+        if limits is None:
+            return False
+        children = np.zeros(self.d, dtype=np.int64)
+        for fit in self.fits_of(order):
+            children[fit.parents] += 1
+        return bool(np.any(children > limits))
+
     def _loss_of_fits(self, fits: list[LocalFit]) -> float:
         sums = self.fits.terms_of(range(self.d), fits).sum(axis=0)
         return float(self.objective.total(sums, self.weight))
