@@ -1,5 +1,6 @@
 """Brute force: what the operators must equal, written the slow and obvious way."""
 
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -44,3 +45,21 @@ def projection_by_quadratic_programming(theta):
         options={"ftol": 1e-14, "maxiter": 500},
     )
     return solution.x @ vertices
+
+
+def exact_duality_gap(distribution, theta, tau, precedence=()):
+    """How much better a ranking that obeys is aligned with what is left of the scores than the mean is.
+
+    Computed in rational numbers. Its square root bounds how far the mean is from the projection.
+    """
+    weights = [Fraction(float(prob)) for prob in distribution.probs]
+    assert abs(sum(weights) - 1) < 1e-9
+    rows = distribution.ranks.tolist()
+    mean = [
+        sum(w * row[j] for w, row in zip(weights, rows, strict=True)) / sum(weights) for j in range(len(theta))
+    ]
+    left = [Fraction(float(score)) / Fraction(float(tau)) - at for score, at in zip(theta, mean, strict=True)]
+    aligned = (
+        sum(a * r for a, r in zip(left, row, strict=True)) for row in all_rankings(len(theta), precedence).tolist()
+    )
+    return float(max(aligned) - sum(a * at for a, at in zip(left, mean, strict=True)))

@@ -27,6 +27,7 @@ from daguerreotype.operators.linear_extension import better_ranking
 
 TIE = 1e-9  # residuals that differ by less than this share of the largest are tied
 ROUNDING = 1e-14  # and those that differ by less than this
+PROGRESS = 1e-12  # share of the squared distance that an iteration must gain to count as one that comes closer
 INDEPENDENCE = 1e-10  # squared distance of a new unit vector from the span of the others, at least
 
 
@@ -198,8 +199,11 @@ def _settle(
     weights: FloatArray,
     proposal: FloatArray,
 ) -> int:
-    """Weights at the affine minimiser; rankings whose weight would turn negative leave. How many are left."""
-    while True:
+    """Weights at the affine minimiser; rankings whose weight would turn negative leave. How many are left.
+
+    Every round but the last drops one of them, and the last one stays: at most m rounds.
+    """
+    while m > 1:
         _affine_minimiser(factor, half_products, half_ones, m, proposal)
         step = 1.0
         for i in range(m):
@@ -216,6 +220,8 @@ def _settle(
                 gone = i
         _drop(gone, m, ranks, units, factor, products, half_products, half_ones, weights)
         m -= 1
+    weights[0] = 1.0
+    return m
 
 
 @kernel
@@ -291,8 +297,10 @@ def decompose(
         if m > 0:
             m = _settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
 
-    iterations = 0
-    while True:
+    # In exact arithmetic every iteration comes closer, so that no set of rankings is met twice. Where rounding
+    # makes that untrue for more iterations than there are rankings to exchange, it is as close as it gets.
+    iterations, stalled, closest = 0, 0, np.inf
+    while stalled <= d + 1:
         # --- the next ranking: the sorted order, then the best aligned with the residual
         if m > 0:
             if iterations >= max_iter:
@@ -300,6 +308,11 @@ def decompose(
             largest = _residual(goal, units, weights, m, residual)
             if largest <= tolerance * scale:
                 break
+            distance = 0.0
+            for j in range(d):
+                distance += residual[j] * residual[j]
+            stalled = 0 if distance < (1.0 - PROGRESS) * closest else stalled + 1
+            closest = min(closest, distance)
             # The residual is orthogonal to the differences of active rankings, so some of its entries are
             # equal but for rounding. Equal keys keep the choice of the next ranking stable.
             grain = max(TIE * largest, ROUNDING)

@@ -1,17 +1,19 @@
 """The k best rankings of a score vector (algorithm 1 of the paper), with their search tree."""
 
-from math import factorial
-from typing import NamedTuple
+from math import factorial, frexp
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.seeds import as_generator
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
 from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.ranking_search import search
 from daguerreotype.operators.rankings import check_scores, sort_nodes
 
 LARGEST_ENUMERABLE = 20  # 20! fits into 64 bits, and nobody asks for more rankings than that
+MAX_EXPONENT = int(np.finfo(np.float64).maxexp)
 
 
 class RankingTree(NamedTuple):
@@ -84,7 +86,10 @@ def k_best_rankings(
            [2, 0, 1]])
     """
     tree = k_best_tree(theta, k, precedence=precedence, random_state=random_state)
-    return tree.ranks, tree.scores
+    if np.isfinite(tree.losses[-1] + abs(tree.best_score)):
+        return tree.ranks, tree.scores
+    scores = check_scores(theta)
+    return tree.ranks, _times(_unit(scores), (tree.ranks + 1) @ (scores / _unit(scores)))
 
 
 def k_best_tree(
@@ -103,7 +108,7 @@ def k_best_tree(
         k = min(k, factorial(d))
     seed = -1
     if random_state is not None:
-        random_state = np.random.default_rng(random_state)
+        random_state = as_generator(random_state)
         seed = int(random_state.integers(2**62))
     blocked: BoolArray = _NOTHING_BLOCKED
     if precedence is None:
@@ -112,13 +117,31 @@ def k_best_tree(
         order = as_precedence(precedence, d)
         _check_obeys(theta, order)
         nodes, blocked = order.sort(theta, random_state), order.before
-    m, best_score, ranks, losses, parents, swaps = search(nodes, theta, k, max_loss, blocked, seed)
+    unit = _unit(theta)
+    m, best_score, ranks, losses, parents, swaps = search(
+        nodes, theta if unit == 1.0 else theta / unit, k, max_loss / unit, blocked, seed
+    )
     if m < k:
         ranks, losses, parents, swaps = ranks[:m], losses[:m], parents[:m], swaps[:m]
+    if unit != 1.0:
+        losses, best_score = _times(unit, losses), float(_times(unit, np.float64(best_score)))
     return RankingTree(ranks, losses, best_score, parents, swaps)
 
 
 _NOTHING_BLOCKED: BoolArray = np.zeros((0, 0), dtype=np.bool_)
+
+
+def _unit(theta: FloatArray) -> float:
+    """A power of two to measure scores in, so that those of rankings do not overflow; 1 but for the largest."""
+    bits = 2 * theta.size.bit_length() + 1  # ranks and sums of them take no more
+    _, exponent = frexp(max(abs(theta.max()), abs(theta.min())))
+    return 1.0 if exponent + bits < MAX_EXPONENT else 2.0**bits
+
+
+def _times(unit: float, values: Any) -> Any:
+    """Values in the unit of the scores; those that overflow are infinite."""
+    with np.errstate(over="ignore"):
+        return values * unit
 
 
 def _check_obeys(theta: FloatArray, order: Precedence) -> None:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.seeds import as_generator
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
 
 FREE = -1  # the tier of a node in no tier
@@ -67,7 +68,7 @@ class Precedence:
         """The nodes by increasing score, for scores that obey; ties by ``place``, or at random if asked."""
         place = self.place
         if random_state is not None:
-            place = np.argsort(self.extension(np.random.default_rng(random_state).permutation(self.d)))
+            place = np.argsort(self.extension(as_generator(random_state).permutation(self.d)))
         nodes: IntArray = np.lexsort((place, theta))
         return nodes
 
@@ -86,13 +87,13 @@ class Precedence:
         return _midpoints(np.ascontiguousarray(theta, dtype=np.float64), self._links, self._n_all)
 
     def broken_by(self, scores: FloatArray | IntArray) -> tuple[int, int] | None:
-        """A pair (i, j), i before j, to which scores or ranks (d,) say the opposite; None if there is none."""
+        """The pair (i, j), i before j, that scores or ranks (d,) break by most; None if they obey."""
         values = np.ascontiguousarray(scores, dtype=np.float64)
         highest = _highest_before(values, self._links, self._n_all)
-        broken = np.flatnonzero(highest > values)
-        if broken.size == 0:
+        excess = 0.5 * highest - 0.5 * values  # halves: no overflow
+        if not (highest > values).any():
             return None
-        j = int(broken[0])
+        j = int(np.argmax(np.where(highest > values, excess, -1.0)))
         return int(np.argmax(np.where(self.before[:, j], values, -np.inf))), j
 
     def window(self, node: int, others: IntArray) -> tuple[int, int]:
@@ -146,7 +147,10 @@ def as_precedence(precedence: PrecedenceLike, d: int) -> Precedence:
 
 def _check_pairs(precedence: Iterable[tuple[int, int]], d: int) -> IntArray:
     """Pairs (i before j) as an array (q, 2) of node indices below ``d``."""
-    listed = [tuple(pair) for pair in precedence]
+    try:
+        listed = [tuple(pair) for pair in precedence]
+    except TypeError:
+        raise TypeError(f"precedence must hold pairs (i, j), i before j, got {precedence!r}.") from None
     if any(len(pair) != 2 for pair in listed):
         raise ValueError(f"precedence must hold pairs (i, j), i before j, got {listed}.")
     pairs = np.array(listed, dtype=np.int64).reshape(-1, 2)
@@ -189,6 +193,7 @@ def _midpoints(theta: FloatArray, links: IntArray, n_all: int) -> FloatArray:
         lowest[links[link, 0]] = min(lowest[links[link, 0]], lowest[links[link, 1]])
     projected = np.empty(theta.size)
     for i in range(theta.size):
-        # Halves first: their sum cannot overflow, and rounding keeps the order.
-        projected[i] = 0.5 * highest[i] + 0.5 * lowest[i]
+        # Halves first: their sum cannot overflow, and rounding keeps the order. Scores that obey are kept, even if
+        # they are too small to be halved.
+        projected[i] = theta[i] if highest[i] == lowest[i] else 0.5 * highest[i] + 0.5 * lowest[i]
     return projected

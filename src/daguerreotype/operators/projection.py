@@ -12,6 +12,7 @@ import numpy.typing as npt
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.rankings import check_scores, sort_nodes
+from daguerreotype.operators.saturation import close_gaps
 
 
 def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:
@@ -38,7 +39,7 @@ def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:
     """
     scores = check_scores(theta)
     nodes = sort_nodes(scores)
-    ascending = scores[nodes]
+    ascending = close_gaps(scores[nodes], 1.0)
     projection = np.empty(scores.size)
     projection[nodes] = block_ranks(ascending, find_blocks(ascending))
     return projection
@@ -48,7 +49,7 @@ def project_permutahedron_vjp(theta: FloatArray, grad_projection: FloatArray) ->
     """Gradient w.r.t. theta (d,): within each block the incoming gradient less its mean."""
     nodes = sort_nodes(theta)
     gradient = np.empty(theta.size)
-    gradient[nodes] = center_blocks(grad_projection[nodes], find_blocks(theta[nodes]))
+    gradient[nodes] = center_blocks(grad_projection[nodes], find_blocks(close_gaps(theta[nodes], 1.0)))
     return gradient
 
 

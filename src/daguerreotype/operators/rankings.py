@@ -5,11 +5,15 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype._lib.labels import shown
+from daguerreotype._lib.masked import refuse_masked
+from daguerreotype._lib.seeds import as_generator
 from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 
 
 def check_scores(theta: npt.ArrayLike, name: str = "theta") -> FloatArray:
     """A contiguous float64 vector (d,) of finite scores."""
+    refuse_masked(theta, name)
     try:
         scores = np.asarray(theta, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -35,7 +39,7 @@ def sort_nodes(theta: FloatArray, random_state: RandomState = None) -> IntArray:
     """The nodes by increasing score; ties by node index, or at random if asked."""
     if random_state is None:
         return theta.argsort(kind="stable")
-    shuffled = np.random.default_rng(random_state).permutation(theta.size)
+    shuffled = as_generator(random_state).permutation(theta.size)
     return shuffled[np.argsort(theta[shuffled], kind="stable")]
 
 
@@ -54,7 +58,7 @@ def _invert(permutation: npt.ArrayLike, name: str) -> IntArray:
     rows = np.asarray(permutation)
     d = rows.shape[-1] if rows.ndim else 0
     if rows.ndim not in (1, 2) or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(f"{name} must be whole numbers of shape (d,) or (m, d), got {permutation!r}.")
+        raise ValueError(f"{name} must be whole numbers of shape (d,) or (m, d), got {shown(permutation)}.")
     positions = np.arange(d)
     if rows.size and (rows.min() < 0 or rows.max() >= d or (np.sort(rows, axis=-1) != positions).any()):
         raise ValueError(f"{name} must hold each of 0 to {d - 1} once, got {rows.tolist()}.")

@@ -91,18 +91,23 @@ def make_operator(
     from daguerreotype._lib.checks import check_positive_int
 
     k = check_positive_int(k, "k")
+    check_operator(operator)
     if operator in OPERATORS:
         make = OPERATORS[operator].make
         made: Operator | None = None
         if make is not None:
             made = (load(make) if isinstance(make, str) else make)(k, precedence)
         return made
-    if callable(operator) and not isinstance(operator, type):
-        return operator if precedence is None else Watched(operator, precedence, names)
-    raise ValueError(
-        f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got "
-        f"{operator!r}."
-    )
+    return operator if precedence is None else Watched(operator, precedence, names)
+
+
+def check_operator(operator: object) -> None:
+    """Refuse what is neither the name of an operator nor a function."""
+    if operator not in OPERATORS and (not callable(operator) or isinstance(operator, type)):
+        raise ValueError(
+            f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got "
+            f"{operator!r}."
+        )
 
 
 def order_source(operator: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive_int, check_temperature
+from daguerreotype._lib.checks import check_choice, check_positive_int, check_temperature
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
 from daguerreotype.operators.active_set import SupportPullback, decompose, support_factor
 from daguerreotype.operators.distribution import OrderDistribution
@@ -15,6 +15,9 @@ from daguerreotype.operators.peel import peel
 from daguerreotype.operators.precedence import Precedence, PrecedenceLike, as_precedence
 from daguerreotype.operators.projection import block_ranks, find_blocks
 from daguerreotype.operators.rankings import check_scores, sort_nodes
+from daguerreotype.operators.saturation import close_gaps
+
+RESOLVED = 1e6  # by how many temperatures scores may break a partial order
 
 
 def sparsemap(
@@ -57,7 +60,8 @@ def sparsemap(
         Node i stands before node j in every ranking: the mean is the projection on the hull of the rankings that
         obey. Exact where the partial order is nothing but tiers of all nodes. In general its oracle is NP-hard:
         "active-set" then adds rankings that local search finds, and "peel" only ranks within runs of neighbours
-        that are in no relation, apart where their scores are.
+        that are in no relation, apart where their scores are. "active-set" refuses scores that break such an order
+        by more than 1e6 times tau: too few digits are left for the rest.
     random_state : int or numpy Generator, optional
         Break ties at random. Without it ties go to the smaller node index.
 
@@ -72,11 +76,10 @@ def sparsemap(
     theta = check_scores(theta)
     max_iter = check_positive_int(max_iter, "max_iter")
     tau = check_temperature(tau)
-    if method not in ("active-set", "peel"):
-        raise ValueError(f"method must be 'active-set' or 'peel', got {method!r}.")
+    check_choice(method, "method", ("active-set", "peel"))
     if precedence is None:
         nodes, before = sort_nodes(theta, random_state), None
-        eta = theta[nodes] / tau
+        eta = close_gaps(theta[nodes], tau)
         starts = find_blocks(eta)
     else:
         order = as_precedence(precedence, theta.size)
@@ -112,17 +115,37 @@ def _obeying(
         nodes = sort_nodes(theta, random_state)
         nodes = nodes[np.argsort(order.levels[nodes], kind="stable")]
         bounds = np.append(np.unique(order.levels), theta.size)  # a level is the number of nodes before it
-        eta = theta[nodes] / tau
+        scores = theta[nodes]
     else:
         projected = order.project(theta)
         nodes = order.sort(projected, random_state)
         before = np.ascontiguousarray(order.before[np.ix_(nodes, nodes)])
         if not peeled:
-            return nodes, theta[nodes] / tau, np.arange(theta.size + 1), before
-        eta = projected[nodes] / tau
-        bounds = unrelated_runs(eta, before)
-    blocks = [find_blocks(eta[first:end])[:-1] + first for first, end in pairwise(bounds)]
-    return nodes, eta, np.append(np.concatenate(blocks), theta.size), None
+            eta = close_gaps(theta[nodes], tau)
+            _check_resolved(eta, theta, tau, order)
+            return nodes, eta, np.arange(theta.size + 1), before
+        scores = projected[nodes]
+        bounds = unrelated_runs(scores, before)
+    parts = [close_gaps(scores[first:end], tau) for first, end in pairwise(bounds)]
+    blocks = [find_blocks(part)[:-1] + first for part, first in zip(parts, bounds[:-1], strict=True)]
+    return nodes, np.concatenate(parts), np.append(np.concatenate(blocks), theta.size), None
+
+
+def _check_resolved(eta: FloatArray, theta: FloatArray, tau: float, order: Precedence) -> None:
+    """Refuse scores that break the partial order by so much that what is left to weigh drowns in rounding.
+
+    Closed gaps leave a span of d squared to scores that obey.
+    """
+    if np.ptp(eta) - theta.size**2 <= RESOLVED:
+        return
+    broken = order.broken_by(theta)
+    assert broken is not None
+    i, j = broken
+    raise ValueError(
+        f"theta breaks the precedence {i} before {j} by too much: theta[{i}] = {theta[i]:.6g} is larger than "
+        f"theta[{j}] = {theta[j]:.6g} by more than {RESOLVED:g} times tau = {tau:.6g}. Project theta onto the "
+        "partial order first: Precedence(...).project, or raise tau."
+    )
 
 
 def _initial_rankings(
@@ -135,6 +158,8 @@ def _initial_rankings(
     d = nodes.size
     if warm_start is None:
         return np.empty((0, d), dtype=np.int64), np.empty(0), np.empty((0, 0))
+    if not isinstance(warm_start, OrderDistribution):
+        raise TypeError(f"warm_start is a {type(warm_start).__name__}: expected an OrderDistribution or None.")
     if warm_start.n_nodes != d:
         raise ValueError(f"warm_start ranks {warm_start.n_nodes} nodes, but theta has {d}.")
     ranks = np.ascontiguousarray(warm_start.ranks[:, nodes])  # (m, d)
