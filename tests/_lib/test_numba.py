@@ -4,13 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
+from errno import ENOSPC
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.caching import FunctionCache
 
 import daguerreotype
-from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, address_of, call_address, compiling, kernel, subkernel
+from daguerreotype._lib.numba import (
+    DEFAULT_FIT_KERNELS,
+    _PackageCache,
+    address_of,
+    call_address,
+    compiling,
+    kernel,
+    subkernel,
+)
 
 CALL = (
     "from daguerreotype.operators import k_best_rankings, ranking_search\n"
@@ -38,7 +48,7 @@ def installed(tmp_path):
     return target
 
 
-def run(code, installed, tmp_path):
+def child(code, installed, tmp_path):
     environment = os.environ | {
         "PYTHONPATH": str(installed.parent),
         "HOME": str(tmp_path / "home"),
@@ -46,10 +56,13 @@ def run(code, installed, tmp_path):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    return done.stdout.split()
+
+
+def run(code, installed, tmp_path):
+    return child(code, installed, tmp_path).stdout.split()
 
 
 def hits_and_misses(installed, tmp_path):
@@ -78,6 +91,43 @@ def test_a_change_to_a_file_of_kernels_that_others_call_compiles_these_again(ins
     with (installed / "learner.py").open("a") as source:  # has no kernels
         source.write("# changed\n")
     assert hits_and_misses(installed, tmp_path) == (1, 0)
+
+
+def test_where_no_folder_takes_files_kernels_are_compiled_without_a_cache_and_one_warning(installed, tmp_path):
+    (installed / "operators" / "__pycache__").write_text("")
+    (tmp_path / "home").write_text("")  # not a folder
+    done = child(CALL, installed, tmp_path)
+    assert done.stdout.split() == ["0", "1"]  # compiled, and kept nowhere
+    assert done.stderr.count("NUMBA_CACHE_DIR") == 1
+    assert "cannot be kept on disk" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [
+        ("save_overload", OSError(ENOSPC, "No space left on device")),
+        ("save_overload", FileNotFoundError(2, "No such file or directory")),
+        ("load_overload", EOFError("Ran out of input")),
+        ("load_overload", PermissionError(13, "Permission denied")),
+    ],
+)
+def test_a_cache_that_fails_later_on_costs_a_warning_and_no_result(method, error, monkeypatch, caplog):
+    def fail(*_):
+        raise error
+
+    def first(values):
+        return values[0]
+
+    def second(values):
+        return values[1]
+
+    monkeypatch.setattr(FunctionCache, method, fail)
+    monkeypatch.setattr(_PackageCache, "warned", False)
+    values = np.array([3.0, 4.0])
+    assert [kernel(each)(values) for each in (first, second)] == [3.0, 4.0]
+    assert len(caplog.records) == 1
+    assert str(error) in caplog.text
+    assert "NUMBA_CACHE_DIR" in caplog.text
 
 
 @kernel

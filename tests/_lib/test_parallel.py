@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from daguerreotype._lib.parallel import CancelToken, Threads, count_jobs, one_thread
+from daguerreotype._lib.parallel import Threads, count_jobs, one_thread
 from support.waiting import HANG
 
 MANY = range(1000 * HANG)  # items of a millisecond each: nobody comes to their end
@@ -111,15 +111,6 @@ def test_numerical_libraries_start_no_threads_within_a_thread_of_the_pool_and_ar
     threads = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
     # A process of its own: limits of BLAS are the whole process's, and other tests set them too.
     subprocess.run([sys.executable, "-c", COUNTS], check=True, env=os.environ | threads)
-
-
-def test_a_cancellation_is_raised_once():
-    token = CancelToken()
-    token.check()
-    token.cancel()
-    with pytest.raises(KeyboardInterrupt):
-        token.check()
-    token.check()
 
 
 # ---------------------------------------------------------------------------- how many

@@ -1,15 +1,98 @@
-"""Checks of single numbers: counts, positive numbers, shares, temperatures."""
+"""Checks of parameters: counts, positive numbers, shares, truth values, choices, seeds; and tables of them.
 
+A class says what its parameters may be in a table, from their names to checks, and hands it to `check_parameters`
+before any work. A check is a function of a value and its name, which refuses in a sentence with that name.
+"""
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from math import isfinite
 from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+
+from daguerreotype._lib.labels import shown
+
+Check: TypeAlias = Callable[[Any, str], object]
+
+
+def check_parameters(values: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
+    """Refuse the first of ``values`` that its check does.
+
+    >>> check_parameters({"k": 3, "refine": True}, {"k": check_positive_int, "refine": check_flag})
+    """
+    for name, check in checks.items():
+        check(values[name], name)
+
+
+def optional(check: Check) -> Check:
+    """The same check, which lets None pass."""
+    return lambda value, name: value is None or check(value, name)
+
+
+def one_of(*known: str) -> Check:
+    """The check of a name among these."""
+    return partial(check_choice, known=known)
+
+
+def check_choice(value: object, name: str, known: Collection[str]) -> str:
+    """``value`` as one of the names that are known."""
+    if not isinstance(value, str) or value not in known:
+        *most, last = map(repr, known)
+        raise ValueError(f"{name} must be {', '.join(most)}{' or ' if most else ''}{last}, got {shown(value)}.")
+    return value
+
+
+def check_flag(value: object, name: str) -> bool:
+    """``value`` as a truth value; words and numbers are none."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+    return bool(value)
+
+
+def check_text(value: object, name: str) -> str:
+    """``value`` as a text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {shown(value)}.")
+    return value
+
+
+def check_callable(value: object, name: str) -> object:
+    """``value`` as a function."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, got {shown(value)}.")
+    return value
+
+
+def check_verbosity(value: object, name: str) -> int:
+    """``value`` as a whole number from 0 on, or a truth value."""
+    return int(value) if isinstance(value, bool | np.bool_) else check_count(value, name)
+
+
+def check_seed(value: object, name: str = "random_state") -> int:
+    """``value`` as a seed; a generator is none, whose draws differ from call to call."""
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, which draws otherwise each time: give a whole number, such as "
+            "one that it drew, so that the result can be had again."
+        )
+    return check_count(value, name)
+
+
+def check_path(value: object, name: str) -> Path:
+    """``value`` as the path of a file."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be the path of a file, got {shown(value)}.")
+    return Path(value)
 
 
 def check_count(value: object, name: str, least: int = 0) -> int:
     """``value`` as an int of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
     return int(value)
@@ -23,7 +106,7 @@ def check_positive_int(value: object, name: str) -> int:
 def check_positive(value: object, name: str, *, zero: bool = False) -> float:
     """``value`` as a finite float above 0, or from 0 on."""
     if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+        raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'above'} 0, got {value}.")
     return float(value)
@@ -33,16 +116,25 @@ def check_share(value: object, name: str) -> float:
     """``value`` as a float from 0 on and below 1."""
     share = check_positive(value, name, zero=True)
     if share >= 1.0:
-        raise ValueError(f"{name} must be a share, from 0 on and below 1, got {value!r}.")
+        raise ValueError(f"{name} must be a share, from 0 on and below 1, got {shown(value)}.")
     return share
+
+
+def check_frequency(value: object, name: str) -> float:
+    """``value`` as a float above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
+        raise ValueError(f"{name} must be above 0 and at most 1, got {shown(value)}.")
+    return float(value)
 
 
 def check_temperature(tau: float) -> float:
     """``tau`` as a positive finite float."""
     try:
+        if isinstance(tau, bool):
+            raise TypeError
         value = float(tau)
     except (TypeError, ValueError):
-        raise ValueError(f"tau must be a positive number, got {tau!r}.") from None
+        raise ValueError(f"tau must be a positive number, got {shown(tau)}.") from None
     if not 0.0 < value < np.inf:
         raise ValueError(
             f"tau must be positive and finite, got {value}. Towards 0 all mass moves to the sorted order; "

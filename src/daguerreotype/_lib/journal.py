@@ -16,5 +16,8 @@ def decode_line(line: bytes) -> dict[str, Any] | None:
     checksum, _, text = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         return None
-    record = json.loads(text)
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):  # not ours: whoever wrote it knew the checksum
+        return None
     return record if isinstance(record, dict) else None

@@ -1,5 +1,6 @@
 """Compilation of numba kernels: decorators, calls by address, one cache stamp, and news of what is compiled."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +13,11 @@ from typing import Any, TypeVar, cast
 import numba
 from llvmlite import ir
 from numba.core import event
+from numba.core.caching import FunctionCache
 from numba.core.types import StarArgTuple
 from numba.extending import intrinsic
 
+logger = logging.getLogger("daguerreotype")
 F = TypeVar("F", bound=Callable[..., object])
 PACKAGE = __name__.partition(".")[0]
 # Kernels that the first fit with default settings compiles, those inside others counted too.
@@ -26,17 +29,18 @@ KERNELS = re.compile(rb"^@\w*kernel$|NamedTuple", re.MULTILINE)
 def kernel(function: F) -> F:
     """Compile ``function`` on first call and cache it beside the source.
 
-    Where that folder is read-only numba falls back to the user's cache folder. The GIL is released,
+    Where that folder is read-only numba falls back to the user's cache folder; where that cannot be written
+    either, or not any more, kernels are compiled in every process, and a warning says so. The GIL is released,
     so threads run kernels side by side. Kernels are written with plain loops over ``np.empty`` arrays: slice
     assignments and array expressions would run no faster and take several times as long to compile.
     """
-    return cast(F, _stamped(numba.njit(cache=True, nogil=True, error_model="numpy")(function)))
+    return cast(F, _cached(numba.njit(nogil=True, error_model="numpy")(function)))
 
 
 def algebra_kernel(function: F) -> F:
     """:func:`kernel` for sums of products: their terms may be added in any order, which vectorises."""
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(function)
-    return cast(F, _stamped(compiled))
+    compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(function)
+    return cast(F, _cached(compiled))
 
 
 def subkernel(function: F) -> F:
@@ -85,12 +89,53 @@ def _package_stamp() -> str:
     return digest.hexdigest()
 
 
-def _stamped(dispatcher: Any) -> Any:
-    """Let the cache of a kernel stand for the sources of the whole package; numba looks at its own file alone."""
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is not None:
-        file._source_stamp = (file._source_stamp, _package_stamp())
+class _PackageCache(FunctionCache):
+    """numba's cache on disk, for kernels that stand for the sources of the whole package; it may fail at any time.
+
+    numba alone looks at a kernel's own file, and lets errors of the disk end the call that compiles.
+    """
+
+    warned = False  # in this process
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file._source_stamp = (self._cache_file._source_stamp, _package_stamp())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled before; None if there is nothing, or nothing that can be read."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception as error:  # a torn file may be anything to its reader
+            _warn_without_cache(error)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for other processes, if the disk will have it."""
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            _warn_without_cache(error)
+
+
+def _cached(dispatcher: Any) -> Any:
+    """The kernel with its cache on disk; without one where no folder for it can be written."""
+    try:
+        dispatcher._cache = _PackageCache(dispatcher.py_func)
+    except (RuntimeError, OSError) as error:  # numba found no folder
+        _warn_without_cache(error)
     return dispatcher
+
+
+def _warn_without_cache(error: Exception) -> None:
+    """One warning a process, whatever fails and how often."""
+    if not _PackageCache.warned:
+        _PackageCache.warned = True
+        logger.warning(
+            "compiled code cannot be kept on disk (%s): every process compiles it again, which makes its first "
+            "fit take about a minute longer. Set the environment variable NUMBA_CACHE_DIR to a folder that can be "
+            "written.",
+            str(error).strip() or type(error).__name__,
+        )
 
 
 class Compilation(event.Listener):

@@ -1,4 +1,4 @@
-"""Threads that share out calls, cooperative cancellation, and limits on threads of numerical libraries."""
+"""Threads that share out calls, and limits on threads of numerical libraries."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -11,6 +11,8 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from daguerreotype._lib.labels import shown
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -20,8 +22,8 @@ def count_jobs(n_jobs: int | None) -> int:
     whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
     if n_jobs is not None and (not whole or n_jobs == 0):
         raise ValueError(
-            f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}: 2 takes two threads, -1 one "
-            "for every core, None one."
+            f"n_jobs must be a whole number other than 0, or None, got {shown(n_jobs)}: 2 takes two threads, -1 "
+            "one for every core, None one."
         )
     if get_active_backend()[0].nesting_level:
         return 1
@@ -143,24 +145,3 @@ class _OneThread:
 
 
 one_thread = _OneThread()
-
-
-class CancelToken:
-    """Cooperative cancellation: Ctrl-C for a thread that does not hear it, as only the main one does.
-
-    After :meth:`cancel`, the next :meth:`check` raises KeyboardInterrupt, and those after it do not, so that what
-    has been found so far can be put together.
-    """
-
-    def __init__(self) -> None:
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """Ask for an end."""
-        self._cancelled = True
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if somebody has asked for it."""
-        if self._cancelled:
-            self._cancelled = False
-            raise KeyboardInterrupt

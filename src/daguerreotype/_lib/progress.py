@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from daguerreotype._lib.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -127,7 +129,8 @@ class Status:
 
     def note(self, text: str) -> None:
         """Show ``text`` for good."""
-        self._console.print(text, soft_wrap=not self._console.is_terminal)  # a line of a log stays one line
+        # A line of a log stays one line.
+        self._console.print(printable(text), soft_wrap=not self._console.is_terminal)
 
     def step(self, text: str) -> None:
         """One of the steps is done: the bar moves, or ``text`` says so where there is none."""
@@ -160,7 +163,7 @@ class Status:
         """Show ``text`` beside the spinner, cut where the line ends: too long a text would push the bar away."""
         from rich.text import Text
 
-        shown = Text(text)
+        shown = Text(printable(text))
         shown.truncate(max(self._console.width - self._taken, 8), overflow="ellipsis")
         self._bar.update(self._task, description=shown.plain)
 

@@ -20,7 +20,7 @@ def as_seed(random_state: object) -> int:
         random_state = np.random.default_rng()
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
-    if not isinstance(random_state, Integral):
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
         raise TypeError(
             f"random_state is of type {type(random_state).__name__}: "
             "give an integer, a numpy.random.Generator or None."
