@@ -166,7 +166,7 @@ def test_numbers_are_names_where_a_frame_has_numbers_for_names():
         ({"tiers": 3}, "tiers is 3: expected a list of lists of columns, from earliest to latest"),
         ({"forbidden": ["ab"]}, r"forbidden holds 'ab': expected a list of pairs \(cause, effect\)"),
         ({"required": [("a", "b", "c")]}, r"required holds \('a', 'b', 'c'\): expected a list of pairs"),
-        ({"leaves": [0.5]}, "leaves holds 0.5: expected a list of columns, by name or position"),
+        ({"leaves": [None]}, "leaves holds None: expected a list of columns, by name or position"),
         ({"leaves": [True]}, "leaves holds True"),
     ],
 )

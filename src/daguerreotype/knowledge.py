@@ -3,18 +3,19 @@
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from daguerreotype._lib.labels import suggest
+from daguerreotype._lib.bounded_reading import read_words
+from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.labels import ColumnPlaces, suggest
 from daguerreotype._lib.typing import BoolArray, IntArray
 
-Column: TypeAlias = str | int
+Column: TypeAlias = Hashable  # the name of a column, a pattern, or a position
 Edge: TypeAlias = tuple[Column, Column]
 Limit: TypeAlias = int | Mapping[Column, int] | Iterable[tuple[Column, int]] | None
 
@@ -38,7 +39,8 @@ class Knowledge:
               |\{i : (i, j) \in G\}| \leq p_j, \quad |\{j : (i, j) \in G\}| \leq c_i .
 
     Columns are given by name, by position where a table has no names, or by a shell pattern such as
-    ``"gene_*"``. A name that a column bears is always that column, whatever pattern it could be read as.
+    ``"gene_*"``. A name that a column bears is always that column, whatever pattern it could be read as. Where
+    columns are named by numbers, as ``[2019, 2020]``, a number is such a name, not a position.
 
     Parameters
     ----------
@@ -103,7 +105,8 @@ class Knowledge:
             elif value and each.name in LIMITS and all(isinstance(column, str) for column, _ in value):
                 known[each.name] = dict(value)
             elif value:  # positions are no keys in JSON, so that limits by position are pairs
-                known[each.name] = [list(entry) if isinstance(entry, tuple) else entry for entry in value]
+                plain = each.name in ("roots", "leaves")
+                known[each.name] = list(value) if plain else [list(entry) for entry in value]
         return known
 
     @classmethod
@@ -118,12 +121,14 @@ class Knowledge:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Knowledge from a TOML or JSON file whose keys are the arguments of the class."""
-        file = Path(path)
+        file = check_path(path, "path")
         readers = {".toml": tomllib.loads, ".json": json.loads}
         if file.suffix.lower() not in readers:
-            raise KnowledgeError(f"{file} must end in .toml or .json: that tells how to read it.")
+            raise KnowledgeError(
+                f"the knowledge file {file} must end in .toml or .json: that tells how to read it."
+            )
         try:
-            known = readers[file.suffix.lower()](file.read_text(encoding="utf-8"))
+            known = readers[file.suffix.lower()](read_words(file))
             if not isinstance(known, dict):
                 raise ValueError("expected a table with keys such as forbidden, required and tiers")
             return cls.from_dict(known)
@@ -146,7 +151,7 @@ class Knowledge:
             "of a TOML or JSON file, or None."
         )
 
-    def resolve(self, names: Sequence[str], *, numbered: bool = False) -> "Resolved":
+    def resolve(self, names: Sequence[Hashable], *, numbered: bool = False) -> "Resolved":
         """The same in positions among ``names``, after all checks; ``numbered`` tables have no names of their own.
 
         Raises
@@ -154,7 +159,7 @@ class Knowledge:
         KnowledgeError
             If something names no column, or no graph obeys: it says which edges or which cycle is to blame.
         """
-        find = _Finder(tuple(names), numbered)
+        find = _Finder(tuple(map(str, names)), numbered, ColumnPlaces(names, numbered=numbered))
         d = len(names)
         allowed, required = ~np.eye(d, dtype=np.bool_), np.zeros((d, d), dtype=np.bool_)
         for cause, effect in find.pairs(self.forbidden, "forbidden"):
@@ -167,12 +172,12 @@ class Knowledge:
             twice = [j for j in members if tier[j] not in (FREE, number)]
             if twice:
                 raise KnowledgeError(
-                    f"column {names[twice[0]]!r} is in tiers {tier[twice[0]] + 1} and {number + 1}: "
+                    f"column {find.names[twice[0]]!r} is in tiers {tier[twice[0]] + 1} and {number + 1}: "
                     "name it, or match it, in one of them."
                 )
             tier[members] = number
         parents, children = (find.limits(getattr(self, kind), kind) for kind in LIMITS)
-        resolved = Resolved(tuple(names), allowed, required, tier, parents, children)
+        resolved = Resolved(find.names, allowed, required, tier, parents, children)
         resolved.check(list(find.all(self.roots, "roots")), list(find.all(self.leaves, "leaves")))
         return resolved
 
@@ -188,9 +193,10 @@ def _columns(value: Any, kind: str) -> Iterator[Column]:
     """Names, patterns or positions."""
     expected = "lists of columns" if kind == "tiers" else "a list of columns"
     for column in _entries(value, kind, expected):
-        if isinstance(column, bool) or not isinstance(column, str | int | np.integer):
+        odd = column is None or isinstance(column, bool | np.bool_) or column != column
+        if odd or not isinstance(column, Hashable):
             raise KnowledgeError(f"{kind} holds {column!r}: expected {expected}, by name or position.")
-        yield column if isinstance(column, str) else int(column)
+        yield column.item() if isinstance(column, np.generic) else column
 
 
 def _edges(value: Any, kind: str) -> Iterator[Edge]:
@@ -235,6 +241,7 @@ class _Finder:
 
     names: tuple[str, ...]
     numbered: bool
+    places: ColumnPlaces
 
     def all(self, columns: Iterable[Column], kind: str) -> Iterator[int]:
         """Positions of all columns that are named or matched."""
@@ -254,7 +261,9 @@ class _Finder:
         d = len(self.names)
         found = np.full(d, d - 1 if limit is None or not isinstance(limit, int) else limit, dtype=np.int64)
         if isinstance(limit, tuple):
-            entries = [(self.one(column, kind), count, self._is_name(column)) for column, count in limit]
+            entries = [
+                (self.one(column, kind), count, self.places.find(column) is not None) for column, count in limit
+            ]
             for columns, count, _ in entries:
                 found[columns] = np.minimum(found[columns], count)
             for columns, count, named in entries:  # a name counts more than a pattern
@@ -262,21 +271,17 @@ class _Finder:
                     found[columns] = count
         return np.minimum(found, d - 1)
 
-    def _is_name(self, column: Column) -> bool:
-        return str(column) in self.names or (self.numbered and not isinstance(column, str))
-
     def one(self, column: Column, kind: str) -> list[int]:
         """Positions of the columns that one entry stands for."""
-        if isinstance(column, int | np.integer) and self.numbered:
-            if not 0 <= column < len(self.names):
-                raise KnowledgeError(
-                    f"{kind} names column {column}, but the columns go from 0 to {len(self.names) - 1}."
-                )
-            return [int(column)]
+        place = self.places.find(column)
+        if place is not None:
+            return [place]
+        if self.numbered and isinstance(column, int):
+            raise KnowledgeError(
+                f"{kind} names column {column}, but the columns go from 0 to {len(self.names) - 1}."
+            )
         name = str(column)
-        if name in self.names:
-            return [self.names.index(name)]
-        if any(sign in name for sign in "*?["):
+        if isinstance(column, str) and any(sign in name for sign in "*?["):
             found = [j for j, other in enumerate(self.names) if fnmatchcase(other, name)]
             if found:
                 return found

@@ -176,7 +176,7 @@ def test_missing_values_which_the_learner_takes_are_refused_and_located(name):
     X = pd.DataFrame(linear_data(0, 30, 4), columns=NAMES)
     X.loc[[4, 7], "dose"] = np.nan
     with pytest.raises(
-        ValueError, match=r"X has 2 NaN values: 'dose' \(2\); the first is in row 4. Missing values"
+        ValueError, match=r"X has 2 NaN values: 'dose' \(2\); the first is in row 5. Missing values"
     ):
         make(name).fit(X)
 

@@ -40,5 +40,5 @@ def test_order_statistics_count_their_rows(rng):
 def test_trouble_is_named_with_the_number_of_the_chunk(wrap, rng):
     X = rng.normal(size=(2 * ROWS, 2))
     X[-1, 1] = np.nan
-    with pytest.raises(ValueError, match=r"NaN values in 'x1'; the first is in row \d+ of chunk 7"):
+    with pytest.raises(ValueError, match=r"NaN values in 'x1'; the first is in row \d+ of chunk 8"):
         wrap(Moments()).update(X, 7)

@@ -1,7 +1,10 @@
 """What a user's graph files say, and every way they can be wrong."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from daguerreotype._lib.csv_files import write_csv
 from daguerreotype.data.graph_files import read_graph, read_pair
 
 NAMES = ("a", "b", "c")
@@ -106,3 +109,12 @@ def test_names_that_look_like_numbers_or_empty_cells_stay_names(write):
 def test_a_matrix_of_words_is_refused(write):
     with pytest.raises(TypeError, match="entries that are not numbers; expected 0 and 1"):
         read_graph(write("a,b,c\n0,x,0\n0,0,1\n0,0,0\n"), NAMES)
+
+
+def test_names_that_our_files_keep_spreadsheets_from_running_come_back(tmp_path):
+    names = ["=A1", "-b", "'@c", "d"]
+    graph = pd.DataFrame(np.eye(4, k=1, dtype=int), index=names, columns=names)
+    write_csv(tmp_path / "matrix.csv", graph)
+    write_csv(tmp_path / "list.csv", pd.DataFrame({"cause": names[:-1], "effect": names[1:]}), index=False)
+    for file in ("matrix.csv", "list.csv"):
+        pd.testing.assert_frame_equal(read_graph(tmp_path / file, tuple(names)), graph)

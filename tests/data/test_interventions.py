@@ -47,5 +47,5 @@ def test_entries_carry_the_values_that_columns_are_set_to():
 def test_an_entry_for_all_rows_names_no_row():
     with pytest.raises(ValueError, match=r"interventions names 'dos', which is no column; did you mean 'dose'\?"):
         Targets(NAMES).of("dos")
-    with pytest.raises(ValueError, match=r"interventions names 'dos' in row 4, which is no column"):
+    with pytest.raises(ValueError, match=r"interventions names 'dos' in row 5, which is no column"):
         Targets(NAMES).of("dos", 4)

@@ -258,9 +258,9 @@ def test_what_the_user_says_goes(column, given, expected):
         (
             np.arange(60) - 2,
             "count",
-            r"'c' is a count, but it is -2 in row 0, which is negative\. Let it be 'cont",
+            r"'c' is a count, but it is -2 in row 1, which is negative\. Let it be 'cont",
         ),
-        (SMOOTH**2, "count", r"'c' is a count, but it is .* in row 0, which is no whole number"),
+        (SMOOTH**2, "count", r"'c' is a count, but it is .* in row 1, which is no whole number"),
         (np.arange(60) % 3, "binary", r"'c' is binary, but it has 3 levels: 0, 1, 2\. Let it be 'ordinal' or"),
         (
             ["a", "b", "c"] * 20,
@@ -376,7 +376,7 @@ def test_levels_of_new_rows_are_matched_and_unknown_ones_named():
     assert encode_values(["Rome", "Bonn"], "city", kind).tolist() == [2, 0]
     with pytest.raises(
         ValueError,
-        match=r"column 'city' has the level 'Nice' in row 1, which .* its levels are 'Bonn', 'Oslo', 'Rome'",
+        match=r"column 'city' has the level 'Nice' in row 2, which .* its levels are 'Bonn', 'Oslo', 'Rome'",
     ):
         encode_values(["Rome", "Nice"], "city", kind)
 

@@ -161,7 +161,7 @@ def test_short_numbers_of_arrow_batches_lose_no_digit(rng, kinds):
 
 def test_a_null_among_short_whole_numbers_is_a_missing_value():
     batch = pa.table({"a": pa.array([1, None, 2], pa.int16()), "b": pa.array([1, 2, 3], pa.int8())})
-    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 1 of chunk 0"):
+    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 2 of chunk 1"):
         Moments().update(batch)
 
 
@@ -192,26 +192,26 @@ def test_a_missing_or_infinite_value_is_named_with_its_place(rng, row, value, ki
     X[row, 1] = value
     seen = Moments(["dose", "age"]).update(rng.normal(size=(10, 2)))
     with pytest.raises(
-        ValueError, match=rf"there are {kind} values in 'age'; the first is in row {row} of chunk 1"
+        ValueError, match=rf"there are {kind} values in 'age'; the first is in row {row + 1} of chunk 2"
     ):
         seen.update(X)
 
 
 def test_a_null_of_an_arrow_batch_is_a_missing_value():
     batch = pa.table({"a": [1.0, None, 2.0], "b": [1, 2, 3]})
-    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 1 of chunk 0"):
+    with pytest.raises(ValueError, match=r"NaN values in 'a'; the first is in row 2 of chunk 1"):
         Moments().update(batch)
 
 
 @pytest.mark.parametrize(
     ("chunk", "text"),
     [
-        (np.ones((2, 3)), "chunk 1 has 3 columns, but those before have 2"),
-        (np.ones(2), r"chunk 1 is an array of shape \(2,\), expected rows and columns"),
-        (pd.DataFrame({"a": [1.0], "c": [2.0]}), "chunk 1 has a column 'c' where those before have 'b'"),
+        (np.ones((2, 3)), "chunk 2 has 3 columns, but those before have 2"),
+        (np.ones(2), r"chunk 2 is an array of shape \(2,\), expected rows and columns"),
+        (pd.DataFrame({"a": [1.0], "c": [2.0]}), "chunk 2 has a column 'c' where those before have 'b'"),
         (pd.DataFrame({"a": [1.0], "b": ["low"]}), "could not convert to numbers: column 'b' holds"),
-        (pa.table({"a": [1.0], "b": ["low"]}), "column 'b' of chunk 1 holds string values"),
-        ([["a", "b"]], "chunk 1 could not be converted to numbers"),
+        (pa.table({"a": [1.0], "b": ["low"]}), "column 'b' of chunk 2 holds string values"),
+        ([["a", "b"]], "chunk 2 could not be converted to numbers"),
     ],
 )
 def test_a_chunk_unlike_the_others_is_refused(chunk, text):

@@ -4,7 +4,9 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daguerreotype._lib import bounded_reading
 from daguerreotype.data import read_table
 from daguerreotype.data.readers import Reading, read_chunks, read_file
+from support.memory import at_most
 
 
 def test_names_and_numbers_come_from_the_file(write):
@@ -334,3 +338,87 @@ def test_what_no_chunk_can_be_read_from_is_refused_with_the_reason(tmp_path, dat
     (tmp_path / "table.csv").write_bytes(data)
     with pytest.raises(ValueError, match=rf"table\.csv.*{expected}"):
         list(read_chunks(tmp_path / "table.csv", 1000))
+
+
+# ---------------------------------------------------------------------- files that hold more than they should
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_a_packed_file_that_holds_too_much_is_refused_unless_asked_for(tmp_path, monkeypatch, module):
+    monkeypatch.setattr(bounded_reading, "LEAST", 100_000)
+    path = tmp_path / "table.csv"
+    path.write_bytes(module.compress(b"a,b\n" + b"1,2\n3,5\n" * 250_000))
+    with at_most(32 * 2**20), pytest.raises(ValueError, match=r"it goes on after .*any_size=True.*--any-size"):
+        read_table(path)
+    with pytest.raises(ValueError, match="it goes on after"):
+        list(read_chunks(path, 300_000))
+    assert len(read_table(path, any_size=True)) == 500_000
+    assert sum(map(len, read_chunks(path, 300_000, any_size=True))) == 500_000
+
+
+def test_a_file_that_is_not_packed_may_have_any_size(write, monkeypatch):
+    monkeypatch.setattr(bounded_reading, "LEAST", 1)
+    monkeypatch.setattr(bounded_reading, "RATIO", 0)
+    assert len(read_table(write("a,b\n1,2\n3,5\n"))) == 2
+
+
+def test_a_device_is_refused_at_once():
+    with pytest.raises(ValueError, match="/dev/zero is a device, whose bytes may have no end"):
+        read_table("/dev/zero")
+
+
+def test_a_pipe_with_a_name_is_read_once(tmp_path):
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(path.write_text, "a,b\n1,2\n3,5\n")
+        assert read_table(path).to_numpy().tolist() == [[1, 2], [3, 5]]
+        written.result()
+    with pytest.raises(ValueError, match="is a device or a pipe, which cannot be read more than once"):
+        next(read_chunks(path, 10))
+
+
+def test_a_parquet_file_of_too_many_equal_cells_is_refused_unless_asked_for(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("daguerreotype.data.readers.LEAST", 100_000)
+    path = tmp_path / "table.parquet"
+    pd.DataFrame(np.zeros((500_000, 4)), columns=list("abcd")).to_parquet(path)
+    with at_most(8 * 2**20), pytest.raises(ValueError, match="it says that its cells take more than"):
+        read_table(path)
+    assert len(read_table(path, any_size=True)) == 500_000
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"a": 1, "b": 2.5}, {"a": 4, "b": 3}]',
+        '{"a": 1, "b": 2.5}\n{"a": 4, "b": 3}\n',
+        '{"a": [1, 4], "b": [2.5, 3]}',
+    ],
+    ids=["records", "lines", "columns"],
+)
+def test_json_is_read_where_it_is_a_table(tmp_path, text):
+    path = tmp_path / "table.json"
+    path.write_text(text)
+    assert read_table(path).to_dict("list") == {"a": [1, 4], "b": [2.5, 3.0]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[1, 2]", "it holds something else. Expected a list of records"),
+        ('{"a": [1, 2], "b": [1]}', "its columns are no lists of one length"),
+        ('[{"a": [1]}]', "'a' hold lists or objects"),
+        ("[" * 100_000, "cannot read .* as a table of JSON"),
+        ("no json", "Expecting value"),
+        ("[]", "has no rows"),
+    ],
+)
+def test_json_of_another_kind_is_refused_with_the_reason(tmp_path, text, expected):
+    path = tmp_path / "table.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=expected):
+        read_table(path)

@@ -113,5 +113,5 @@ def test_trouble_in_a_file_is_named_with_its_chunk(frame, tmp_path):
     broken.loc[7, "b"] = np.nan
     frame.to_csv(tmp_path / "0.csv", index=False)
     broken.to_csv(tmp_path / "1.csv", index=False)
-    with pytest.raises(ValueError, match=r"NaN values in 'b'; the first is in row 7 of chunk 1"):
+    with pytest.raises(ValueError, match=r"NaN values in 'b'; the first is in row 8 of chunk 2"):
         Moments.from_chunks(tmp_path)

@@ -61,7 +61,7 @@ def test_every_file_is_opened_once_for_every_pass(rows, settings, passes, tmp_pa
     rows[:500].to_parquet(tmp_path / "0.parquet")
     rows[500:].to_csv(tmp_path / "1.csv", index=False)
     opened, read = [], sources._read_file
-    monkeypatch.setattr(sources, "_read_file", lambda path: opened.append(path.name) or read(path))
+    monkeypatch.setattr(sources, "_read_file", lambda path, *size: opened.append(path.name) or read(path, *size))
     learner(settings).fit_chunks(tmp_path)
     assert opened == ["0.parquet", "1.csv"] * passes
 

@@ -222,12 +222,12 @@ def test_a_perfect_fit_has_a_tiny_positive_variance():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"pruning": -1}, "pruning must be a number of at least 0, got -1"),
+        ({"pruning": -1}, "pruning must be at least 0, got -1"),
         ({"learning_rate": 0}, "learning_rate must be above 0, got 0"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
+        ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
         ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, got 2.5"),
-        ({"gates": "half"}, "gates must be one of 'bernoulli', 'hard-concrete', got 'half'"),
-        ({"device": "tpu"}, "device must be one of 'auto', 'cpu', 'cuda', got 'tpu'"),
+        ({"gates": "half"}, "gates must be 'bernoulli' or 'hard-concrete', got 'half'"),
+        ({"device": "tpu"}, "device must be 'auto', 'cpu' or 'cuda', got 'tpu'"),
     ],
 )
 def test_settings_that_no_training_could_use_are_refused_before_any_work(setting, message):

@@ -275,10 +275,10 @@ def test_a_gpu_finds_the_same_parents(fitted):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"hidden": 0}, "hidden must be a whole number of at least 1, got 0"),
+        ({"hidden": 0}, "hidden must be at least 1, got 0"),
         ({"hidden": True}, "hidden must be a whole number of at least 1, got True"),
-        ({"activation": "step"}, "activation must be one of 'sigmoid', 'tanh', 'relu', 'leaky-relu', got 'step'"),
-        ({"l2": float("nan")}, "l2 must be a number of at least 0, got nan"),
+        ({"activation": "step"}, "activation must be 'sigmoid', 'tanh', 'relu' or 'leaky-relu', got 'step'"),
+        ({"l2": float("nan")}, "l2 must be a finite number, got nan"),
     ],
 )
 def test_settings_that_no_training_could_use_are_refused_before_any_work(setting, message):

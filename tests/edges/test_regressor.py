@@ -221,7 +221,7 @@ def test_a_rule_that_returns_no_mask_is_refused(pair):
 
 
 def test_one_fold_is_refused(pair):
-    with pytest.raises(ValueError, match="cv is 1: expected at least 2 folds, or None"):
+    with pytest.raises(ValueError, match="cv must be at least 2, got 1"):
         RegressorEdges(Lasso(), cv=1).prepare(pair)
 
 

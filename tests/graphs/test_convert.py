@@ -189,7 +189,7 @@ def test_an_edge_list_alone_gives_the_nodes_as_they_come():
     ("edges", "message"),
     [
         ({"from": ["a"], "target": ["b"]}, "no column source, but from, target. Rename its columns."),
-        ({"source": ["a", None], "target": ["b", "c"]}, "row 1 of the edge list names only one node"),
+        ({"source": ["a", None], "target": ["b", "c"]}, "row 2 of the edge list names only one node"),
         ({"source": ["a", "a"], "target": ["b", "b"]}, "has the edge a -> b twice. Keep one"),
         ({"source": ["a", "b"], "target": ["b", "a"]}, "the edge list has a cycle: "),
         ({"source": ["a"], "target": ["b"], "weight": ["high"]}, "a -> b has weight 'high'; expected a number"),

@@ -79,12 +79,12 @@ def test_a_tuple_that_names_a_column_is_one_target():
         ),
         (
             [None, ["dose", "age"], None],
-            "interventions names 'age' in row 1, which is no column; the columns are 'dose', 'response', 'outco",
+            "interventions names 'age' in row 2, which is no column; the columns are 'dose', 'response', 'outco",
         ),
-        ([None, 0, None], "interventions names '0' in row 1, which is no column"),
-        ([None, "does", None], "interventions names 'does' in row 1, which is no column; did you mean 'dose'?"),
-        ([True, None, None], "interventions holds True in row 0, which does not say which column"),
-        ([None, {"dose": np.nan}, None], "interventions sets 'dose' to nan in row 1: give a finite number"),
+        ([None, 0, None], "interventions names '0' in row 2, which is no column"),
+        ([None, "does", None], "interventions names 'does' in row 2, which is no column; did you mean 'dose'?"),
+        ([True, None, None], "interventions holds True in row 1, which does not say which column"),
+        ([None, {"dose": np.nan}, None], "interventions sets 'dose' to nan in row 2: give a finite number"),
         ([None], "interventions has 1 entries for n=3 rows: give one entry for each row"),
         (
             {"dose": np.inf},

@@ -171,9 +171,9 @@ def test_a_constant_column_is_standardized_to_zero_and_large_values_do_not_overf
         ),
         (
             {"adjacency": COLLIDER + COLLIDER.to_numpy().T},
-            "the graph has a cycle: dose -> outcome -> dose; expected a directed acyclic graph.",
+            "adjacency has a cycle: dose -> outcome -> dose; expected a directed acyclic graph.",
         ),
-        ({"adjacency": np.zeros((2, 3))}, "the graph has shape (2, 3); expected a square matrix"),
+        ({"adjacency": np.zeros((2, 3))}, "adjacency has shape (2, 3); expected a square matrix"),
         (
             {"adjacency": np.triu(np.ones((1000, 1000)), k=1), "weights": [(2, 2)]},
             "overflow, since they grow along the graph: give ranges of weights nearer to 0, or a graph with "

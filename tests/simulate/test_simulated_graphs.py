@@ -121,11 +121,11 @@ def test_the_same_seed_gives_the_same_graph_and_another_seed_another_one(kind):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "WS"}, "unknown kind of graph 'WS': choose one of 'SF', 'ER', 'BP'."),
+        ({"kind": "WS"}, "kind must be 'SF', 'ER' or 'BP', got 'WS'."),
         ({"d": 0}, "d must be at least 1, got 0."),
         ({"d": 2.5}, "d must be a whole number of at least 1, got 2.5."),
-        ({"n_edges": -1}, "n_edges=-1 is not an expected number of edges: give a number from 0 up."),
-        ({"n_edges": np.nan}, "n_edges=nan is not an expected number of edges: give a number from 0 up."),
+        ({"n_edges": -1}, "n_edges must be at least 0, got -1."),
+        ({"n_edges": np.nan}, "n_edges must be a finite number, got nan."),
         (
             {"n_edges": 46},
             "n_edges=46 is more than a SF graph of 10 nodes can hold: give at most 45, or more nodes.",

@@ -1,15 +1,16 @@
 """Chunks of rows as checked numbers, and combinators of accumulators that take them in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.labels import chunk_called, listed, row_called
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.columns import to_pandas
 from daguerreotype.data.streams import Accumulator
-from daguerreotype.data.validation import check_frame
+from daguerreotype.data.validation import check_column_names, check_frame
 
 ROWS = 4096  # mapped at a time: there may be many more functions than columns
 
@@ -68,19 +69,19 @@ class Both(Generic[A, B]):
 # ------------------------------------------------------------------ one chunk
 
 
-def chunk_names(chunk: Any) -> tuple[str, ...] | None:
+def chunk_names(chunk: Any) -> tuple[Hashable, ...] | None:
     """Names of a DataFrame's or a pyarrow batch's columns; None for an array."""
-    if isinstance(chunk, pd.DataFrame):
-        return tuple(map(str, chunk.columns))
     if _is_arrow(chunk):
         return tuple(chunk.schema.names)
-    return None
+    chunk = to_pandas(chunk)
+    return tuple(chunk.columns.tolist()) if isinstance(chunk, pd.DataFrame) else None
 
 
 def chunk_values(chunk: Any, number: int) -> FloatArray:
     """Values (m, d) of a chunk, which messages call by its number; floats are not copied."""
     if _is_arrow(chunk):
         return _arrow_values(chunk, number)
+    chunk = to_pandas(chunk)
     if isinstance(chunk, pd.DataFrame):
         check_frame(chunk)
         chunk = chunk.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -89,10 +90,10 @@ def chunk_values(chunk: Any, number: int) -> FloatArray:
         if values.dtype.kind not in "biuf":
             values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"chunk {number} could not be converted to numbers: {error}") from error
+        raise ValueError(f"{chunk_called(number)} could not be converted to numbers: {error}") from error
     if values.ndim != 2:
         raise ValueError(
-            f"chunk {number} is an array of shape {values.shape}, expected rows and columns, (m, d). "
+            f"{chunk_called(number)} is an array of shape {values.shape}, expected rows and columns, (m, d). "
             "Give rows[None, :] for a single row."
         )
     return values
@@ -111,8 +112,8 @@ def _arrow_values(batch: Any, number: int) -> FloatArray:
         kind = field.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise ValueError(
-                f"could not convert to numbers: column {field.name!r} of chunk {number} holds {kind} values. "
-                "Encode it as numbers, or leave it out."
+                f"could not convert to numbers: column {field.name!r} of {chunk_called(number)} holds {kind} "
+                "values. Encode it as numbers, or leave it out."
             )
     dtype = np.result_type(np.float32, *{field.type.to_pandas_dtype() for field in batch.schema})
     values = np.empty((batch.num_columns, batch.num_rows), dtype=dtype)
@@ -122,21 +123,22 @@ def _arrow_values(batch: Any, number: int) -> FloatArray:
 
 
 def check_same_columns(
-    known: tuple[str, ...] | None, named: bool, given: tuple[str, ...] | None, d: int, number: int
-) -> tuple[tuple[str, ...], bool]:
+    known: tuple[Hashable, ...] | None, named: bool, given: tuple[Hashable, ...] | None, d: int, number: int
+) -> tuple[tuple[Hashable, ...], bool]:
     """The names of all chunks so far, and whether they are the user's."""
-    if known is None and given is not None and len(set(given)) < d:
-        repeated = next(name for name in given if given.count(name) > 1)
-        raise ValueError(f"column names must be unique, but {repeated!r} occurs more than once. Rename them.")
+    if known is None and given is not None:
+        check_column_names(given)
     if known is None:
         return (tuple(f"x{i}" for i in range(d)), False) if given is None else (given, True)
     if d != len(known):
-        raise ValueError(f"chunk {number} has {d} columns, but those before have {len(known)}: all must be alike.")
-    if named and given is not None and given != known:
-        odd = next((new, old) for new, old in zip(given, known, strict=True) if new != old)
         raise ValueError(
-            f"chunk {number} has a column {odd[0]!r} where those before have {odd[1]!r}: all chunks must have the "
-            "same columns in the same sequence."
+            f"{chunk_called(number)} has {d} columns, but those before have {len(known)}: all must be alike."
+        )
+    if named and given is not None and list(map(str, given)) != list(map(str, known)):
+        odd = next((new, old) for new, old in zip(given, known, strict=True) if str(new) != str(old))
+        raise ValueError(
+            f"{chunk_called(number)} has a column {odd[0]!r} where those before have {odd[1]!r}: all chunks must "
+            "have the same columns in the same sequence."
         )
     return known, named
 
@@ -149,6 +151,6 @@ def refuse_not_finite(values: FloatArray, names: Sequence[str], number: int, fir
     row = int(np.flatnonzero(bad[:, columns[0]])[0]) + first
     advice = "Impute missing values, or drop" if kind == "NaN" else "Replace them, or drop"
     raise ValueError(
-        f"there are {kind} values in {listed([names[j] for j in columns])}; the first is in row {row} of chunk "
-        f"{number}. {advice} their rows, before."
+        f"there are {kind} values in {listed([names[j] for j in columns])}; the first is in "
+        f"{row_called(row)} of {chunk_called(number)}. {advice} their rows, before."
     )

@@ -2,13 +2,15 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
+from daguerreotype._lib.masked import fill_masked
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.grids import NOISE
 
@@ -64,12 +66,19 @@ class Rows:
     origins: tuple[Origin, ...]
     named: bool
 
+    @property
+    def called(self) -> list[Hashable]:
+        """The user's names of the columns; none where there are none."""
+        return self.table.columns.tolist() if self.named else []
+
 
 def read_columns(X: Any) -> Rows:
     """The columns of a pandas or polars DataFrame, a pyarrow Table, an array or a list of rows as numbers."""
     X = to_pandas(X)
-    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
-        X = np.where(X.mask, np.nan, X.data.astype(np.float64))
+    if issparse(X):
+        raise TypeError("X is a sparse matrix, which is not supported: give X.toarray(), if it fits in memory.")
+    if X is None or isinstance(X, str | bytes | Mapping | Set | Iterator):
+        raise TypeError(f"X is a {type(X).__name__}: expected a DataFrame, or an array or a list of rows.")
     if isinstance(X, pd.DataFrame):
         return _read_frame(X)
     frame = _frame_of_objects(X)
@@ -82,7 +91,11 @@ def read_columns(X: Any) -> Rows:
 
 
 def to_pandas(X: Any) -> Any:
-    """A table of polars, pyarrow or another library with named columns as a DataFrame; anything else as it is."""
+    """A table of polars, pyarrow or another library with named columns as a DataFrame; anything else as it is.
+
+    Masked arrays have gaps where they are masked.
+    """
+    X = fill_masked(X)
     if isinstance(X, pd.DataFrame | pd.Series):
         return X
     foreign = hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")

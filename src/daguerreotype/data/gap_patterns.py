@@ -1,6 +1,6 @@
 """Rows with gaps in one pass over chunks: sums by which columns are seen, from which EM finds all moments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
@@ -249,7 +249,7 @@ class SplitRows(Generic[A]):
     def __init__(self, inner: A, gaps: GapPatterns | None = None) -> None:
         self.inner, self.gaps, self.n_left_out = inner, gaps, 0
         self.counts: IntArray = np.zeros(0, dtype=np.int64)  # gaps of each column in rows that were left out
-        self.names: tuple[str, ...] | None = None
+        self.names: tuple[Hashable, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -269,7 +269,7 @@ class SplitRows(Generic[A]):
         self.inner.update(complete if names is None else pd.DataFrame(complete, columns=list(names)), number)
         some = values[rows & ~gaps.all(axis=1)]
         if np.isinf(some).any():
-            labels = names or tuple(f"x{i}" for i in range(values.shape[1]))
+            labels = [f"x{i}" for i in range(values.shape[1])] if names is None else list(map(str, names))
             refuse_not_finite(np.where(np.isnan(some), 0.0, some), labels, number or 0, 0)
         if self.gaps is not None:
             self.gaps.update(some, number)

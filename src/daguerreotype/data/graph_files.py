@@ -5,6 +5,7 @@ from pathlib import Path
 import networkx as nx
 import pandas as pd
 
+from daguerreotype._lib.csv_files import as_written
 from daguerreotype.data.readers import called, read_cells
 from daguerreotype.graphs.dag import Dag, as_dag, match_names
 
@@ -43,6 +44,8 @@ def read_pair(true: Path, estimated: Path) -> tuple[Dag, Dag]:
 def read_dag(path: Path) -> tuple[Dag, bool]:
     """The DAG at ``path``, and whether it was a list of edges: then it has no nodes without edges."""
     frame, dialect = read_cells(path, words=True)
+    if dialect is not None:  # names that our own files keep spreadsheets from running
+        frame = frame.rename(columns=as_written).map(as_written)
     what = f"the graph of {called(path)}"
     if dialect is not None and not dialect.header:
         return as_dag(_numbers(frame).to_numpy(), what), False

@@ -1,6 +1,6 @@
 """Inputs of a fit: rows of any library, chunks of rows, or moments, checked and made into a table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from daguerreotype.data.streams import Source
 from daguerreotype.data.table import StreamedTable, Summary, Table
 from daguerreotype.data.ties import FirstRows, untie
 from daguerreotype.data.validation import (
+    check_column_names,
     check_covariance,
     check_finite,
     check_gappy,
@@ -28,9 +29,10 @@ from daguerreotype.data.validation import (
     check_moments,
     check_renamed,
     check_size,
+    check_sizes,
     check_spread,
-    check_unique,
     column_names,
+    own_names,
 )
 
 REFUSED = "Learn from them with missing='auto', or leave their rows out with missing='drop'."
@@ -75,15 +77,15 @@ def table_of_rows(
     check_missing(missing)
     rows = read_columns(X)
     if rows.named:
-        check_unique(rows.table)
+        check_column_names(rows.table.columns)
     values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-    names = column_names(rows.table, values.shape[1])
+    names, own = column_names(rows.table, values.shape[1]), own_names(rows.called)
     check_size(values)
-    given = read_given(kinds, names, numbered=not rows.named)
+    given = read_given(kinds, own or names, numbered=not rows.named)
     if rows.origins:
         check_usable(names, rows.origins, len(values))
     check_finite(values, names, REFUSED if missing == "error" else "")
-    intervened = read_interventions(interventions, len(values), names, numbered=not rows.named)
+    intervened = read_interventions(interventions, len(values), own or names, numbered=not rows.named)
     gaps: Gaps | None = None
     n_dropped = 0
     if np.isnan(values).any():
@@ -100,11 +102,12 @@ def table_of_rows(
         n_dropped = int((~kept).sum()) if missing == "drop" else 0
         values = values[kept]
         intervened = None if intervened is None or not intervened[kept].any() else intervened[kept]
+    check_sizes(values, names)
     found = find_kinds(values, names, rows.origins, given, numbers_alone=numbers_alone)
     values = encode(values, names, rows.origins, found)
     discrete, unordered = (np.array([getattr(k, what) for k in found]) for what in ("discrete", "unordered"))
     told = found if any(kind.discrete or kind.step > 0 for kind in found) else ()
-    table = Table(values, names, None, intervened, named=rows.named, kinds=told)
+    table = Table(values, names, None, intervened, named=rows.named, own_names=own, kinds=told)
     if np.isnan(values).any():
         table = replace(table, gaps=np.isnan(values))
         check_spread(np.nanmin(values, axis=0), np.nanmax(values, axis=0), names)  # before EM divides by it
@@ -120,18 +123,25 @@ def table_of_rows(
     return ReadTable(table, found, gaps, n_dropped)
 
 
-def rows_of(estimator: Any, X: Any, kinds: Sequence[Kind]) -> tuple[FloatArray, tuple[str, ...], bool]:
-    """Values (m, d) of rows to ask a fitted estimator about, by the kinds it learned; names; whether named.
+def rows_of(estimator: Any, X: Any, kinds: Mapping[Any, Kind]) -> tuple[FloatArray, tuple[Hashable, ...], bool]:
+    """Values (m, d) of rows to ask a fitted estimator about, by the kinds of its columns; names; whether named.
 
     Where one is missing it is nan.
     """
     rows = read_columns(X)
     if rows.named:
-        check_unique(rows.table)
+        check_column_names(rows.table.columns)
     values = validate_data(estimator, rows.table, dtype=np.float64, ensure_all_finite=False, reset=False)
-    names = column_names(rows.table, values.shape[1])
+    names, own = column_names(rows.table, values.shape[1]), own_names(rows.called)
+    # Names that are text were compared by scikit-learn.
+    if own and own != tuple(kinds) and not any(isinstance(name, str) for name in kinds):
+        odd, name = next((new, old) for new, old in zip(own, kinds, strict=True) if new != old)
+        raise ValueError(
+            f"X has a column {odd!r} where the fitted table has {name!r}: give the same columns in the same "
+            "sequence."
+        )
     check_finite(values, names, "")
-    return encode(values, names, rows.origins, kinds), names, rows.named
+    return encode(values, names, rows.origins, list(kinds.values())), own or names, rows.named
 
 
 def table_of_chunks(
@@ -189,7 +199,12 @@ def _table_of_patterns(complete: Moments, gaps: GapPatterns) -> tuple[StreamedTa
     check_covariance(found.covariance, n, names)
     summary = Summary(n, found.mean, found.covariance, skewness, low, high)
     table = StreamedTable(
-        names=names, named=complete.named, seen=summary, columns=np.arange(len(names)), gappy=True
+        names=names,
+        named=complete.named,
+        own_names=own_names(complete.called),
+        seen=summary,
+        columns=np.arange(len(names)),
+        gappy=True,
     )
     return table, Gaps.counted(n, gaps.counts, complete.n_rows)
 
@@ -200,14 +215,20 @@ def table_of_moments(
     """The table behind :class:`Moments`, or behind a covariance; without means they count as zero."""
     if isinstance(covariance, Moments):
         seen = check_moments(covariance, covariance.names)
-        summary, labels, named = Summary.of(seen), seen.names, seen.named
+        summary, called, named = Summary.of(seen), seen.called, seen.named
     else:
         matrix, n, given, mean = check_given(covariance, n_rows, names, means)
         d = len(matrix)
         zero = np.zeros(d)
         summary = Summary(n, zero if mean is None else mean, matrix, zero, zero, zero)
-        labels, named = given or tuple(f"x{i}" for i in range(d)), given is not None
-    return StreamedTable(names=labels, named=named, seen=summary, columns=np.arange(len(labels)))
+        called, named = given or tuple(f"x{i}" for i in range(d)), given is not None
+    return StreamedTable(
+        names=tuple(map(str, called)),
+        named=named,
+        own_names=own_names(called),
+        seen=summary,
+        columns=np.arange(len(called)),
+    )
 
 
 # What follows are functions of a module, so that they can be sent to a cluster.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.labels import suggest
+from daguerreotype._lib.labels import ColumnPlaces, row_called, suggest
+from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
 
 LEAST = 3  # rows that a column's own fit needs, as many as a table does
@@ -18,7 +19,7 @@ EXPECTED = (
 
 
 def read_interventions(
-    interventions: Any, n_rows: int, names: Sequence[str], *, numbered: bool
+    interventions: Any, n_rows: int, names: Sequence[Hashable], *, numbered: bool
 ) -> BoolArray | None:
     """Whether each column was intervened on in each row (n, d); None if none ever was.
 
@@ -36,6 +37,7 @@ def read_interventions(
         return None
     if isinstance(interventions, str | bytes | Mapping) or not hasattr(interventions, "__len__"):
         raise TypeError(f"interventions is of type {type(interventions).__name__}: {EXPECTED}.")
+    refuse_masked(interventions, "interventions")
     if len(interventions) != n_rows:
         raise ValueError(f"interventions has {len(interventions)} entries, but X has {n_rows} rows: {EXPECTED}.")
     if getattr(interventions, "ndim", 1) == 2:
@@ -79,18 +81,18 @@ def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str
             )
 
 
-def _read_table(table: Any, names: Sequence[str], numbered: bool) -> BoolArray:
+def _read_table(table: Any, names: Sequence[Hashable], numbered: bool) -> BoolArray:
     """A boolean table (n, d), its columns in the order of ``names``."""
     if isinstance(table, pd.DataFrame) and not numbered:
-        given = [str(name) for name in table.columns]
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise ValueError(
-                f"interventions has a column {unknown[0]!r}, which X has not; {suggest(unknown[0], names)}"
-            )
+        places = ColumnPlaces(names)
+        given = [places.find(name) for name in table.columns]
+        if None in given:
+            unknown = str(table.columns[given.index(None)])
+            near = suggest(unknown, list(map(str, names)))
+            raise ValueError(f"interventions has a column {unknown!r}, which X has not; {near}")
         if len(set(given)) < len(given):
             raise ValueError("interventions has several columns of the same name: give each column of X once.")
-        table = table.set_axis(given, axis=1).reindex(columns=list(names), fill_value=False)
+        table = table.set_axis(given, axis=1).reindex(columns=range(len(names)), fill_value=False)
     values = np.asarray(table)
     if values.dtype == object:  # pandas' own booleans, whose missing value cannot be compared
         values = pd.DataFrame(table).to_numpy(dtype=object, na_value=np.nan)
@@ -121,7 +123,7 @@ class Targets:
 
     def __init__(self, names: Sequence[Hashable], *, numbered: bool = False) -> None:
         self.names, self.numbered = [str(name) for name in names], numbered
-        self._place = {name: j for j, name in enumerate(self.names)}
+        self._places = ColumnPlaces(names, numbered=numbered)
 
     def of(self, entry: Any, row: int | None = None) -> dict[int, Any]:
         """Positions of the columns that an entry names, each with the value that it is set to, or None.
@@ -134,13 +136,13 @@ class Targets:
         if isinstance(entry, Mapping):
             return {self._find(column, row): value for column, value in entry.items()}
         several = isinstance(entry, Collection | np.ndarray) and not isinstance(entry, str | bytes)
-        if several and str(entry) not in self._place:  # a tuple may itself be the name of a column
+        if several and self._places.find(entry) is None:  # a tuple may itself be the name of a column
             return {self._find(column, row): None for column in entry if not _is_nothing(column)}
         return {self._find(entry, row): None}
 
     def _find(self, column: Any, row: int | None) -> int:
         """The position of one column."""
-        where = "" if row is None else f" in row {row}"
+        where = "" if row is None else f" in {row_called(row)}"
         if isinstance(column, bool | np.bool_):
             raise ValueError(
                 f"interventions holds {column!r}{where}, which does not say which column was intervened on: "
@@ -148,19 +150,17 @@ class Targets:
             )
         if isinstance(column, float | np.floating) and float(column).is_integer():
             column = int(column)  # a missing entry makes all whole numbers of a Series floats
-        if self.numbered and isinstance(column, int | np.integer):
-            if not 0 <= column < len(self.names):
-                raise ValueError(
-                    f"interventions names column {column}{where}, but the columns go from 0 to "
-                    f"{len(self.names) - 1}."
-                )
-            return int(column)
-        name = str(column)
-        if name not in self._place:
+        place = self._places.find(column)
+        if place is None and self.numbered and isinstance(column, int | np.integer):
+            raise ValueError(
+                f"interventions names column {column}{where}, but the columns go from 0 to {len(self.names) - 1}."
+            )
+        if place is None:
+            name = str(column)
             raise ValueError(
                 f"interventions names {name!r}{where}, which is no column; {suggest(name, self.names)}"
             )
-        return self._place[name]
+        return place
 
 
 def _is_nothing(entry: Any) -> bool:

@@ -6,14 +6,15 @@ whatever its kinds: levels are held as their codes 0, 1, 2, ..., counts and cont
 :func:`find_kinds` tells kinds from types and values, :func:`encode` makes the table's numbers of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.labels import listed, plural, suggest
+from daguerreotype._lib.labels import ColumnPlaces, listed, plural, row_called, suggest
+from daguerreotype._lib.masked import fill_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data import code_lengths
 from daguerreotype.data.columns import Origin, as_number, look_like_dates, read_columns, sort_levels
@@ -76,14 +77,14 @@ class Kind:
 Given = Mapping[int, "str | Kind"]
 
 
-def read_given(kinds: Any, names: Sequence[str], *, numbered: bool) -> Given:
+def read_given(kinds: Any, names: Sequence[Hashable], *, numbered: bool) -> Given:
     """The kinds that the user gives, by the position of the column.
 
     Parameters
     ----------
     kinds : "auto" or dict
         From columns to names of kinds, or to kinds of another fit.
-    names : sequence of str
+    names : sequence
         All columns.
     numbered : bool
         Whether columns are known by their position too.
@@ -95,15 +96,14 @@ def read_given(kinds: Any, names: Sequence[str], *, numbered: bool) -> Given:
             f"kinds is {kinds!r}: expected 'auto', or a dict from columns to kinds such as {{'age': 'count'}}."
         )
     given: dict[int, str | Kind] = {}
+    places = ColumnPlaces(names, numbered=numbered)
     for column, kind in kinds.items():
-        if numbered and isinstance(column, int | np.integer):
-            place = int(column)
-            if not 0 <= place < len(names):
-                raise ValueError(f"kinds names column {place}, but the columns go from 0 to {len(names) - 1}.")
-        elif str(column) in names:
-            place = list(names).index(str(column))
-        else:
-            raise ValueError(f"kinds names {column!r}, which is no column; {suggest(str(column), names)}")
+        place = places.find(column)
+        if place is None and numbered and isinstance(column, int | np.integer):
+            raise ValueError(f"kinds names column {column}, but the columns go from 0 to {len(names) - 1}.")
+        if place is None:
+            near = suggest(str(column), list(map(str, names)))
+            raise ValueError(f"kinds names {column!r}, which is no column; {near}")
         given[place] = kind
     check_names({names[place]: kind for place, kind in given.items()})
     return given
@@ -206,6 +206,7 @@ def encode_values(values: Any, name: str, kind: Kind) -> FloatArray:
     >>> encode_values(["high", "low"], "dose", Kind("ordinal", "given", ("low", "middle", "high")))
     array([2., 0.])
     """
+    values = fill_masked(values)
     if not kind.levels:
         return np.asarray(values, dtype=np.float64)
     rows = read_columns(pd.DataFrame({name: pd.Series(values)}))
@@ -226,9 +227,9 @@ def _encode_column(values: FloatArray, name: str, origin: Origin, kind: Kind) ->
         first = int(unknown[0])
         seen = origin.levels[int(values[first])] if origin.has_codes else _plain(values[first])
         raise ValueError(
-            f"column {name!r} has the level {seen!r} in row {first}, which the table that was learned from had "
-            f"not: its levels are {listed([repr(each) for each in kind.levels], quote=False)}. Leave such rows "
-            "out."
+            f"column {name!r} has the level {seen!r} in {row_called(first)}, which the table that was "
+            f"learned from had not: its levels are {listed([repr(each) for each in kind.levels], quote=False)}. "
+            "Leave such rows out."
         )
     return np.where(there, codes, np.nan)
 
@@ -357,8 +358,8 @@ def _check_count(values: FloatArray, name: str) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(
-                f"kinds says that {name!r} is a count, but it is {values[row]:g} in row {row}, which is {what}. "
-                "Let it be 'continuous'."
+                f"kinds says that {name!r} is a count, but it is {values[row]:g} in {row_called(row)}, which is "
+                f"{what}. Let it be 'continuous'."
             )
 
 

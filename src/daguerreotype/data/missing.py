@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
+from daguerreotype._lib.checks import check_choice
 from daguerreotype._lib.labels import listed, plural
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
@@ -62,8 +63,7 @@ class Gaps:
 
 def check_missing(missing: object) -> None:
     """Refuse what is no way to deal with gaps."""
-    if missing not in MISSING:
-        raise ValueError(f"missing must be 'auto', 'error' or 'drop', got {missing!r}.")
+    check_choice(missing, "missing", MISSING)
 
 
 def check_seen(missing: BoolArray, names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ sums are double-double numbers, to more digits than are kept: see `double_double
 sequence, the result rounds to the same matrix.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +37,7 @@ class Moments:
 
     Parameters
     ----------
-    names : sequence of str, optional
+    names : sequence, optional
         Column names; by default those of the first chunk, or x0, x1, ...
     exact : bool
         Whether sums are taken to more digits than are kept. Otherwise they are those of plain floats, in a
@@ -54,9 +54,9 @@ class Moments:
            [0.66666667, 2.66666667]])
     """
 
-    def __init__(self, names: Sequence[str] | None = None, *, exact: bool = True) -> None:
+    def __init__(self, names: Sequence[Hashable] | None = None, *, exact: bool = True) -> None:
         self.exact = exact
-        self._names = None if names is None else tuple(map(str, names))
+        self._names = None if names is None else tuple(names)
         self.named = names is not None
         self.n_chunks = 0
         self._waiting: list[FloatArray] = []  # rows of chunks that do not fill a block yet
@@ -72,7 +72,7 @@ class Moments:
     # ------------------------------------------------------------------ taking in
 
     @classmethod
-    def from_chunks(cls, source: Any, *, names: Sequence[str] | None = None) -> Self:
+    def from_chunks(cls, source: Any, *, names: Sequence[Hashable] | None = None) -> Self:
         """Moments of files, of an iterable of arrays or frames, or of a dask DataFrame: see `read_source`."""
         return read_source(source).gather(lambda: cls(names))
 
@@ -104,7 +104,7 @@ class Moments:
             return self
         self._done = None
         self._names, self.named = check_same_columns(
-            self._names, self.named, other.names if other.named else None, len(other.names), self.n_chunks
+            self._names, self.named, other.called if other.named else None, len(other.called), self.n_chunks
         )
         for rows in other._waiting:
             self.update(rows)
@@ -186,7 +186,12 @@ class Moments:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Column names."""
+        """Column names, as text."""
+        return tuple(map(str, self.called))
+
+    @property
+    def called(self) -> tuple[Hashable, ...]:
+        """Column names as they were given; x0, x1, ... without any."""
         if self._names is None:
             raise ValueError("no chunk was taken in yet, so there are no columns: call update first.")
         return self._names

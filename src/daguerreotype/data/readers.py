@@ -26,10 +26,12 @@ from typing import IO, Any, Literal
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.labels import listed, plural
+from daguerreotype._lib.bounded_reading import LEAST, RATIO, Bounded, TooLongError, is_device, most_bytes, size_of
+from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.labels import listed, plural, row_called
 from daguerreotype.data.columns import Origin, read_columns
 from daguerreotype.data.dialect import ROWS, START, Dialect, detect, is_number
-from daguerreotype.data.formats import format_by_start
+from daguerreotype.data.formats import format_of
 from daguerreotype.data.kinds import WITH_LEVELS, check_usable, unusable
 from daguerreotype.data.missing import check_missing
 from daguerreotype.data.number_formats import DECIMAL, THOUSANDS, parse_numbers
@@ -69,6 +71,8 @@ class Reading:
         Kinds of columns that the user gives, by name.
     numbers_alone : bool
         Refuse columns of text, which are levels otherwise.
+    any_size : bool
+        Read the file however much it holds once it is unpacked.
     words : mapping
         What messages call ``drop``, ``drop_non_numeric`` and ``missing``.
     """
@@ -81,6 +85,7 @@ class Reading:
     interventions: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     numbers_alone: bool = False
+    any_size: bool = False
     words: Mapping[str, str] = field(default_factory=lambda: PYTHON)
 
 
@@ -117,6 +122,7 @@ def read_table(
     drop: str | Sequence[str] = (),
     drop_non_numeric: bool = False,
     missing: Literal["auto", "drop", "error"] = "auto",
+    any_size: bool = False,
 ) -> pd.DataFrame:
     r"""Read a table of numbers and text from a file, whatever program wrote it.
 
@@ -129,7 +135,8 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        A text file (CSV and kin; also packed by gzip, bzip2, xz or zstd) or a Parquet file; "-" is standard input.
+        A text file (CSV and kin; also packed by gzip, bzip2, xz or zstd), a Parquet file, or a JSON file with a
+        list of records; "-" is standard input.
     delimiter : str, optional
         The character between cells. Give it where it is found out wrongly.
     header : bool, optional
@@ -140,6 +147,9 @@ def read_table(
         Leave out columns that hold anything but numbers.
     missing : {"auto", "drop", "error"}
         Keep empty cells, which are missing values; leave out rows that have any; or refuse them.
+    any_size : bool
+        Read a packed file even if it holds more than 256 MiB and than 100 times its own size, and a pipe beyond
+        4 GiB. By default such a file is refused: it may have been made to fill the memory.
 
     Returns
     -------
@@ -166,7 +176,9 @@ def read_table(
     """
     check_missing(missing)
     dropped = [drop] if isinstance(drop, str) else list(drop)
-    found = read_file(Path(path), Reading(dropped, drop_non_numeric, missing, delimiter, header))
+    found = read_file(
+        check_path(path, "path"), Reading(dropped, drop_non_numeric, missing, delimiter, header, any_size=any_size)
+    )
     for note in found.notes:
         logger.info("%s", note)
     return found.table
@@ -175,7 +187,9 @@ def read_table(
 def read_file(path: Path, reading: Reading | None = None) -> Input:
     """The table at ``path``, and what is to be said about it."""
     reading = reading or Reading()
-    cells, dialect = read_cells(path, delimiter=reading.delimiter, header=reading.header)
+    cells, dialect = read_cells(
+        path, delimiter=reading.delimiter, header=reading.header, any_size=reading.any_size
+    )
     cleaner = _Cleaner(called(path), reading, dialect)
     table = cleaner.without_blank_rows(cells)
     if table.empty:
@@ -190,18 +204,20 @@ def read_file(path: Path, reading: Reading | None = None) -> Input:
     return Input("standard input" if path == PIPE else path.name, table, None, tuple(cleaner.notes), targets)
 
 
-def read_chunks(path: Path, n_rows: int) -> Iterator[pd.DataFrame]:
+def read_chunks(path: Path, n_rows: int, *, any_size: bool = False) -> Iterator[pd.DataFrame]:
     """Rows of a text file, at most ``n_rows`` at a time, as `read_table` would read them.
 
     Its first lines decide on names, columns and number formats. What turns up later and does not fit stays text,
     or missing, for the one who takes in the chunks to refuse.
     """
-    with _open(path) as file:
+    if not path.is_file():
+        raise ValueError(f"{path} is a device or a pipe, which cannot be read more than once; expected a file.")
+    with _open(path, any_size) as file:
         start = file.read(START)
     dialect = _detect(start, path, cut=True)
     options = _csv_options(dialect)
     cleaner = _Cleaner(called(path), Reading(), dialect)
-    with _open(path) as file, _explained(path, dialect):
+    with _open(path, any_size) as file, _explained(path, dialect):
         head = pd.read_csv(file, nrows=ROWS, **options)
     head = _with_names(head, dialect).dropna(how="all")
     if head.empty:
@@ -214,7 +230,7 @@ def read_chunks(path: Path, n_rows: int) -> Iterator[pd.DataFrame]:
     options |= {"low_memory": not numbers, "skipinitialspace": f"{dialect.delimiter} ".encode() in start}
     if numbers and number_format == DECIMAL:  # faster, and 1.234 stays text, to be parsed as 1234
         options["decimal"] = ","
-    with _open(path) as file:
+    with _open(path, any_size) as file:
         with _explained(path, dialect):
             chunks = pd.read_csv(file, chunksize=n_rows, **options)
         while True:
@@ -239,17 +255,25 @@ def called(path: Path) -> str:
 
 
 def read_cells(
-    path: Path, *, delimiter: str | None = None, header: bool | None = None, words: bool = False
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    words: bool = False,
+    any_size: bool = False,
 ) -> tuple[pd.DataFrame, Dialect | None]:
     """The cells of a file of any kind that is understood, under its names, and how it is written if it is text.
 
     Columns are called "" where the file has no name for them, or x0, x1, ... if it has no names at all. With
     ``words`` the cells of text files stay as they are written: a node may be called NA or 007.
     """
-    with _open(path) as file:
+    with _open(path, any_size) as file:
         data = file.read()
-    known = format_by_start(data)
+    known = format_of(data, path.suffix.lower())
     if known is not None:
+        limit = max(LEAST, RATIO * len(data))
+        if known.unpacked is not None and not any_size and known.unpacked(data) > limit:
+            raise _too_long(path, f"it says that its cells take more than {size_of(limit)}")
         return known.read(data, called(path)), None
     dialect = _detect(data, path, delimiter, header)
     options = _csv_options(dialect)
@@ -261,21 +285,39 @@ def read_cells(
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked if need be."""
+def _open(path: Path, any_size: bool = False) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if need be, and no more than such a file should hold."""
     try:
         with ExitStack() as stack:
             packed = sys.stdin.buffer if path == PIPE else stack.enter_context(path.open("rb"))
-            if path == PIPE:  # a pipe cannot be rewound
-                packed = io.BytesIO(packed.read())
+            if is_device(packed):
+                raise ValueError(f"{called(path)} is a device, whose bytes may have no end; expected a file.")
+            limit = None if any_size else most_bytes(packed)
+            if path == PIPE or not packed.seekable():  # a pipe cannot be rewound
+                packed = io.BytesIO(_bounded(packed, limit).read())
             magic = packed.read(6)
             packed.seek(0)
             unpack = next((unpack for start, unpack in UNPACK.items() if magic.startswith(start)), None)
-            yield packed if unpack is None else stack.enter_context(unpack(packed))
+            yield packed if unpack is None else _bounded(stack.enter_context(unpack(packed)), limit)
+    except TooLongError as error:
+        raise _too_long(path, str(error)) from None
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}. Check its name and folder.") from None
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"cannot read {called(path)}: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def _bounded(stream: IO[bytes], limit: int | None) -> IO[bytes]:
+    """A stream that gives no more bytes than it may."""
+    return stream if limit is None else io.BufferedReader(Bounded(stream, limit), 2**20)
+
+
+def _too_long(path: Path, why: str) -> ValueError:
+    """The error of a file that holds more than one of its size should."""
+    return ValueError(
+        f"cannot read {called(path)}: {why}, more than a table in a file of its size has. If you trust it, read "
+        "it with any_size=True, on the command line --any-size."
+    )
 
 
 def _unpack_zstd(packed: IO[bytes]) -> Any:
@@ -341,6 +383,8 @@ def _explained(path: Path, dialect: Dialect) -> Iterator[None]:
         raise ValueError(
             f"the lines of {name} have more fields than its first line has names. Name every column."
         ) from None
+    except TooLongError:
+        raise
     except pd.errors.EmptyDataError:
         raise ValueError(f"{name} is empty.") from None
     except ValueError as error:  # lines of uneven length, quotes without end
@@ -512,7 +556,7 @@ class _Cleaner:
         if self.reading.missing == "error":
             where = listed([f"{column!r} ({counts[column]})" for column in bad], more="more columns", quote=False)
             raise ValueError(
-                f"{self.name} has empty cells in {where}; the first is in row {int(np.argmax(rows)) + 1}. "
+                f"{self.name} has empty cells in {where}; the first is in {row_called(int(np.argmax(rows)))}. "
                 f"Learn from them with {learn}, or leave out the {rows.sum()} rows that have any with {drop}."
             )
         if rows.all():
@@ -558,4 +602,4 @@ def _example(column: pd.Series) -> str:
     if not strange.any():
         return str(column.dtype)
     row = int(np.argmax(strange.to_numpy()))
-    return f"{str(column.iloc[row])[:30]!r} in row {row + 1}"
+    return f"{str(column.iloc[row])[:30]!r} in {row_called(row)}"

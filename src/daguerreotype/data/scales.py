@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.registry import Registry, load
 
 if TYPE_CHECKING:  # the registry alone needs none of them
@@ -49,8 +50,8 @@ SCALES: Registry[ScaleEntry] = Registry(
 
 def check_scale(name: object) -> None:
     """Refuse what is no name of a scale."""
-    if name != "auto" and name not in SCALES:
-        raise ValueError(f"transform must be {SCALES.listed()} or 'auto', got {name!r}.")
+    if not (isinstance(name, str) and (name == "auto" or name in SCALES)):
+        raise ValueError(f"transform must be {SCALES.listed()} or 'auto', got {shown(name)}.")
 
 
 def fit_scale(name: str, values: "FloatArray", intervened: "BoolArray | None" = None) -> "Scale":

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.data.formats import FORMATS, format_by_ending
+from daguerreotype.data.formats import FORMATS, in_batches
 from daguerreotype.data.readers import read_chunks
 
 ROWS = 2**16  # of a chunk that is cut here
@@ -108,8 +108,8 @@ def _merge_all(empty: Callable[[], A], parts: Sequence[A]) -> A:
     return found
 
 
-def read_source(source: Any) -> Source:
-    """The rows behind ``source``, none of them read yet.
+def read_source(source: Any, *, any_size: bool = False) -> Source:
+    """The rows behind ``source``, none of them read yet; packed files may be of ``any_size`` once unpacked.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def read_source(source: Any) -> Source:
     if isinstance(source, Chunks) or hasattr(source, "gather"):
         return source  # type: ignore[no-any-return]
     if isinstance(source, str | os.PathLike):
-        return _files([source])
+        return _files([source], any_size)
     if isinstance(source, np.ndarray | pd.DataFrame):
         return Chunks(lambda: _slices(source))
     if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):
@@ -130,7 +130,7 @@ def read_source(source: Any) -> Source:
         return Chunks(lambda: _batches(source))
     if isinstance(source, Sequence) and source:
         if all(isinstance(each, str | os.PathLike) for each in source):
-            return _files(source)
+            return _files(source, any_size)
         return Chunks(lambda: source)
     if callable(source):
         return Chunks(source)
@@ -161,7 +161,7 @@ def _batches(dataset: Any) -> Iterator[Any]:
     return iter(dataset.to_batches(batch_size=ROWS, batch_readahead=1, fragment_readahead=1, **options))
 
 
-def _files(paths: Sequence[str | os.PathLike[str]]) -> Chunks:
+def _files(paths: Sequence[str | os.PathLike[str]], any_size: bool) -> Chunks:
     """Chunks of all files, in the sequence of their names within a folder."""
     files: list[Path] = []
     for path in map(Path, paths):
@@ -176,11 +176,11 @@ def _files(paths: Sequence[str | os.PathLike[str]]) -> Chunks:
             raise ValueError(f"{path} ends in {path.suffix!r}: expected one of {_known()}.")
         else:
             files.append(path)
-    return Chunks(lambda: (chunk for path in files for chunk in _read_file(path)))
+    return Chunks(lambda: (chunk for path in files for chunk in _read_file(path, any_size)))
 
 
 def _known() -> str:
-    return ", ".join([*(ending for entry in FORMATS.values() for ending in entry.endings), *TEXT])
+    return ", ".join([*(ending for entry in FORMATS.values() if entry.batches for ending in entry.endings), *TEXT])
 
 
 def _kind_of(path: Path) -> str | None:
@@ -188,10 +188,10 @@ def _kind_of(path: Path) -> str | None:
     *before, kind = ["", *(suffix.lower() for suffix in path.suffixes)]
     if kind in PACKED:
         kind = before[-1] if before[-1] in TEXT else ""
-    return kind if kind in TEXT or format_by_ending(kind) is not None else None
+    return kind if kind in TEXT or in_batches(kind) is not None else None
 
 
-def _read_file(path: Path) -> Iterator[Any]:
+def _read_file(path: Path, any_size: bool) -> Iterator[Any]:
     """Chunks of one file."""
-    known = format_by_ending(_kind_of(path) or "")
-    return read_chunks(path, ROWS) if known is None else known.batches(path, ROWS)
+    read = in_batches(_kind_of(path) or "")
+    return read_chunks(path, ROWS, any_size=any_size) if read is None else read(path, ROWS)

@@ -4,7 +4,7 @@ A table as it was read holds the user's columns. :meth:`Table.canonical` puts it
 their own, :meth:`Table.on_scale` centres and scales the columns: that is what edge estimators see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.accumulators import Mapped
+from daguerreotype.data.column_order import canonical_columns
 from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.gaussian_em import fit_normal
 from daguerreotype.data.kinds import Kind
@@ -173,6 +174,8 @@ class Table:
         it: they are given tables of rows that count.
     named : bool
         Whether the names are the user's.
+    own_names : tuple
+        The user's names as they are, where they are no text: years, or pairs of a MultiIndex.
     kinds : tuple of Kind
         The kind of every column; empty if all are continuous and on no grid. Discrete columns are codes and counts
         on any scale.
@@ -205,6 +208,7 @@ class Table:
     known_moments: FloatArray | None = None
     intervened: BoolArray | None = None
     named: bool = field(default=True, kw_only=True)
+    own_names: tuple[Hashable, ...] = field(default=(), kw_only=True)
     kinds: tuple[Kind, ...] = field(default=(), kw_only=True)
     families: tuple[str, ...] = field(default=(), kw_only=True)
     steps: FloatArray | None = field(default=None, kw_only=True)
@@ -231,6 +235,16 @@ class Table:
     def n_columns(self) -> int:
         """Number of variables d."""
         return len(self.names)
+
+    @property
+    def called(self) -> tuple[Hashable, ...]:
+        """Names as the user gave them; x0, x1, ... where there are none."""
+        return self.own_names or self.names
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """What results call the columns: the user's names, or positions."""
+        return self.called if self.named else tuple(range(self.n_columns))
 
     @cached_property
     def discrete(self) -> BoolArray:
@@ -361,6 +375,14 @@ class Table:
             return ColumnScales.as_measured(self.n_columns).replaced(columns, fitted)
         return fitted if isinstance(fitted, Identity) else OfSomeColumns(fitted, columns)
 
+    def canonical_columns(self) -> IntArray:
+        """Its columns in an order that neither renumbering them nor shuffling the rows changes."""
+        values = self.values if self.values.size else None
+        names = self.names if self.named else ()
+        return canonical_columns(
+            self.summary.covariance, self.summary.skewness, values, self.intervened, self.kinds, names
+        )
+
     def canonical(self, columns: IntArray) -> "Table":
         """The same table with these columns, and its rows in an order that shuffling them does not change."""
         values = np.ascontiguousarray(self.values[:, columns])
@@ -370,7 +392,8 @@ class Table:
             intervened = np.ascontiguousarray(intervened[rows])
         names = tuple(self.names[j] for j in columns)
         kinds = tuple(self.kinds[j] for j in columns) if self.kinds else ()
-        table = Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
+        own = tuple(self.own_names[j] for j in columns) if self.own_names else ()
+        table = Table(values[rows], names, None, intervened, named=self.named, own_names=own, kinds=kinds)
         out = intervened
         if self.gaps is not None:
             gaps = np.isnan(table.values)
@@ -612,8 +635,10 @@ class StreamedTable(Table):
     def canonical(self, columns: IntArray) -> "StreamedTable":
         """The same table with these columns."""
         names = tuple(self.names[j] for j in columns)
+        own = tuple(self.own_names[j] for j in columns) if self.own_names else ()
         steps = None if self.steps is None else self.steps[columns]
-        return replace(self, names=names, columns=self.columns[columns], seen=self.seen.take(columns), steps=steps)
+        seen = self.seen.take(columns)
+        return replace(self, names=names, own_names=own, columns=self.columns[columns], seen=seen, steps=steps)
 
     def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
         """The columns transformed, which takes one more pass over the rows, then centred and scaled."""
@@ -646,19 +671,6 @@ class StreamedTable(Table):
     def _scaled(self, values: FloatArray) -> FloatArray:
         """Rows of the source (m, d) on the scale of the table."""
         return values[:, self.columns] if self.scaling is None else self.scaling(values)
-
-
-def canonical_columns(covariance: FloatArray, skewness: FloatArray) -> IntArray:
-    """Columns in an order that neither renumbering them nor shuffling the rows changes.
-
-    By how strongly they correlate with all others; two columns alone always tie, and their skewness tells
-    them apart.
-    """
-    scale = np.sqrt(np.diag(covariance))
-    strength = np.abs(covariance / (scale[:, None] * scale)).sum(axis=0)
-    # The same sum in another sequence differs in its last digits.
-    order: IntArray = np.lexsort([skewness.round(9), strength.round(9)])
-    return order
 
 
 def canonical_rows(values: FloatArray, intervened: BoolArray | None = None) -> IntArray:

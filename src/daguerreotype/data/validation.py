@@ -1,18 +1,21 @@
 """Validation of tables: finite numbers in enough rows, and no column that is constant, a copy or collinear."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
-from daguerreotype._lib.labels import listed, plural
+from daguerreotype._lib.labels import check_writable, listed, plural, row_called
+from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from daguerreotype.data.moments import Moments
 
+LEAST_SPREAD, MOST_SPREAD = 1e-75, 1e75  # standard deviations whose fourth power is a float
 CORRELATED = 1e-12  # 1 - |correlation| below which two columns are the same up to scale
 ASYMMETRY = 1e-8  # of a given covariance, relative to its variances
 NEARLY = 0.999  # correlation in a table with gaps from where on two columns may be copies
@@ -20,10 +23,16 @@ SPANNED = 1e-10  # share of a column's variance left by the others, below which 
 
 
 def column_names(X: Any, d: int) -> tuple[str, ...]:
-    """Names for messages and results: the DataFrame's, or x0, x1, ..."""
+    """Names for messages: the DataFrame's as text, or x0, x1, ..."""
     if isinstance(X, pd.DataFrame):
         return tuple(map(str, X.columns))
     return tuple(f"x{i}" for i in range(d))
+
+
+def own_names(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Names of columns as they are where they are no text; empty where all are text, or there are none."""
+    names = tuple(names)
+    return () if all(isinstance(name, str) for name in names) else names
 
 
 def validate_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
@@ -40,7 +49,7 @@ def check_frame(X: Any) -> None:
     """Refuse what only a DataFrame can have: duplicate names and columns that hold no numbers."""
     if not isinstance(X, pd.DataFrame):
         return
-    check_unique(X)
+    check_column_names(X.columns)
     text = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
     if text:
         it, s = ("it", "s") if len(text) == 1 else ("them", "")
@@ -50,13 +59,27 @@ def check_frame(X: Any) -> None:
         )
 
 
-def check_unique(X: pd.DataFrame) -> None:
-    """Refuse names that several columns have."""
-    repeated = X.columns[X.columns.duplicated()].unique()
-    if len(repeated):
+def check_column_names(names: Collection[Hashable]) -> None:
+    """Refuse names that are missing, that several columns have, or of which some are text and some are not."""
+    missing = [place for place, name in enumerate(names) if name is None or name is pd.NaT or name != name]
+    if missing:
+        raise ValueError(
+            f"column {missing[0] + 1} of {len(names)} has no name. Name all columns, for example with "
+            "X.columns = [...]."
+        )
+    check_writable(names, "column")
+    repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]
+    if repeated:
         raise ValueError(
             f"column names must be unique, but {listed(repeated)} occur{'s' if len(repeated) == 1 else ''} more "
             "than once. Rename them, for example with X.columns = [...]."
+        )
+    other = [name for name in names if not isinstance(name, str)]
+    if other and len(other) < len(names):
+        text = next(name for name in names if isinstance(name, str))
+        raise TypeError(
+            f"some column names are text, as {text!r}, and some are not, as {other[0]!r}. Make all of them text: "
+            "X.columns = X.columns.map(str)."
         )
 
 
@@ -77,8 +100,8 @@ def check_finite(values: FloatArray, names: Sequence[str], missing: str = IMPUTE
             where = listed([f"{names[j]!r} ({counts[j]})" for j in bad], more="more columns", quote=False)
             row = int(np.flatnonzero(test(values[:, bad[0]]))[0])
             raise ValueError(
-                f"X has {counts.sum()} {kind} value{plural(counts.sum())}: {where}; the first is in row {row}. "
-                f"{advice}"
+                f"X has {counts.sum()} {kind} value{plural(counts.sum())}: {where}; the first is in "
+                f"{row_called(row)}. {advice}"
             )
 
 
@@ -110,6 +133,24 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
         )
 
 
+def check_sizes(values: FloatArray, names: Sequence[str]) -> None:
+    """Refuse columns (n, d) whose squares no float holds, before any is squared; gaps are nan.
+
+    No standard deviation is above half the range, and none below the range divided by the root of 2 n.
+    """
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    half = high / 2.0 - low / 2.0  # the range itself may overflow
+    large = half / np.sqrt(0.5 * len(values)) > MOST_SPREAD
+    odd = np.flatnonzero(large | ((half > 0) & (half < LEAST_SPREAD)))
+    if odd.size:
+        j = odd[0]
+        raise ValueError(
+            f"the variance of column {names[j]!r} is too large or too small for floats: its values go from "
+            f"{low[j]:g} to {high[j]:g}. Give it in other units, so that its standard deviation is between "
+            f"{LEAST_SPREAD:g} and {MOST_SPREAD:g}."
+        )
+
+
 def check_covariance(
     covariance: FloatArray,
     n: int,
@@ -123,11 +164,13 @@ def check_covariance(
     ``unordered`` ones are combined with nothing: their sums mean nothing.
     """
     d = len(names)
-    odd = np.flatnonzero(~(np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)))
+    variances = np.diag(covariance)
+    odd = np.flatnonzero(~((variances > LEAST_SPREAD**2) & (variances < MOST_SPREAD**2)))
     if odd.size:
         raise ValueError(
             f"the variance of column {names[int(odd[0])]!r} is {covariance[odd[0], odd[0]]:g}: its values are too "
-            "large or too close together for floats. Give it in other units."
+            "large or too close together for floats. Give it in other units, so that its standard deviation is "
+            f"between {LEAST_SPREAD:g} and {MOST_SPREAD:g}."
         )
     scale = np.sqrt(np.diag(covariance))
     correlation = covariance / (scale[:, None] * scale)
@@ -218,16 +261,21 @@ def check_renamed(codes: FloatArray, n_levels: Sequence[int], names: Sequence[st
 
 def check_given(
     covariance: Any, n_rows: Any, names: Any, means: Any
-) -> tuple[FloatArray, int, tuple[str, ...] | None, FloatArray | None]:
+) -> tuple[FloatArray, int, tuple[Hashable, ...] | None, FloatArray | None]:
     """A covariance that the user gives, its number of rows, names and means, or a refusal."""
     if names is None and isinstance(covariance, pd.DataFrame):
-        names = list(covariance.columns)
+        names = covariance.columns.tolist()
+    if names is not None:
+        names = tuple(names)
+        check_column_names(names)
+    refuse_masked(covariance, "covariance")
+    refuse_masked(means, "means")
     matrix = np.array(covariance, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise ValueError(f"covariance has shape {matrix.shape}: expected (d, d) with at least 2 columns.")
     d = len(matrix)
     labels = tuple(f"x{i}" for i in range(d)) if names is None else tuple(map(str, names))
-    if len(labels) != d or len(set(labels)) != d:
+    if len(labels) != d:
         raise ValueError(f"names are {labels}: expected {d} different ones, one for each column of covariance.")
     if isinstance(n_rows, bool) or not isinstance(n_rows, int | np.integer) or n_rows < 3:
         raise ValueError(f"n_rows is {n_rows!r}: expected the number of rows behind the covariance, at least 3.")
@@ -254,4 +302,4 @@ def check_given(
     mean = None if means is None else np.array(means, dtype=np.float64)
     if mean is not None and (mean.shape != (d,) or not np.isfinite(mean).all()):
         raise ValueError(f"means have shape {mean.shape}, or are not finite: expected {d} numbers.")
-    return matrix, int(n_rows), None if names is None else labels, mean
+    return matrix, int(n_rows), names, mean

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.checks import check_count, check_positive
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
@@ -89,8 +89,9 @@ class GamEdges:
         return self._prepare(table, rules)
 
     def _prepare(self, table: Table, rules: EdgeRules | None) -> "GamModels | MixedModels":
-        learned = self.bent_share == "auto"
-        share = 0.0 if self.bent_share == "auto" else check_positive(self.bent_share, "bent_share", zero=True)
+        learned = isinstance(self.bent_share, str) and self.bent_share == "auto"
+        share = 0.0 if learned else check_positive(self.bent_share, "bent_share", zero=True)
+        check_count(self.n_knots, "n_knots", least=2)  # the two ends
         price = Price(self.penalty, self.gamma, self.min_gain, share)
         models: GamModels | MixedModels
         if table.discrete.any():
@@ -111,8 +112,6 @@ class GamModels(TreeModels, CurvePredictor):
         price: Price,
         rules: EdgeRules | None = None,
     ) -> None:
-        if not isinstance(n_knots, int | np.integer) or n_knots < 2:
-            raise ValueError(f"n_knots is {n_knots!r}, expected a whole number of at least 2, the two ends.")
         breaks = table.quantiles(np.linspace(0.0, 1.0, int(n_knots), dtype=np.float64))  # (n_knots, d)
         basis = SplineBasis([np.unique(column) for column in breaks.T])
         second = table.moments_of(basis, exact=basis.size <= EXACT_SIZE)

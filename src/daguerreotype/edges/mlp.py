@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from daguerreotype._lib.checks import Check, check_parameters, check_positive_int, one_of
 from daguerreotype._lib.optional import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
@@ -85,14 +86,12 @@ class MlpEdges(GradientEdges):
     def check(self) -> None:
         """Refuse settings that no training could use, before any work."""
         super().check()
-        if isinstance(self.hidden, bool) or not isinstance(self.hidden, int | np.integer) or self.hidden < 1:
-            raise ValueError(f"hidden must be a whole number of at least 1, got {self.hidden!r}.")
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, got {self.activation!r}."
-            )
-        if self.gate_slope not in ("difference", "straight-through"):
-            raise ValueError(f"gate_slope must be 'difference' or 'straight-through', got {self.gate_slope!r}.")
+        own: dict[str, Check] = {
+            "hidden": check_positive_int,
+            "activation": one_of(*ACTIVATIONS),
+            "gate_slope": one_of("difference", "straight-through"),
+        }
+        check_parameters(vars(self), own)
 
     def prepare(self, table: Table) -> "MlpModels":
         """Check the settings and put the rows on the device."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_share
+from daguerreotype._lib.checks import check_positive, check_share
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,8 @@ class Price:
     bent_share: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.penalty) and self.penalty > 0):
-            raise ValueError(
-                f"penalty is {self.penalty!r}, expected a positive number; it multiplies the BIC term: 1 is BIC."
-            )
+        check_positive(self.penalty, "penalty")
+        check_positive(self.gamma, "gamma", zero=True)
         check_share(self.min_gain, "min_gain")
 
     def per_dof(self, n_rows: float) -> float:

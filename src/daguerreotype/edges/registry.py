@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.registry import Registry, load
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def make_estimator(
         if edges not in EDGES:
             raise ValueError(
                 f"edges must be one of {EDGES.listed()}, a scikit-learn regressor, or an object with "
-                f"prepare(table), got {edges!r}."
+                f"prepare(table), got {shown(edges)}."
             )
         given = {"penalty": penalty, "gamma": gamma, "min_gain": min_gain, "random_state": seed}
         return EDGES[edges].make(**{name: given[word] for name, word in EDGES[edges].shared.items()})

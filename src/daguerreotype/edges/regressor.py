@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from daguerreotype._lib.checks import check_count, check_seed, optional
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import LEFT_OUT, EdgeRules, LocalFit
@@ -81,8 +82,9 @@ class RegressorEdges:
         """Check the regressor and the rule; draw the folds."""
         _check_regressor(self.regressor)
         check_selection(self.selection)
-        if self.cv is not None and self.cv < 2:
-            raise ValueError(f"cv is {self.cv}: expected at least 2 folds, or None for no cross-validation.")
+        if self.cv is not None:
+            check_count(self.cv, "cv", 2)
+        optional(check_seed)(self.random_state, "random_state")
         return RegressorModels(self, table)
 
     def prepare_with(self, table: Table, rules: EdgeRules) -> "RegressorModels":

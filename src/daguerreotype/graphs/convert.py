@@ -8,14 +8,15 @@ exactly these, in this order, come back as positions.
 
 import os
 from collections.abc import Hashable, Iterable
-from pathlib import Path
 from typing import TypeAlias
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.bounded_reading import read_words
+from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.labels import listed, row_called
 from daguerreotype.graphs.dag import Exportable
 from daguerreotype.graphs.direction import is_open
 from daguerreotype.graphs.dot import read_dot, write_dot
@@ -91,7 +92,7 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
     ends = edges[["source", "target"]]
     if ends.isna().to_numpy().any():
         row = int(np.flatnonzero(ends.isna().any(axis=1))[0])
-        raise ValueError(f"row {row} of the edge list names only one node, or none. Fill or drop it.")
+        raise ValueError(f"{row_called(row)} of the edge list names only one node, or none. Fill or drop it.")
     twice = np.flatnonzero(ends.duplicated())
     if twice.size:
         cause, effect = ends.iloc[twice[0]]
@@ -160,4 +161,4 @@ def from_gml(text: Text) -> WeightedDag:
 
 def _text_of(text: Text) -> str:
     """A text as it is, or that of a file."""
-    return text if isinstance(text, str) else Path(text).read_text(encoding="utf-8")
+    return text if isinstance(text, str) else read_words(check_path(text, "text"))

@@ -12,7 +12,6 @@ from daguerreotype.graphs.dag import (
     GraphLike,
     as_adjacency,
     as_dag,
-    fitted_graph,
     topological_order,
 )
 
@@ -46,7 +45,7 @@ def equivalence_class(graph: Exportable) -> EquivalenceClass:
     >>> equivalence_class([[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
     EquivalenceClass(compelled=[(1, 3), (2, 3)], reversible=[(0, 1)])
     """
-    dag = as_dag(fitted_graph(graph))
+    dag = as_dag(graph)
     either = to_cpdag(dag)
     edges = [(int(i), int(j)) for i, j in np.argwhere(dag.adjacency)]
     return EquivalenceClass(
@@ -81,7 +80,7 @@ def to_cpdag(graph: Exportable) -> BoolArray:
            [1, 0, 1],
            [0, 1, 0]])
     """
-    dag = as_dag(fitted_graph(graph))
+    dag = as_dag(graph)
     order = topological_order(dag)
     parents = np.ascontiguousarray(dag.adjacency.T)  # row y: the parents of y
     compelled = np.zeros_like(parents)

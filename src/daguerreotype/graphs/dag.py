@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.labels import check_writable, listed
+from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, IntArray
 
 Names: TypeAlias = tuple[Hashable, ...]
@@ -30,6 +31,9 @@ class Dag:
     adjacency: BoolArray
     names: Names | None = None
 
+    def __post_init__(self) -> None:
+        check_writable(self.names or (), "node")
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes d."""
@@ -45,8 +49,9 @@ class Dag:
         return str(node if self.names is None else self.names[node])
 
 
-GraphLike: TypeAlias = npt.ArrayLike | pd.DataFrame | nx.DiGraph | Dag
-Exportable: TypeAlias = GraphLike | Any  # a fitted learner, which this package knows by its attributes
+# Any: a fitted learner, which this package knows by its attributes.
+GraphLike: TypeAlias = npt.ArrayLike | pd.DataFrame | nx.DiGraph | Dag | Any
+Exportable: TypeAlias = GraphLike
 
 
 def as_dag(graph: GraphLike, what: str = "the graph") -> Dag:
@@ -54,7 +59,7 @@ def as_dag(graph: GraphLike, what: str = "the graph") -> Dag:
 
     Parameters
     ----------
-    graph : array-like of shape (d, d), DataFrame, networkx.DiGraph or Dag
+    graph : array-like of shape (d, d), DataFrame, networkx.DiGraph, Dag, or a fitted learner
         Entry [i, j] = 1 means i -> j. A DataFrame is read by its column names, a networkx graph by its
         nodes; labels that are exactly 0, ..., d - 1 are positions, not names. Weights of networkx edges
         are ignored.
@@ -116,12 +121,14 @@ def as_adjacency(graph: GraphLike, what: str = "the graph") -> Dag:
     """Check what `as_dag` checks except for cycles, so that undirected edges (both entries 1) may come in."""
     if isinstance(graph, Dag):
         return graph
+    graph = fitted_graph(graph, what)
     names: Names | None = None
     if isinstance(graph, nx.Graph):
         entries, names = _read_networkx(graph, what)
     elif isinstance(graph, pd.DataFrame):
         entries, names = _read_frame(graph, what)
     else:
+        refuse_masked(graph, what)
         entries = np.asarray(graph)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise ValueError(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.graphs.dag import Dag, Exportable, as_dag, fitted_graph, is_learner
+from daguerreotype.graphs.dag import Dag, Exportable, as_dag, is_learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def as_weighted(
     {'weight': -0.5}
     """
     known: dict[str, Any] = {}
-    dag = as_dag(fitted_graph(graph, what), what)
+    dag = as_dag(graph, what)
     if isinstance(graph, WeightedDag):
         known = {name: getattr(graph, plural) for name, plural in KNOWN.items()}
     elif isinstance(graph, nx.DiGraph):

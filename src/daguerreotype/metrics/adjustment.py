@@ -1,11 +1,8 @@
 """Structural intervention distance and other adjustment identification distances."""
 
-from collections.abc import Callable
-from typing import Any
-
-import gadjid
 import numpy as np
 
+from daguerreotype._lib.optional import require
 from daguerreotype.graphs import GraphLike, align
 
 
@@ -32,7 +29,7 @@ def sid(true: GraphLike, estimated: GraphLike) -> int:
     >>> sid([[0, 1], [0, 0]], [[0, 0], [1, 0]])
     2
     """
-    return _mistakes(gadjid.sid, true, estimated)
+    return _mistakes("sid", true, estimated)
 
 
 def parent_aid(true: GraphLike, estimated: GraphLike) -> int:
@@ -41,7 +38,7 @@ def parent_aid(true: GraphLike, estimated: GraphLike) -> int:
     #{(i, j), i != j : the effect of i on j, by adjusting for parents of i in ``estimated``, is wrong}.
     Equal to `sid` between DAGs. Parameters as in `sid`.
     """
-    return _mistakes(gadjid.parent_aid, true, estimated)
+    return _mistakes("parent_aid", true, estimated)
 
 
 def ancestor_aid(true: GraphLike, estimated: GraphLike) -> int:
@@ -52,7 +49,7 @@ def ancestor_aid(true: GraphLike, estimated: GraphLike) -> int:
     ancestors in ``estimated`` matter, so it judges the causal order: an edge that adds no ancestor costs
     nothing. Parameters as in `sid`.
     """
-    return _mistakes(gadjid.ancestor_aid, true, estimated)
+    return _mistakes("ancestor_aid", true, estimated)
 
 
 def oset_aid(true: GraphLike, estimated: GraphLike) -> int:
@@ -62,14 +59,15 @@ def oset_aid(true: GraphLike, estimated: GraphLike) -> int:
     ``estimated``, is wrong}. A pair without a directed path i -> ... -> j in ``estimated`` is taken to have
     no effect. The slowest of the four on dense graphs. Parameters as in `sid`.
     """
-    return _mistakes(gadjid.oset_aid, true, estimated)
+    return _mistakes("oset_aid", true, estimated)
 
 
-def _mistakes(distance: Callable[..., Any], true: GraphLike, estimated: GraphLike) -> int:
+def _mistakes(distance: str, true: GraphLike, estimated: GraphLike) -> int:
     """Count of a gadjid distance, which comes as (normalised, count)."""
+    gadjid = require("gadjid", "adjustment distances, SID among them, are computed by gadjid.", package="gadjid")
     first, second = align(true, estimated)
     if first.n_nodes == 1:  # gadjid panics; there is no pair to get wrong
         return 0
     matrices = (first.adjacency.astype(np.int8), second.adjacency.astype(np.int8))
-    _, count = distance(*matrices, edge_direction="from row to column")
+    _, count = getattr(gadjid, distance)(*matrices, edge_direction="from row to column")
     return int(count)

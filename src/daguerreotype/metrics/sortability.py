@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.labels import listed
+from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import Names, match_names
@@ -179,6 +180,7 @@ def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatA
             raise TypeError(f"the data have columns that are not numbers: {shown}. Encode or drop them.")
         data = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
+        refuse_masked(X, "X")
         data = np.asarray(X, dtype=np.float64)
     if data.ndim != 2 or data.shape[0] < 2 or data.shape[1] < 1:
         raise ValueError(f"the data have shape {data.shape}; expected (n, d) with n >= 2 rows.")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.labels import listed, shown
 from daguerreotype._lib.registry import Registry
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import NoiseModel
@@ -63,7 +63,7 @@ def make_noise(noise: Any) -> NoiseModel:
         return noise
     raise ValueError(
         f"noise must be 'auto', one of {NOISE.listed()}, a dict of these by column, or an object with "
-        f"needs_residuals, max_rows, nll and fit, got {noise!r}."
+        f"needs_residuals, max_rows, nll and fit, got {shown(noise)}."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.checks import check_flag, check_positive_int
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.seeds import as_seed
 from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
@@ -107,8 +107,9 @@ def simulate_data(
     >>> simulate_data(chain, 3, interventions={"dose": 1.0}, random_state=0).X["dose"].tolist()
     [1.0, 1.0, 1.0]
     """
-    dag = as_dag(adjacency)
+    dag = as_dag(adjacency, "adjacency")
     n = check_positive_int(n, "n")
+    check_flag(standardize, "standardize")
     equations = Equations(
         mechanisms=_for_each_node(mechanism, MECHANISMS, "mechanism", dag),
         noises=_for_each_node(noise, tuple(NOISES), "noise", dag),
@@ -152,6 +153,8 @@ def _standardized(X: FloatArray) -> FloatArray:
 
 def _for_each_node(choice: str | Sequence[str], known: Sequence[str], what: str, dag: Dag) -> list[str]:
     """One known name for each node."""
+    if not isinstance(choice, Sequence | np.ndarray):
+        raise TypeError(f"{what} is a {type(choice).__name__}: give one name, or one for each node.")
     choices = [choice] * dag.n_nodes if isinstance(choice, str) else list(choice)
     if len(choices) != dag.n_nodes:
         raise ValueError(
@@ -165,7 +168,7 @@ def _for_each_node(choice: str | Sequence[str], known: Sequence[str], what: str,
 
 def _check_scales(noise_scale: float | Sequence[float] | FloatArray, dag: Dag) -> FloatArray:
     """One standard deviation for each node."""
-    scales = np.asarray(noise_scale, dtype=float)
+    scales = _numbers(noise_scale, "noise_scale", "a number, or one for each node")
     if scales.shape not in ((), (dag.n_nodes,)):
         raise ValueError(
             f"noise_scale has shape {scales.shape} for {dag.n_nodes} nodes: give a number, or one for each node."
@@ -178,9 +181,17 @@ def _check_scales(noise_scale: float | Sequence[float] | FloatArray, dag: Dag) -
     return scales
 
 
+def _numbers(value: object, name: str, expected: str) -> FloatArray:
+    """An array of floats."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: give {expected}.") from None
+
+
 def _check_ranges(weights: Ranges) -> Ranges:
     """Pairs (low, high) of finite numbers."""
-    bounds = np.asarray(weights, dtype=float)
+    bounds = _numbers(weights, "weights", "pairs (low, high), such as ((-2, -0.5), (0.5, 2))")
     if bounds.ndim != 2 or bounds.shape[1] != 2 or not len(bounds):
         raise ValueError(
             f"weights has shape {bounds.shape}: give pairs (low, high), such as ((-2, -0.5), (0.5, 2))."

@@ -1,11 +1,10 @@
 """Random DAGs: scale-free, Erdős-Rényi and bipartite."""
 
 from collections.abc import Callable
-from math import isfinite
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive_int
+from daguerreotype._lib.checks import check_choice, check_positive, check_positive_int
 from daguerreotype._lib.seeds import as_generator
 from daguerreotype._lib.typing import IntArray, RandomState
 
@@ -47,11 +46,9 @@ def simulate_dag(d: int, n_edges: float, kind: str = "SF", *, random_state: Rand
     >>> simulate_dag(5, 10, "ER", random_state=0).sum()
     np.int64(10)
     """
-    if kind not in _KINDS:
-        raise ValueError(f"unknown kind of graph {kind!r}: choose one of {', '.join(map(repr, _KINDS))}.")
+    check_choice(kind, "kind", tuple(_KINDS))
     d = check_positive_int(d, "d")
-    if not isfinite(n_edges) or n_edges < 0:
-        raise ValueError(f"n_edges={n_edges} is not an expected number of edges: give a number from 0 up.")
+    check_positive(n_edges, "n_edges", zero=True)
     draw, capacity = _KINDS[kind]
     if n_edges > capacity(d):
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from daguerreotype._lib.labels import row_called
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.interventions import Targets
 
@@ -70,7 +71,7 @@ def _read_values(targets: Targets, entry: Any, row: int | None) -> dict[int, flo
     values: dict[int, float] = {}
     for node, value in targets.of(entry, row).items():
         if value is not None and (not isinstance(value, Real) or not isfinite(value)):
-            where = "" if row is None else f" in row {row}"
+            where = "" if row is None else f" in {row_called(row)}"
             raise ValueError(
                 f"interventions sets {targets.names[node]!r} to {value!r}{where}: give a finite number, or None "
                 "for noise alone."

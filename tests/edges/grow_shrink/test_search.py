@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daguerreotype.edges.grow_shrink import search
 from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.price import Price
@@ -217,5 +218,40 @@ def test_threads_that_share_trees_get_the_answers_of_one():
 
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, np.inf])
 def test_a_penalty_that_is_not_positive_is_refused(penalty):
-    with pytest.raises(ValueError, match=r"penalty is .*, expected a positive number; .*1 is BIC"):
+    with pytest.raises(ValueError, match=r"penalty must be (above 0|a finite number), got"):
         GrowShrinkTrees(np.eye(2), np.ones(2, dtype=np.int64), 10, Price(penalty))
+
+
+def test_walks_in_pieces_are_the_walks_at_once(monkeypatch, rng):
+    X = rng.normal(size=(60, 9)) @ rng.normal(size=(9, 9))
+    moments, widths = X.T @ X / len(X), np.ones(9, dtype=np.int64)
+    ranks = np.array([rng.permutation(9) for _ in range(8)])
+    rows, nodes = np.repeat(np.arange(8), 9), np.tile(np.arange(9), 8)
+    sets = rng.random((40, 9)) < 0.3
+    sets[:, 0] = False
+    found = []
+    for at_once in (1, 7, 10**9):
+        monkeypatch.setattr(search, "TURNS", at_once)
+        trees = GrowShrinkTrees(moments, widths, len(X), Price())
+        found.append(
+            [trees.score_many(ranks, rows, nodes), trees.score_parents(0, sets), trees.near_parents(0, sets, 3.0)]
+        )
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_a_query_of_many_walks_comes_back_to_python_after_a_few(monkeypatch, rng):
+    X = rng.normal(size=(60, 5))
+    asked = []
+
+    def counting(*arguments):
+        asked.append(arguments[7].size - arguments[9])  # nodes up to which, and from which on
+        return walk_many(*arguments)
+
+    walk_many = search.walk_many
+    monkeypatch.setattr(search, "walk_many", counting)
+    trees = GrowShrinkTrees(X.T @ X / 60, np.ones(5, dtype=np.int64), 60, Price())
+    ranks = np.array([rng.permutation(5) for _ in range(50)])
+    trees.score_many(ranks, np.repeat(np.arange(50), 5), np.tile(np.arange(5), 50))
+    assert max(asked) == search.TURNS

@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.optional import torch
 
 Tensor = torch.Tensor
@@ -145,4 +146,4 @@ def make_gates(name: str) -> Gates:
         return BernoulliGates()
     if name == "hard-concrete":
         return HardConcreteGates()
-    raise ValueError(f"gates must be 'bernoulli' or 'hard-concrete', got {name!r}.")
+    raise ValueError(f"gates must be 'bernoulli' or 'hard-concrete', got {shown(name)}.")

@@ -3,9 +3,35 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
+from daguerreotype._lib.checks import (
+    Check,
+    check_flag,
+    check_parameters,
+    check_positive,
+    check_positive_int,
+    check_seed,
+    one_of,
+    optional,
+)
+
+SETTINGS: Mapping[str, Check] = {
+    **dict.fromkeys(("pruning", "l2", "tol"), partial(check_positive, zero=True)),
+    "l2_norm": one_of("sum", "mean"),
+    "gates": one_of("bernoulli", "hard-concrete"),
+    "optimizer": one_of("adam", "sgd"),
+    "learning_rate": check_positive,
+    "warm_up": check_flag,
+    "keep": one_of("best", "last"),
+    "max_iter": check_positive_int,
+    "patience": check_positive_int,
+    "batch_size": optional(check_positive_int),
+    "device": one_of("auto", "cpu", "cuda"),
+    "dtype": one_of("float32", "float64"),
+    "random_state": check_seed,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,32 +133,7 @@ class GradientEdges:
 
     def check(self) -> None:
         """Refuse settings that no training could use, before any work."""
-        for name in ("pruning", "l2", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
-        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(f"learning_rate must be above 0, got {self.learning_rate!r}.")
-        for name in ("max_iter", "patience", "batch_size"):
-            value = getattr(self, name)
-            if name == "batch_size" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        for name, known in (
-            ("gates", ("bernoulli", "hard-concrete")),
-            ("optimizer", ("adam", "sgd")),
-            ("l2_norm", ("sum", "mean")),
-            ("keep", ("best", "last")),
-            ("device", ("auto", "cpu", "cuda")),
-            ("dtype", ("float32", "float64")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, known))}, got {getattr(self, name)!r}."
-                )
-        if not isinstance(self.warm_up, bool):
-            raise ValueError(f"warm_up must be True or False, got {self.warm_up!r}.")
+        check_parameters(vars(self), SETTINGS)
         self._check_final_fit()
 
     def _check_final_fit(self) -> None:

@@ -185,11 +185,17 @@ class GrowShrinkTrees:
         self, ranks: IntArray, rows: IntArray, nodes: IntArray, wants_parents: bool, width: int = 2
     ) -> FloatArray:
         scores, done = np.empty((nodes.size, width)), 0
-        while True:
-            done = walk_many(*self._trees(), ranks, rows, nodes, scores, done, wants_parents)
-            if done == nodes.size:
-                return scores
-            self._make_room()
+        while done < nodes.size:
+            stop = min(done + self._at_once, nodes.size)
+            done = walk_many(*self._trees(), ranks, rows, nodes[:stop], scores, done, wants_parents)
+            if done < stop:
+                self._make_room()
+        return scores
+
+    @property
+    def _at_once(self) -> int:
+        """Walks, turns or sets between two looks at whether somebody presses Ctrl-C."""
+        return 1 if self.discrete else TURNS
 
     def moves(self, node: int, others: IntArray) -> Moves:
         """Excess and dof of all variables for every position of ``node`` among ``others`` (in order)."""
@@ -220,7 +226,7 @@ class GrowShrinkTrees:
         with self._lock:
             done = 0
             while done < turns.size:
-                part = slice(done, done + (1 if self.discrete else TURNS))
+                part = slice(done, done + self._at_once)
                 had = sweep_some(*self._trees(), state, turns[part], penalty_per_dof, n_rows, draws[part])
                 done += had
                 if had < turns[part].size:
@@ -252,7 +258,9 @@ class GrowShrinkTrees:
         with self._lock:
             for target in self._targets(node):
                 found.append(np.empty((len(sets), 2)))
-                score_sets(self._addresses, self.problem, self._buffers, target, sets, found[-1])
+                for first in range(0, len(sets), self._at_once):
+                    part = slice(first, first + self._at_once)
+                    score_sets(self._addresses, self.problem, self._buffers, target, sets[part], found[-1][part])
         if len(found) == 1:
             return found[0]
         scores = np.stack(found)  # (scales, m, 2)
@@ -289,10 +297,12 @@ class GrowShrinkTrees:
             for target in self._targets(node):
                 done = 0
                 while done < len(sets):
+                    stop = min(done + self._at_once, len(sets))
+                    some = sets[:stop], near[:stop]
                     done = near_steps(
-                        addresses, self.problem, cheaper, self._path, self._buffers, target, sets, near, done
+                        addresses, self.problem, cheaper, self._path, self._buffers, target, *some, done
                     )
-                    if done < len(sets):
+                    if done < stop:
                         self._make_room()
         return near
 
