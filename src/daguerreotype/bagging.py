@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from daguerreotype._lib.fingerprint import digest
+from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import ProgressBar
 from daguerreotype._lib.typing import BoolArray, FloatArray
@@ -19,7 +21,7 @@ from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.record import MOST_GRAPHS
 from daguerreotype.posterior.sample import long_effort
 from daguerreotype.result import FitResult
-from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.checkpoint import Checkpoint, Stage
 from daguerreotype.training.plan import joint_loss, make_plan
 from daguerreotype.training.run import Run
 
@@ -37,6 +39,7 @@ def longer_posterior(
     n_jobs: int,
     resume: Path | None,
     bar: ProgressBar,
+    cancel: CancelToken,
 ) -> Posterior:
     """The posterior around what a fit found."""
     training = result.best.training
@@ -47,7 +50,6 @@ def longer_posterior(
         )
     told: dict[str, Any] = {"n_sweeps": n_sweeps, "n_chains": n_chains, "seed": seed}
     told |= {"order": training.order.tolist(), "loss": training.loss}
-    checkpoint = None if resume is None else Checkpoint(resume, told, seconds=5.0)
     task, done = bar.task("graphs", 100), 0
 
     def show(share: float) -> None:
@@ -55,9 +57,12 @@ def longer_posterior(
         task(round(100 * share) - done)
         done = round(100 * share)
 
-    scores = training.scores.again(Run(n_jobs))
+    scores = training.scores.again(Run(n_jobs, cancel=cancel))
     effort = long_effort(scores, n_sweeps, n_chains)
-    return result_posterior(result, scores, effort, seed=seed, n_jobs=n_jobs, checkpoint=checkpoint, progress=show)
+    with ExitStack() as files:
+        file = None if resume is None else files.enter_context(Checkpoint(resume, seconds=5.0, cancel=cancel))
+        stage = None if file is None else file.stage("posterior", told, strict=True)
+        return result_posterior(result, scores, effort, seed=seed, n_jobs=n_jobs, stage=stage, progress=show)
 
 
 def bagged_posterior(
@@ -70,6 +75,7 @@ def bagged_posterior(
     n_jobs: int,
     resume: Path | None,
     bar: ProgressBar,
+    cancel: CancelToken,
 ) -> Posterior:
     """The average of the posteriors of resampled rows, each learned anew with the kinds of the whole table.
 
@@ -83,8 +89,25 @@ def bagged_posterior(
     settings = {**settings, "posterior": n_sweeps, "verbose": 0, "n_jobs": 1}
     named = {name: repr(value) for name, value in settings.items()}
     told = {**named, "seed": seed, "digest of data": digest(table.values)}
-    file = None if resume is None else Checkpoint(resume, told, seconds=0.0)
-    saved = None if file is None else file.load()
+    with ExitStack() as files:
+        file = None if resume is None else files.enter_context(Checkpoint(resume, cancel=cancel))
+        stage = None if file is None else file.stage("bagged", told, strict=True)
+        kept, interrupted = _learn_all(table, settings, n_resamples, seed, n_jobs, stage, bar, cancel)
+    return replace(_average(kept[:n_resamples]), names=table.labels, named=table.named, interrupted=interrupted)
+
+
+def _learn_all(
+    table: Table,
+    settings: Mapping[str, Any],
+    n_resamples: int,
+    seed: int,
+    n_jobs: int,
+    stage: Stage | None,
+    bar: ProgressBar,
+    cancel: CancelToken,
+) -> tuple[list[dict[str, Any]], bool]:
+    """What is needed of the posteriors of all resamples, and whether Ctrl-C ended it before its time."""
+    saved = None if stage is None else stage.load()
     kept: list[dict[str, Any]] = [] if saved is None else _split(saved[0])
     task = bar.task("resamples", n_resamples)
     task(len(kept))
@@ -92,18 +115,23 @@ def bagged_posterior(
     interrupted = False
     try:
         calls = (delayed(_learn)(table, settings, seed, i) for i in todo)
-        for each in Parallel(n_jobs, return_as="generator")(calls):
-            kept.append(each)
-            task(1)
-            if file is not None:
-                file.save(_joined(kept), {})
+        results = Parallel(n_jobs, return_as="generator")(calls)
+        with closing(results):
+            while True:
+                with cancel.at_once():  # waits for other processes
+                    each = next(results, None)
+                if each is None:
+                    break
+                kept.append(each)
+                task(1)
+                if stage is not None:
+                    stage.save(_joined(kept), {})
     except KeyboardInterrupt:
         if not kept:
             raise
         logger.warning("interrupted: averaged over %d resample%s.", len(kept), plural(len(kept)))
         interrupted = True
-    labels = tuple(table.names) if table.named else tuple(range(table.n_columns))
-    return replace(_average(kept[:n_resamples]), names=labels, named=table.named, interrupted=interrupted)
+    return kept, interrupted
 
 
 def _learn(table: Table, settings: Mapping[str, Any], seed: int, number: int) -> dict[str, Any]:
@@ -115,7 +143,9 @@ def _learn(table: Table, settings: Mapping[str, Any], seed: int, number: int) ->
             break
     plan = make_plan(settings, drawn)
     loss = joint_loss(settings) if plan.joint else settings["loss"]
-    result = fit_table(drawn, plan, Run(), loss)
+    cancel = CancelToken()
+    with cancel.listening():  # in a process of its own, maybe
+        result = fit_table(drawn, plan, Run(cancel=cancel), loss)
     if result.best.training.interrupted:
         raise KeyboardInterrupt
     found = result.posterior

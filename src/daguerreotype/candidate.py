@@ -24,7 +24,7 @@ from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.scale_choice import scale_prices
-from daguerreotype.training.train import TrainingResult, train, train_again, train_around, train_on
+from daguerreotype.training.train import TrainingResult, prepare, train, train_again, train_around, train_on
 
 logger = logging.getLogger("daguerreotype")
 
@@ -71,7 +71,7 @@ class Candidate:
 
     def train_on(self, found: TrainingResult) -> TrainingResult:
         """Go on from an order that was found otherwise."""
-        models = self.plan.constraints.prepare(self.plan.estimator, self.scaled.table)
+        models = prepare(self.scaled.table, self.plan, self.run)
         return train_on(found, self.plan.noise, self.scaled.table, self.plan, self.run, models)
 
     def train_again(self, order: IntArray, noise: Sequence[NoiseModel], n_restarts: int = 0) -> TrainingResult:
@@ -92,12 +92,36 @@ class Candidate:
 
     def finish(self, training: TrainingResult) -> ScaleFit:
         """Go on under another noise model where residuals ask for it, and put together what was learned."""
+        try:
+            training, noise, scaled = self._under_other_noise(training)
+        except KeyboardInterrupt:
+            logger.warning("interrupted while noise models were compared: the order that was found is kept.")
+            training, noise, scaled = replace(training, interrupted=True), self.plan.noise, self.scaled
+        training = self.with_few_children(training)
+        with self.run.cancel.held():
+            densities = fit_densities(training, noise)
+            return ScaleFit(
+                scaled,
+                self.table.typical(),
+                training,
+                densities,
+                gaussian=not any(each.needs_residuals for each in noise),
+                log_likelihood=self.log_likelihood(training),
+                noise=tuple(name_of_noise(each, density) for each, density in zip(noise, densities, strict=True)),
+                noise_models=tuple(noise),
+            )
+
+    def _under_other_noise(
+        self, training: TrainingResult
+    ) -> tuple[TrainingResult, tuple[NoiseModel, ...], OnScale]:
+        """What is found under the noise models that residuals ask for, these, and the table as they take it."""
         plan, noise, scaled = self.plan, self.plan.noise, self.scaled
         if plan.families_open and not training.interrupted:
-            likelier = drop_orders_of_levels(training, noise, scaled.table, plan)
+            with self.run.cancel.at_once():
+                likelier = drop_orders_of_levels(training, noise, scaled.table, plan)
             if likelier != noise:
                 scaled, noise = replace(scaled, table=with_families(scaled.table, likelier)), likelier
-                models = plan.constraints.prepare(plan.estimator, scaled.table)
+                models = prepare(scaled.table, plan, self.run)
                 training = train_on(training, noise, scaled.table, plan, self.run, models)
         if plan.other_noise is not None and not training.interrupted and self.is_doubtful(training):
             free = tuple(
@@ -108,18 +132,9 @@ class Candidate:
             # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
             if max(training.negentropy, found.negentropy) >= NON_GAUSSIAN:
                 training, noise = found, free
-        training = self.with_few_children(training)
-        densities = fit_densities(training, noise)
-        return ScaleFit(
-            scaled,
-            self.table.typical(),
-            training,
-            densities,
-            gaussian=not any(each.needs_residuals for each in noise),
-            log_likelihood=self.log_likelihood(training),
-            noise=tuple(name_of_noise(each, density) for each, density in zip(noise, densities, strict=True)),
-            noise_models=tuple(noise),
-        )
+            elif found.interrupted:
+                training = replace(training, interrupted=True)
+        return training, noise, scaled
 
     def with_few_children(self, training: TrainingResult) -> TrainingResult:
         """Another graph where that is likelier: orders are compared as if children were not limited.

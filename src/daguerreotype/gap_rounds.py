@@ -82,13 +82,15 @@ class GapRounds:
 
     def start(self) -> None:
         """Learn a first graph, and draw from it what is missing."""
-        alone = replace(self.run, checkpoint=None, name="first draws")
+        alone = self.run.called("first draws")
         if self.exact:
-            self._summary = self.table.summary
-            self.completer.start_normal(self._summary)
+            with self.run.cancel.at_once():
+                self._summary = self.table.summary
+                self.completer.start_normal(self._summary)
             return
         if self.scales_first:
-            self.completer.start()
+            with self.run.cancel.at_once():
+                self.completer.start()
             return
         if self._plain:
             plan = self._first_plan(BicEdges())
@@ -98,7 +100,8 @@ class GapRounds:
                 candidate = Candidate(self._some, Identity(), plan, alone)
             self.completer.forget()
         else:
-            self.completer.start()
+            with self.run.cancel.at_once():
+                self.completer.start()
             plan, completed = self.plan, self.completer.latest()
             self._scale = completed.scale(plan.transform)
             candidate = Candidate(completed, self._scale, plan, alone)
@@ -111,7 +114,8 @@ class GapRounds:
         """Whether many edges of a table that was completed by lines bend all the same."""
         start = self.plan.constraints.sort(self.plan.start)
         self._training = lines.train_again(start, lines.plan.noise, self.plan.schedule.n_restarts)
-        self.completer.redraw(self._mechanisms(lines, lines.plan.noise), n_sweeps=2)
+        with self.run.cancel.at_once():
+            self.completer.redraw(self._mechanisms(lines, lines.plan.noise), n_sweeps=2)
         plan = self._first_plan(GamEdges(CUBIC), 1.0)
         completed = Candidate(self.completer.latest(), Identity(), plan, lines.run)
         training = completed.train_again(self._training.order, lines.plan.noise)
@@ -140,8 +144,9 @@ class GapRounds:
         """
         if self._some is not self.table and self._latest is not None:
             whole = Completer(with_families(self.table, self._noise), self._several, MAX_ROWS)
-            for _ in range(whole.n_redraws):
-                whole.redraw(self._latest)
+            with self.run.cancel.at_once():
+                for _ in range(whole.n_redraws):
+                    whole.redraw(self._latest)
             self.n_tables = whole.n_kept
             return whole.all()
         self.n_tables = self.completer.n_kept
@@ -164,11 +169,23 @@ class GapRounds:
             candidate = Candidate(self.completed(), Identity(), self.plan, self.run)
             same = self._learn_again(candidate)
             before = self._summary
-            self._summary = expected_summary(rows, self._mechanisms(candidate, self._noise), before)
+            self._summary = self._expected(rows, candidate, before)
             scale = np.sqrt(np.diag(before.covariance))
             change = np.abs(self._summary.covariance - before.covariance) / (scale[:, None] * scale)
             if same and change.max() < SETTLED:
                 break
+
+    def _expected(self, rows: GappyRows, candidate: Candidate, before: Summary) -> Summary:
+        """The moments that are expected by what was learned; those that were saved, after a resume."""
+        stage = self.run.stage("moments", {})
+        saved = None if stage is None else stage.load()
+        if saved is not None:
+            return replace(before, mean=saved[0]["mean"], covariance=saved[0]["covariance"])
+        with self.run.cancel.at_once():
+            found = expected_summary(rows, self._mechanisms(candidate, self._noise), before)
+        if stage is not None:
+            stage.keep({"mean": found.mean, "covariance": found.covariance}, {})
+        return found
 
     def _learn_again(self, candidate: Candidate) -> bool:
         """Learn from the latest draws; whether the graph is the one before, and as likely."""
@@ -185,8 +202,19 @@ class GapRounds:
         return self.n_changed == 0 and self.loss_change < CALM
 
     def _redraw(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> None:
-        self._latest = self._mechanisms(candidate, noise)
-        self.completer.redraw(self._latest)
+        self._redraw_from(self._mechanisms(candidate, noise))
+
+    def _redraw_from(self, mechanisms: Mechanisms) -> None:
+        self._latest = mechanisms
+        stage = self.run.stage("draws", {})
+        saved = None if stage is None else stage.load()
+        if saved is not None:
+            self.completer.restore(*saved)
+            return
+        with self.run.cancel.at_once():
+            self.completer.redraw(mechanisms)
+        if stage is not None:
+            stage.keep(*self.completer.state())
 
     def _mechanisms(self, candidate: Candidate, noise: Sequence[NoiseModel]) -> Mechanisms:
         assert self._training is not None
@@ -212,8 +240,7 @@ class GapRounds:
 
     def redraw_from(self, fit: ScaleFit) -> None:
         """Draw what is missing from a fit."""
-        self._latest = self.completer.mechanisms(fit.scaled, fit.training, fit.densities)
-        self.completer.redraw(self._latest)
+        self._redraw_from(self.completer.mechanisms(fit.scaled, fit.training, fit.densities))
 
     @property
     def found_something(self) -> bool:

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,12 +14,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from daguerreotype._lib.checks import check_count, check_positive, check_positive_int
+from daguerreotype._lib.checks import check_count, check_flag, check_path, check_positive_int, check_seed
+from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import COMPILING, ProgressBar
-from daguerreotype._lib.seeds import as_seed
 from daguerreotype._lib.settings import SettingAndMethod
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bagging import bagged_posterior, longer_posterior
@@ -36,7 +37,8 @@ from daguerreotype.persistence.settings import check_saved
 from daguerreotype.pipeline import fit_table
 from daguerreotype.posterior import Posterior
 from daguerreotype.result import FitResult
-from daguerreotype.training.plan import check_streamable, joint_loss, make_plan, numbers_alone
+from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.plan import check_settings, check_streamable, joint_loss, make_plan, numbers_alone
 from daguerreotype.training.run import Run
 
 logger = logging.getLogger("daguerreotype")
@@ -87,7 +89,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     penalty : float or None
         Multiplies the penalty per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
-        extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance.
+        extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance. Below fifty rows
+        None adds more, and "gam" and "bic" edges are straight, sparse, and between columns as they came.
     min_gain : float
         Share of what is left of a column, given its other causes, that an edge must explain: a floor under what
         "gam" and "bic" edges pay for. No model is exactly right, and in long tables BIC buys edges to make up for
@@ -112,8 +115,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         can tell if they are missing because of what they are. "drop" leaves out rows with gaps, "error" refuses.
         ``missing_`` says what was done.
     init : {"zeros", "variances"}, an order, or scores
-        Where theta starts: all tied, at the columns' variances less their median, at an order of all columns
-        (names or whole numbers), or at given scores (floats).
+        Where theta starts: all tied; at the columns' variances less their median; at an order, a list of all
+        columns, causes first, by name or by position; or at scores, a float for each column, smaller ones first.
+        Whole numbers are an order, and refused if they are none. "fixed" takes nothing but an order.
     knowledge : Knowledge, dict, path or None
         What is known beforehand: forbidden and required edges, tiers, roots and leaves, how many parents and
         children columns may have; as :class:`Knowledge`, as a dict of its arguments, or as a TOML or JSON file of
@@ -143,7 +147,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         some hundredths of a second, and tell probabilities to within 0.1; the method :meth:`posterior` takes more.
         0 leaves it out.
     random_state : int or None
-        Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data.
+        Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data. Not a
+        Generator: two fits of one learner are to find the same.
     verbose : int
         1 shows a progress bar; 0 is silent.
 
@@ -211,7 +216,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     n_parameters_ : float
         Free parameters that were spent on edges.
     interrupted_ : bool
-        Whether Ctrl-C ended training; the best order until then was kept.
+        Whether Ctrl-C came during the fit; the best that was found until then was kept. A second one raises
+        KeyboardInterrupt at once, and nothing is kept.
     n_features_in_, feature_names_in_
         Number and names of the columns.
 
@@ -348,8 +354,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             or True where a column was intervened on. What such a row says about a column's causes is left out,
             what it says about its effects counts: this tells directions apart that observations alone cannot.
         resume : path, optional
-            File that training is saved to now and then. If it exists, training goes on from it: a fit that was
-            killed ends as if it had not been.
+            File that the fit is saved to about every 30 seconds, all of its stages: training, refining, draws of
+            missing values, the posterior. If it exists, the fit goes on from it: one that was killed ends as if it
+            had not been. Only one process at a time can use it.
 
         Examples
         --------
@@ -366,12 +373,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> m.interventions_
         {0: 100}
         """
-        check_saved(self._settings())
-        read = self._read(X, interventions)
-        with ProgressBar(self.verbose, self.max_iter) as bar:
-            return self._fit(read, bar, None if resume is None else Path(resume))
+        file = None if resume is None else check_path(resume, "resume")
+        cancel = CancelToken()
+        with cancel.listening():
+            with cancel.at_once():
+                read = self._read(X, interventions)
+            with ProgressBar(self.verbose, self.max_iter) as bar:
+                return self._fit(read, bar, cancel, file)
 
-    def fit_chunks(self, source: Any) -> Self:
+    def fit_chunks(self, source: Any, *, any_size: bool = False) -> Self:
         """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
 
         All rows are read once, for ``edges="gam"`` three times (moments and a sketch of quantiles, exact
@@ -388,6 +398,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             A Parquet, CSV or TSV file, a folder of them, or a list of paths; chunks of rows, as arrays or
             DataFrames with the same columns, in a list or an iterator; a function that returns a new iterator, for
             what is read more than once; or a dask DataFrame, whose partitions its cluster takes in.
+        any_size : bool
+            Read packed files even if they hold more than 256 MiB and than 100 times their own size.
 
         Examples
         --------
@@ -402,11 +414,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array([[0, 0],
                [1, 0]])
         """
-        rows = read_source(source)
-        quantiles = self._check_streamable(rows)
-        with ProgressBar(self.verbose, self.max_iter) as bar:
-            read = table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows, missing=self.missing)
-            return self._fit_streamed(read, bar)
+        cancel = CancelToken()
+        with cancel.listening(), ProgressBar(self.verbose, self.max_iter) as bar:
+            with cancel.at_once():
+                rows = read_source(source, any_size=any_size)
+                quantiles = self._check_streamable(rows)
+                read = table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows, missing=self.missing)
+            return self._fit_streamed(read, bar, cancel)
 
     def fit_moments(
         self, covariance: Any, n_rows: int | None = None, *, names: Any = None, means: Any = None
@@ -441,8 +455,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self._check_streamable(None)
         table = table_of_moments(covariance, n_rows, names, means)
         kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
-        with ProgressBar(self.verbose, self.max_iter) as bar:
-            return self._fit_streamed(ReadTable(table, kinds), bar)
+        cancel = CancelToken()
+        with cancel.listening(), ProgressBar(self.verbose, self.max_iter) as bar:
+            return self._fit_streamed(ReadTable(table, kinds), bar, cancel)
 
     def with_kinds_of(self, X: Any, *, interventions: Any = None) -> Self:
         """A copy that takes columns for what they are in ``X``, to be fitted to some of its rows.
@@ -467,8 +482,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         copied: Self = clone(self)
         read = copied._read(X, interventions)
-        columns = read.table.names if read.table.named else range(read.table.n_columns)
-        copied.set_params(kinds=dict(zip(columns, read.kinds, strict=True)))
+        copied.set_params(kinds=dict(zip(read.table.labels, read.kinds, strict=True)))
         return copied
 
     def _settings(self) -> dict[str, Any]:
@@ -485,7 +499,10 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, interventions: Any = None) -> ReadTable:
         """The table to learn from, its kinds and its gaps."""
-        alone = numbers_alone(self._settings())
+        settings = self._settings()
+        check_saved(settings)
+        check_settings(settings)
+        alone = numbers_alone(settings)
         return table_of_rows(self, X, interventions, self.kinds, numbers_alone=alone, missing=self.missing)
 
     def _check_streamable(self, source: Source | None) -> bool:
@@ -497,27 +514,29 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             logger.info("transform='auto' needs all rows at once: columns stay on their scale.")
         return quantiles
 
-    def _fit_streamed(self, read: ReadTable, bar: ProgressBar) -> Self:
+    def _fit_streamed(self, read: ReadTable, bar: ProgressBar, cancel: CancelToken) -> Self:
         """Take the columns of a table that was not checked by scikit-learn for those of training, and fit."""
         table = read.table
         self.n_features_in_ = table.n_columns
-        if table.named:
+        if table.named and not table.own_names:
             self.feature_names_in_ = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        read_given(self.kinds, table.names, numbered=not table.named)
-        return self._fit(read, bar)
+        read_given(self.kinds, table.called, numbered=not table.named)
+        return self._fit(read, bar, cancel)
 
-    def _fit(self, read: ReadTable, bar: ProgressBar, resume: Path | None = None) -> Self:
+    def _fit(self, read: ReadTable, bar: ProgressBar, cancel: CancelToken, resume: Path | None = None) -> Self:
         """Plan, learn, and keep what was found."""
         settings, table = self._settings(), read.table
-        cache_bytes = 1e6 * check_positive(self.cache_size, "cache_size")
-        run = Run(count_jobs(self.n_jobs), cache_bytes, bar.update, checkpoint=resume)
-        plan = make_plan(settings, table)
+        n_jobs = count_jobs(self.n_jobs)
+        with cancel.at_once():
+            plan = make_plan(settings, table)
         # How many kernels there are to compile is known of the default edges alone.
         compiled = bar.task(COMPILING, DEFAULT_FIT_KERNELS if self.edges == "gam" else None, shown=False)
         # Threads of a numerical library within threads of ours would only get in each other's way.
-        with one_thread, compiling(lambda _: compiled(1)):
+        with one_thread, compiling(lambda _: compiled(1)), ExitStack() as files:
+            file = None if resume is None else files.enter_context(Checkpoint(resume, cancel=cancel))
+            run = Run(n_jobs, 1e6 * self.cache_size, bar.update, cancel, file)
             result = fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss)
         self._keep(replace(result, kinds=read.kinds, gaps=read.gaps, n_dropped=read.n_dropped))
         self._table = table
@@ -526,7 +545,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     def _keep(self, result: FitResult) -> None:
         """Fitted attributes, from the result of a fit."""
         self._result = result
-        names = result.names if result.named else None
+        names = result.labels if result.named else None
         self.adjacency_matrix_ = label(result.adjacency, names)
         self.weights_ = label(result.weights, names)
         self.norms_ = label(result.norms, names)
@@ -534,7 +553,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.posterior_ = result.posterior
         self.edge_probabilities_ = None if result.posterior is None else result.posterior.edge_probabilities
         self.edge_shares_ = label(result.edge_shares, names)
-        self.causal_order_ = [result.names[j] for j in result.order] if result.named else result.order
+        self.causal_order_ = [result.labels[j] for j in result.order] if result.named else result.order
         self.theta_ = result.theta
         self.order_distribution_ = result.distribution
         self.missing_ = result.missing
@@ -559,7 +578,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         around; the last two only where there is a posterior.
         """
         check_is_fitted(self)
-        labels = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        labels = self._result.labels
         matrices = {"weight": np.asarray(self.weights_), "norm": np.asarray(self.norms_)}
         if self.posterior_ is not None:
             likely = self.posterior_.probabilities
@@ -655,7 +674,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         there. What is missing of a row is integrated out, by draws with a seed of their own.
         """
         check_is_fitted(self)
-        values, names, named = rows_of(self, X, self._result.kinds)
+        values, names, named = rows_of(self, X, self.kinds_)
         intervened = read_interventions(interventions, len(values), names, numbered=not named)
         return self._result.score(values, intervened)
 
@@ -694,7 +713,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_positive_int(n_draws, "n_draws")
-        values, names, named = rows_of(self, X, self._result.kinds)
+        check_seed(random_state)
+        values, names, named = rows_of(self, X, self.kinds_)
         intervened = read_interventions(interventions, len(values), names, numbered=not named)
         draws = self._result.draw(values, n_draws, random_state, intervened)
         return make_imputation(X, values, draws, self._result.kinds)
@@ -820,17 +840,36 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         default = 100 if bagged else max(16_000 // self.n_features_in_, 400)
         sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
         check_positive_int(n_chains, "n_chains")
-        jobs, seed = count_jobs(n_jobs), as_seed(random_state)
-        file = None if resume is None else Path(resume)
-        with ProgressBar(self.verbose, self.max_iter) as bar, one_thread:
+        check_flag(keep, "keep")
+        jobs, seed = count_jobs(n_jobs), check_seed(random_state)
+        file = None if resume is None else check_path(resume, "resume")
+        cancel = CancelToken()
+        with cancel.listening(), ProgressBar(self.verbose, self.max_iter) as bar, one_thread:
             if bagged:
                 found = bagged_posterior(
-                    self._table, self._settings(), bagged, sweeps, seed=seed, n_jobs=jobs, resume=file, bar=bar
+                    self._table,
+                    self._settings(),
+                    bagged,
+                    sweeps,
+                    seed=seed,
+                    n_jobs=jobs,
+                    resume=file,
+                    bar=bar,
+                    cancel=cancel,
                 )
             else:
                 found = longer_posterior(
-                    self._result, sweeps, n_chains, seed=seed, n_jobs=jobs, resume=file, bar=bar
+                    self._result,
+                    sweeps,
+                    n_chains,
+                    seed=seed,
+                    n_jobs=jobs,
+                    resume=file,
+                    bar=bar,
+                    cancel=cancel,
                 )
+            if cancel.answered():
+                found = replace(found, interrupted=True)
         if keep:
             self._keep(replace(self._result, posterior=found))
         return found
@@ -851,8 +890,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """How sure is each edge? Learn from resampled rows, many times, and count.
 
         Needs no fit before and changes nothing about this learner. Ties that the data leave open (two directions
-        that explain the rows equally well) are broken anew in every resample, so that they show as frequencies
-        near one half. With ``verbose`` one bar shows how many resamples are done.
+        that explain the rows equally well) are broken anew in every resample. But a direction that no data can
+        tell may come out the same in most of them, even in all: :meth:`posterior` gives each a half.
+        With ``verbose`` one bar shows how many resamples are done.
 
         Parameters
         ----------
@@ -940,7 +980,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional
-            For "curves", which run over the values in it.
+            For "curves", which run over the values in it; without it, over those of the training rows.
         effect : str or int, optional
             For "curves": only those of this column's causes.
         ax : matplotlib Axes, or an array of them for "curves", optional

@@ -7,6 +7,7 @@ training is what the edge counts of the published tables ask for.
 
 from typing import Any, Literal
 
+from daguerreotype._lib.labels import shown
 from daguerreotype.edges.registry import EDGES
 
 # Lambda of the authors' script, by edges and training, for each operator.
@@ -31,7 +32,7 @@ def paper_settings(
             f"{operator!r} with {edges!r} {training!r}."
         )
     if fits not in ("published", "converged"):
-        raise ValueError(f"fits must be 'published' or 'converged', got {fits!r}.")
+        raise ValueError(f"fits must be 'published' or 'converged', got {shown(fits)}.")
     slow = (edges, training) == ("mlp", "bilevel")
     settings: dict[str, Any] = {
         "operator": "sparsemap-peel" if slow and operator == "sparsemap" else operator,

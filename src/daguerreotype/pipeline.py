@@ -6,7 +6,7 @@ made. :class:`Candidate` is the part that is repeated for every candidate scale 
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -15,17 +15,19 @@ from daguerreotype.data.table import Table
 from daguerreotype.data.transforms import Identity
 from daguerreotype.edges.base import JudgesParents, offered
 from daguerreotype.gap_rounds import GapRounds
+from daguerreotype.operators import OrderDistribution
 from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.evidence import Evidence, UnknownEvidenceError
 from daguerreotype.posterior.sample import Effort, sample_posterior, short_effort
 from daguerreotype.result import Completion, FitResult, ScaleFit
-from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.checkpoint import Stage, describe_run
 from daguerreotype.training.misfit import asks_for_another_scale
 from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.scale_choice import ScaleChoice, choose_scales, logarithms_of
-from daguerreotype.training.train import TrainingResult, train, train_on
+from daguerreotype.training.train import TrainingResult, prepare, train, train_on
+from daguerreotype.training.warm_start import warm_settings
 
 logger = logging.getLogger("daguerreotype")
 
@@ -36,7 +38,9 @@ ROUNDS = 3  # of choosing scales for an order, and an order for scales
 
 def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResult:
     """Learn a graph of the columns of ``table`` as planned, on the likeliest of the scales to try."""
-    ordered = with_families(table.canonical(plan.columns), plan.noise)
+    with run.cancel.at_once():
+        ordered = with_families(table.canonical(plan.columns), plan.noise)
+    _check_resumed(ordered, plan, run)
     completion = None
     if ordered.gaps is None:
         best = fit_complete(ordered, plan, run)
@@ -46,8 +50,35 @@ def fit_table(table: Table, plan: Plan, run: Run, criterion: object) -> FitResul
         criterion = "bic" if best.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)
     best = replace(best, support=ordered.support)
-    result = FitResult(best, plan.columns, table.names, table.named, criterion, completion=completion)
-    return with_posterior(result, plan, run)
+    own = table.own_names
+    result = FitResult(
+        best, plan.columns, table.names, table.named, criterion, completion=completion, own_names=own
+    )
+    result = with_posterior(result, plan, run)
+    if run.cancel.answered() and not result.best.training.interrupted:
+        logger.warning("interrupted at the end of the fit: what was found is kept.")
+        result = replace(result, best=as_interrupted(result.best))
+    return result
+
+
+def _check_resumed(table: Table, plan: Plan, run: Run) -> None:
+    """Refuse to go on from the file of another fit."""
+    if run.checkpoint is None:
+        return
+    schedule, operator, theta = plan.schedule, plan.operator, plan.constraints.project(plan.start)
+    order = plan.constraints.sort(theta)
+    start = OrderDistribution.of_order(order) if operator is None else operator(theta, schedule.tau(0))
+    settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(plan.objective), "noise": repr(plan.noise)}
+    settings |= {"transform": repr(plan.transform), "standardize": plan.standardize, "joint": plan.joint}
+    settings |= {} if operator is None else warm_settings(operator)
+    settings |= plan.constraints.settings()
+    known = describe_run(table, plan.estimator, start, theta, schedule.tau, **settings)
+    run.checkpoint.stage("fit", known, strict=True).keep({}, {})
+
+
+def as_interrupted(fit: ScaleFit) -> ScaleFit:
+    """The same, which says that it is not all that was asked for."""
+    return replace(fit, training=replace(fit.training, interrupted=True))
 
 
 def with_posterior(result: FitResult, plan: Plan, run: Run) -> FitResult:
@@ -61,7 +92,10 @@ def with_posterior(result: FitResult, plan: Plan, run: Run) -> FitResult:
     if plan.posterior and not training.interrupted and scores is not None and (quick or plan.schedule.refine):
         effort = short_effort(scores, plan.posterior)
         try:
-            posterior = result_posterior(result, scores, effort, seed=0, n_jobs=run.n_jobs)
+            told = {"order": training.order.tolist(), "loss": training.loss}
+            stage = run.stage("posterior", asdict(effort) | told)
+            posterior = result_posterior(result, scores, effort, seed=0, n_jobs=run.n_jobs, stage=stage)
+            training = replace(training, interrupted=posterior.interrupted)
         except UnknownEvidenceError as error:
             logger.info("no probabilities: %s", error)
         except KeyboardInterrupt:
@@ -80,7 +114,7 @@ def result_posterior(
     *,
     seed: int,
     n_jobs: int = 1,
-    checkpoint: Checkpoint | None = None,
+    stage: Stage | None = None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Posterior:
     """The posterior around what was found, in the user's numbering of the columns."""
@@ -93,7 +127,7 @@ def result_posterior(
         fixed=training.order_given,
         seed=seed,
         n_jobs=n_jobs,
-        checkpoint=checkpoint,
+        stage=stage,
         progress=progress,
     )
     return found.taken(result.place, tuple(result.labels), result.named)
@@ -118,7 +152,7 @@ def fit_gaps(table: Table, plan: Plan, run: Run) -> tuple[ScaleFit, Completion]:
         if not rounds.exact and not rounds.scales_first:
             rounds.settle()
         for choice in range(ROUNDS):
-            best = fit_complete(rounds.completed(), plan, run if choice == 0 else replace(run, checkpoint=None))
+            best = fit_complete(rounds.completed(), plan, run)
             others = rounds.take(best)
             drawn_blindly = rounds.scales_first and choice == 0
             if best.training.interrupted or not (others or drawn_blindly):
@@ -145,7 +179,7 @@ def fit_auto(table: Table, plan: Plan, run: Run) -> ScaleFit:
     other scales make noise Gaussian and are clearly likelier, columns as they came are not tried under another
     noise model.
     """
-    first = Candidate(table, Identity(), plan, run.of_candidate("none", 2, run.n_jobs))
+    first = Candidate(table, Identity(), plan, run.called("none"))
     training = first.train()
     fits: list[ScaleFit] = []
     try:
@@ -157,12 +191,15 @@ def fit_auto(table: Table, plan: Plan, run: Run) -> ScaleFit:
         scaled = fit_own_scales(first, training)
         enough = first.log_likelihood(training) + CLEARLY * table.n_columns
         if not fits and not any(fit.gaussian and fit.log_likelihood > enough for fit in scaled):
-            fits.append(first.finish(training))
+            ended = any(fit.training.interrupted for fit in scaled)
+            fits.append(first.finish(replace(training, interrupted=ended)))
         fits += scaled
     except KeyboardInterrupt:
         logger.warning("interrupted while scales were compared: what was found until then is kept.")
-        return first.finish(replace(training, interrupted=True))
+        return as_interrupted(fits[0]) if fits else first.finish(replace(training, interrupted=True))
     best = max(fits, key=lambda fit: fit.log_likelihood)
+    if any(fit.training.interrupted for fit in fits):  # another might have been best
+        best = as_interrupted(best)
     if len(fits) > 1:
         told = ", ".join(f"{fit.scaled.of_effects.transform.name} {fit.log_likelihood:.3f}" for fit in fits)
         logger.info("chose scales by likelihood per row: %s", told)
@@ -176,16 +213,19 @@ def fit_own_scales(first: "Candidate", training: TrainingResult) -> list[ScaleFi
     has one scale as an effect, and the order is learned once more with these. Where most turn out to be
     logarithms, those of all columns are tried too: that is one choice in place of many.
     """
-    table, plan, run = first.table, first.plan, first.run.of_candidate("scales", 2, first.run.n_jobs)
+    table, plan, run = first.table, first.plan, first.run.called("scales")
     chosen: ScaleChoice | None = None
     for _ in range(ROUNDS):
-        choice = choose_scales(table, training, plan)
+        with run.cancel.at_once():
+            choice = choose_scales(table, training, plan)
         if choice.same_as(chosen) or (chosen is None and not choice.effects.surprise.any()):
             break
         before = training.order
         training = search_scales(choice, table, training if chosen is not None else None, plan, run)
         chosen = choice
-        if training.interrupted or np.array_equal(training.order, before):  # which would choose the same again
+        if training.interrupted:  # in the middle of a search that judges columns on several scales at once
+            raise KeyboardInterrupt
+        if np.array_equal(training.order, before):  # which would choose the same again
             break
     if chosen is None:
         return []
@@ -194,7 +234,7 @@ def fit_own_scales(first: "Candidate", training: TrainingResult) -> list[ScaleFi
     logarithms, numbers = logarithms_of(table), np.flatnonzero(~table.discrete)
     most = np.mean([chosen.effects.form(column) == "log" for column in numbers]) > 0.5
     if most and not fits[0].training.interrupted and not chosen.effects.same_as(logarithms):
-        run = first.run.of_candidate("log", 2, first.run.n_jobs)
+        run = first.run.called("log")
         fits.append(Candidate(table, logarithms, plan, run, logarithms).fit())
     return fits
 
@@ -207,5 +247,5 @@ def search_scales(
     scaled = choice.prepared(table, plan) if by_scores else table.on_scale(choice.causes, plan.standardize)
     if found is None or plan.joint:
         return train(scaled.table, plan, run)
-    models = plan.constraints.prepare(plan.estimator, scaled.table)
+    models = prepare(scaled.table, plan, run)
     return train_on(found, plan.noise, scaled.table, plan, run, models)

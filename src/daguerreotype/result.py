@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype._lib.labels import plural
+from daguerreotype._lib.labels import ColumnPlaces, plural
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.completion.draws import completions, integrated
 from daguerreotype.completion.mechanisms import Mechanisms
@@ -251,6 +251,8 @@ class FitResult:
         Rows that were left out because of that.
     posterior : Posterior, optional
         How probable edges and graphs are; None where that was not asked for, or cannot be told.
+    own_names : tuple
+        The user's names as they are, where they are no text.
     """
 
     best: ScaleFit
@@ -263,6 +265,7 @@ class FitResult:
     gaps: Gaps | None = None
     n_dropped: int = 0
     posterior: Posterior | None = None
+    own_names: tuple[Any, ...] = ()  # hashable
 
     @cached_property
     def place(self) -> IntArray:
@@ -272,7 +275,7 @@ class FitResult:
     @property
     def labels(self) -> list[Any]:
         """What the user calls the columns: names, or numbers without any."""
-        return list(self.names) if self.named else list(range(len(self.names)))
+        return list(self.own_names or self.names) if self.named else list(range(len(self.names)))
 
     @property
     def weights(self) -> FloatArray:
@@ -408,6 +411,12 @@ class FitResult:
         return float(sum(_n_coefficients(fit) for fit in training.fits))
 
     @property
+    def seen(self) -> FloatArray:
+        """Quantiles (k, d) of what was seen of the columns, nan below those of few values; none without rows."""
+        seen = self.best.support.seen
+        return seen[:, self.place] if seen.size else np.zeros((0, len(self.names)))
+
+    @property
     def has_curves(self) -> bool:
         """Whether the edges are curves that can be shown."""
         return offered(self.best.training.models, HasCurves) is not None
@@ -421,11 +430,15 @@ class FitResult:
 
         As of :meth:`ScaleFit.curve`: (m,), or (m, q) for an effect with levels in no order.
         """
-        for column in (cause, effect):
-            if column not in self.labels:
-                raise ValueError(f"{column!r} is no column of the fitted table; its columns are {self.labels}.")
-        first, second = (self.labels.index(column) for column in (cause, effect))
+        first, second = self.find(cause), self.find(effect)
         return self.component(first, second, encode_values(values, self.names[first], self.kinds[first]))
+
+    def find(self, column: Any) -> int:
+        """The number of a column that the user names."""
+        place = ColumnPlaces(self.own_names or self.names, numbered=not self.named).find(column)
+        if place is None:
+            raise ValueError(f"{column!r} is no column of the fitted table; its columns are {self.labels}.")
+        return place
 
     def component(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
         """The same for columns by number, at values (m,) that are codes where the cause has levels."""

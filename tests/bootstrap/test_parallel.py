@@ -50,8 +50,11 @@ def test_a_dask_cluster_of_two_workers_gives_the_same(table, alone, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*tasks which were still being processed")
 def test_an_error_in_a_worker_comes_back_in_its_own_words(table):
-    with pytest.raises(ValueError, match=r"the first resample could not be fitted .* tau"):
-        Daguerreotype(**QUICK, tau=-1.0).bootstrap(table, 4, n_jobs=2)
+    def loss(variance, dof, n_rows):
+        raise ValueError("there is no loss today")
+
+    with pytest.raises(ValueError, match=r"the first resample could not be fitted .* there is no loss today"):
+        Daguerreotype(**{**QUICK, "loss": loss}).bootstrap(table, 4, n_jobs=2)
 
 
 def test_a_fit_outside_the_main_thread_needs_no_signals(table):

@@ -231,7 +231,7 @@ def test_a_first_resample_that_fails_ends_the_run_with_the_reason():
     with pytest.raises(
         ValueError, match=r"the first resample could not be fitted in 10 draws of 30 rows.*loss must be"
     ):
-        Daguerreotype(loss="nothing").bootstrap(linear_data(0, 30, 3), 5)
+        bootstrap(Daguerreotype(loss="nothing"), linear_data(0, 30, 3), 5)
 
 
 def test_an_error_that_is_not_about_values_comes_through():
@@ -245,7 +245,7 @@ def test_an_error_that_is_not_about_values_comes_through():
 
 def test_a_table_that_cannot_be_learned_from_is_refused_with_its_own_rows(table):
     table.loc[9, "dose"] = np.nan
-    with pytest.raises(ValueError, match=r"1 NaN value: 'dose' \(1\); the first is in row 9"):
+    with pytest.raises(ValueError, match=r"1 NaN value: 'dose' \(1\); the first is in row 10"):
         Daguerreotype(missing="error", **QUICK).bootstrap(table, 5)
 
 

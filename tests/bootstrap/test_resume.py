@@ -14,8 +14,9 @@ import pytest
 from sklearn.linear_model import LassoLarsIC
 
 from daguerreotype import Daguerreotype
-from daguerreotype._lib.journal import encode_line
-from daguerreotype.bootstrap import bootstrap
+from daguerreotype._lib.journal import decode_line, encode_line
+from daguerreotype._lib.locks import InUseError
+from daguerreotype.bootstrap import BootstrapInterrupt, bootstrap
 from daguerreotype.bootstrap import run as module
 from daguerreotype.bootstrap.resample import Draws, Resample
 from daguerreotype.bootstrap.run import Journal, describe_run
@@ -114,13 +115,54 @@ def test_a_last_line_of_garbage_is_done_again(table, path):
 def test_ctrl_c_keeps_what_is_done_even_if_the_learner_makes_nothing_of_it(table, path, monkeypatch):
     monkeypatch.setattr(Interrupted, "left", 2)
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(BootstrapInterrupt, match="2 resamples finished") as interrupt:
         bootstrap(Interrupted(), table, 5, resume=path)
+    assert_same(interrupt.value.finished, bootstrap(ByMean(), table, 2))
     assert signal.getsignal(signal.SIGINT) is before
     monkeypatch.setattr(Interrupted, "left", None)
     made = counting(monkeypatch, ByMean)
     assert_same(bootstrap(Interrupted(), table, 5, resume=path), bootstrap(ByMean(), table, 5))
     assert len(made) == 3 + 5
+
+
+def test_ctrl_c_before_anything_is_finished_leaves_nothing_to_tell(table, monkeypatch):
+    monkeypatch.setattr(Interrupted, "left", 0)
+    with pytest.raises(BootstrapInterrupt, match="0 resamples finished") as interrupt:
+        bootstrap(Interrupted(), table, 5)
+    assert interrupt.value.finished is None
+
+
+def test_a_file_in_use_is_refused_at_once_and_free_again_afterwards(table, path):
+    with (
+        Journal(path, {}),
+        pytest.raises(InUseError, match=r"resamples.jsonl is in use by another process"),
+    ):
+        bootstrap(ByMean(), table, 2, resume=path)
+    bootstrap(ByMean(), table, 2, resume=path)
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("n_full", [2, 99])
+def test_a_disk_that_is_full_for_a_while_costs_nothing_and_is_told(table, path, monkeypatch, caplog, n_full):
+    whole = bootstrap(ByMean(), table, 5)
+    fsync, left = os.fsync, [4, n_full]  # the first line, its folder, and two resamples are written
+
+    def full(descriptor):
+        left[0] -= 1
+        if left[0] < 0 and left[1] > 0:
+            left[1] -= 1
+            raise OSError(28, "No space left on device")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert_same(bootstrap(ByMean(), table, 5, resume=path), whole)
+    assert caplog.text.count(f"cannot add to {path}: No space left on device") == 1
+    lost = f"{path} lacks 3 resamples that could not be written" in caplog.text
+    assert lost == (n_full == 99)
+    monkeypatch.undo()
+    made = counting(monkeypatch, ByMean)
+    assert_same(bootstrap(ByMean(), table, 5, resume=path), whole)
+    assert len(made) == (3 if lost else 0)
 
 
 def test_a_fit_that_ctrl_c_ended_early_does_not_count(path):
@@ -291,3 +333,24 @@ def test_settings_are_known_by_what_they_are_and_not_by_where_they_lie(parameter
     assert json.loads(json.dumps(first)) == again
     assert first != different
     assert "0x" not in json.dumps(first)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"index": "0"},
+        {"order": [0, 1, 2, 2]},
+        {"order": [0, 1]},
+        {"edges": [[0, 9]]},
+        {"edges": [[0]]},
+        {"edges": [[0, 0]]},
+        {"more": 1},
+    ],
+)
+def test_a_resample_that_no_run_wrote_is_refused_with_its_place(table, path, change):
+    bootstrap(ByMean(), table, 2, resume=path)
+    first, second, _ = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + encode_line(decode_line(second.strip()) | change))
+    path.write_bytes(path.read_bytes() + second)
+    with pytest.raises(ValueError, match=r"line 2 of .* is damaged"):
+        bootstrap(ByMean(), table, 2, resume=path)

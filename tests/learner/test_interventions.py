@@ -262,7 +262,7 @@ def test_a_bootstrap_resamples_the_interventions_with_the_rows():
     sure = Daguerreotype(**QUICK).bootstrap(X, 6, fit_params={"interventions": targets})
     assert sure.edge_frequencies.loc[edge] == 1.0
     assert sure.edge_frequencies.loc[edge[::-1]] == 0.0
-    with pytest.raises(ValueError, match="interventions names 'z' in row 0"):
+    with pytest.raises(ValueError, match="interventions names 'z' in row 1"):
         Daguerreotype(**QUICK).bootstrap(X, 2, fit_params={"interventions": ["z"] * len(X)})
 
 
@@ -292,17 +292,17 @@ def rows_of(X, entry):
         (lambda X: {"a": 1.0}, TypeError, "interventions is of type dict: give a list with one entry per row"),
         (lambda X: 3, TypeError, "interventions is of type int: give a list"),
         (lambda X: [None] * 5, ValueError, "interventions has 5 entries, but X has 240 rows: give a list with"),
-        (lambda X: rows_of(X, "bb"), ValueError, "names 'bb' in row 0, which is no column; did you mean 'b'?"),
+        (lambda X: rows_of(X, "bb"), ValueError, "names 'bb' in row 1, which is no column; did you mean 'b'?"),
         (
             lambda X: rows_of(X, ["a", "zz"]),
             ValueError,
-            "names 'zz' in row 0, which is no column; the columns are",
+            "names 'zz' in row 1, which is no column; the columns are",
         ),
-        (lambda X: rows_of(X, 0), ValueError, "interventions names '0' in row 0, which is no column; the columns"),
+        (lambda X: rows_of(X, 0), ValueError, "interventions names '0' in row 1, which is no column; the columns"),
         (
             lambda X: [True] * len(X),
             ValueError,
-            "holds True in row 0, which does not say which column was intervened on: give",
+            "holds True in row 1, which does not say which column was intervened on: give",
         ),
         (
             lambda X: np.zeros((240, 3), bool),
@@ -345,7 +345,7 @@ def test_what_cannot_be_used_is_refused_with_advice(say, kind, message):
 
 def test_a_position_outside_the_table_is_refused():
     X, _ = experiments()
-    with pytest.raises(ValueError, match="names column 4 in row 0, but the columns go from 0 to 3"):
+    with pytest.raises(ValueError, match="names column 4 in row 1, but the columns go from 0 to 3"):
         Daguerreotype(**QUICK).fit(X.to_numpy(), interventions=rows_of(X, 4))
 
 

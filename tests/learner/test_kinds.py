@@ -116,7 +116,7 @@ def test_a_level_that_was_not_learned_is_named_with_those_that_were(fitted):
     X = mixed(seed=1)
     X.loc[3, "city"] = "Nice"
     with pytest.raises(
-        ValueError, match=r"column 'city' has the level 'Nice' in row 3, .* levels are 'Bonn', 'Oslo', 'Rome'"
+        ValueError, match=r"column 'city' has the level 'Nice' in row 4, .* levels are 'Bonn', 'Oslo', 'Rome'"
     ):
         fitted.score(X)
 
@@ -127,7 +127,7 @@ def test_missing_text_is_counted_and_located():
     X["visits"] = X["visits"].astype("Int64")
     X.loc[2, "visits"] = pd.NA
     with pytest.raises(
-        ValueError, match=r"X has 3 NaN values: 'city' \(2\), 'visits' \(1\); the first is in row 4"
+        ValueError, match=r"X has 3 NaN values: 'city' \(2\), 'visits' \(1\); the first is in row 5"
     ):
         learner(missing="error").fit(X)
     kinds = learner().fit(X).kinds_

@@ -91,7 +91,7 @@ def due(self, step):
         os.kill(os.getpid(), signal.SIGKILL)
     return step % 5 == 0
 
-checkpoint.Checkpoint.due = due
+checkpoint.Stage.due = due
 fit_hundred_steps(*sys.argv[1:])
 """
 
@@ -106,7 +106,7 @@ def test_a_fit_killed_in_the_middle_and_resumed_ends_as_one_that_was_not(trainin
         text=True,
     )
     assert run.returncode == -signal.SIGKILL, run.stderr
-    assert np.load(path)["steps"].shape[0] == 50
+    assert np.load(path)["1.train/steps"].shape[0] == 50
     whole, resumed = fit_hundred_steps(training), fit_hundred_steps(training, path)
     assert whole.n_iter_ == resumed.n_iter_ == 100
     np.testing.assert_array_equal(resumed.theta_, whole.theta_)

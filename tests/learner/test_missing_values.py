@@ -278,7 +278,7 @@ def test_rows_with_gaps_are_left_out_or_refused_if_asked():
     )
     assert str(model.missing_) == "40 missing values in 1 column: left out 40 of 600 rows"
     with pytest.raises(
-        ValueError, match=r"X has 40 NaN values: 'x3' \(40\); the first is in row 0. Learn from them"
+        ValueError, match=r"X has 40 NaN values: 'x3' \(40\); the first is in row 1. Learn from them"
     ):
         Daguerreotype(missing="error").fit(X)
     with pytest.raises(ValueError, match="missing must be 'auto', 'error' or 'drop', got 'maybe'"):

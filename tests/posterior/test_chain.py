@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daguerreotype.posterior import sampler
+from daguerreotype.posterior.chain import run_chain
 from daguerreotype.posterior.sampler import BLOCKS, Chains
 from daguerreotype.posterior.sets import make_lists
 from support.posteriors import all_dags, enumerate_posterior, reachability
@@ -174,3 +176,31 @@ def test_sets_of_more_than_64_nodes_are_told_apart():
     edge = np.exp(-1) / (1 + np.exp(-1))
     np.testing.assert_allclose(np.diag(found, 1), edge, atol=1e-9)  # given the rest, each is known exactly
     assert found.sum() == pytest.approx((d - 1) * edge)
+
+
+def test_a_block_in_pieces_is_the_block_at_once(monkeypatch, rng):
+    lists = as_lists(draw_losses(rng, 4, 4.0))
+    found = []
+    for at_once in (1, 10, 10**9):
+        monkeypatch.setattr(sampler, "TURNS_AT_ONCE", at_once)
+        chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [1, 2], 400)
+        chains.run()
+        found.append((chains.edges, chains.kept.copy(), [state.ancestors.copy() for state in chains.states]))
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_a_chain_comes_back_to_python_after_a_few_sweeps(monkeypatch, rng):
+    asked = []
+
+    def counting(lists, state, room, n_sweeps, every, kept):
+        asked.append(n_sweeps)
+        return run_chain(lists, state, room, n_sweeps, every, kept)
+
+    monkeypatch.setattr(sampler, "run_chain", counting)
+    monkeypatch.setattr(sampler, "TURNS_AT_ONCE", 12)
+    lists = as_lists(draw_losses(rng, 4, 4.0))
+    Chains(lists, empty_graph(lists)[None], [1], 400).run()
+    assert sum(asked) == 400
+    assert max(asked) == 3

@@ -1,6 +1,9 @@
 import dataclasses
+import errno
 import json
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +14,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from daguerreotype._lib.interrupts import CancelToken  # noqa: E402
+from daguerreotype._lib.locks import InUseError  # noqa: E402
 from daguerreotype.operators.sparsemax import Sparsemax  # noqa: E402
 from daguerreotype.training import checkpoint as module  # noqa: E402
 from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
@@ -83,7 +88,7 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_as_one_that_was_not(kind,
         folder = environment(Path(__file__).parent)
         run = subprocess.run([sys.executable, "-c", script], env=folder, capture_output=True, text=True)
         assert run.returncode == -signal.SIGKILL, run.stderr
-        reached.append(int(np.load(path)["steps"].shape[0]) if path.exists() else 0)
+        reached.append(int(np.load(path)["0.train/steps"].shape[0]) if path.exists() else 0)
     assert reached == [0, 14, 21][: len(kills)]
     counted = []
     resumed = train(table(), EDGES[kind], checkpoint=path, progress=counted.append)
@@ -129,9 +134,9 @@ def test_the_file_is_plain_arrays_with_a_header_of_json(kind, tmp_path):
     train(table(), KINDS[kind](), checkpoint=path, max_iter=3)
     with np.load(path, allow_pickle=False) as file:
         header = json.loads(file["header"].tobytes())
-        assert file["steps"].shape == (3, 6)
-        assert file["theta"].shape == (5,)
-    assert header["settings"]["rate"] == 0.1
+        assert file["0.train/steps"].shape == (3, 6)
+        assert file["0.train/theta"].shape == (5,)
+    assert header["stages"]["0.train"]["settings"]["rate"] == 0.1
     assert os.listdir(tmp_path) == ["run.npz"]
 
 
@@ -202,38 +207,92 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(module, "FORMAT", 2)
-    with pytest.raises(ValueError, match="is a checkpoint of format 1, but this version reads format 2"):
+    monkeypatch.setattr(module, "FORMAT", 3)
+    with pytest.raises(ValueError, match="is a checkpoint of format 2, but this version reads format 3"):
         train(table(), Linear(), checkpoint=saved)
 
 
 # ---------------------------------------------------------------------- when it saves
 
 
-def test_a_save_that_fails_leaves_the_one_before(tmp_path, monkeypatch):
-    file = Checkpoint(tmp_path / "run.npz", {"a": 1})
-    file.save({"theta": np.zeros(2)}, {"count": 1})
+def test_a_save_that_fails_is_told_once_leaves_the_one_before_and_is_tried_again(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "run.npz"
 
     def fail(*paths):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module.os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        file.save({"theta": np.ones(2)}, {"count": 2})
-    arrays, header = file.load()
-    assert header["count"] == 1
-    np.testing.assert_array_equal(arrays["theta"], np.zeros(2))
+    with Checkpoint(path) as file:
+        stage = file.stage("train", {"a": 1})
+        stage.save({"theta": np.zeros(2)}, {"count": 1})
+        before = path.read_bytes()
+        with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "daguerreotype"):
+            patch.setattr(os, "fsync", fail)
+            stage.save({"theta": np.ones(2)}, {"count": 2})
+            stage.save({"theta": np.ones(2)}, {"count": 3})
+        assert path.read_bytes() == before
+        assert caplog.text.count(f"cannot save to {path}: No space left on device. The fit goes on") == 1
+        stage.save({"theta": np.ones(2)}, {"count": 4})
+    with Checkpoint(path) as file:
+        arrays, header = file.stage("train", {"a": 1}).load()
+    assert header["count"] == 4
+    np.testing.assert_array_equal(arrays["theta"], np.ones(2))
+
+
+def test_a_folder_that_vanishes_is_told_and_the_fit_goes_on(tmp_path, caplog):
+    path = tmp_path / "gone" / "run.npz"
+    path.parent.mkdir()
+    with caplog.at_level(logging.WARNING, "daguerreotype"), Checkpoint(path) as file:
+        shutil.rmtree(path.parent)
+        file.stage("train", {}).save({}, {})
+    assert f"cannot save to {path}" in caplog.text
+
+
+def test_a_folder_that_is_not_there_is_refused_before_any_work(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none for run.npz: make it"):
+        train(table(), Linear(), checkpoint=tmp_path / "none" / "run.npz")
+
+
+def test_a_file_in_use_is_refused_at_once_and_free_again_afterwards(tmp_path):
+    path = tmp_path / "run.npz"
+    with Checkpoint(path), pytest.raises(InUseError, match=r"run.npz is in use by another process.*another path"):
+        train(table(), Linear(), checkpoint=path)
+    train(table(), Linear(), checkpoint=path, max_iter=3)
+    assert os.listdir(tmp_path) == ["run.npz"]
 
 
 def test_saves_go_by_steps_or_by_the_clock(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    by_steps = Checkpoint(tmp_path / "a.npz", {}, every=3)
-    assert [step for step in range(1, 8) if by_steps.due(step)] == [3, 6]
-    by_clock = Checkpoint(tmp_path / "b.npz", {}, seconds=30.0)
-    now[0] = 129.0
-    assert not by_clock.due(1)
-    now[0] = 130.0
-    assert by_clock.due(1)
-    by_clock.save({}, {})
-    assert not by_clock.due(2)
+    with Checkpoint(tmp_path / "run.npz", seconds=30.0) as file:
+        by_steps = file.stage("a", {}, every=3)
+        assert [step for step in range(1, 8) if by_steps.due(step)] == [3, 6]
+        by_clock = file.stage("b", {})
+        now[0] = 129.0
+        assert not by_clock.due(1)
+        by_clock.keep({}, {})
+        assert not file.path.exists()
+        now[0] = 130.0
+        assert by_clock.due(1)
+        by_clock.keep({}, {})
+        assert file.path.exists()
+        assert not by_clock.due(2)
+
+
+def test_the_state_of_other_settings_does_not_count(tmp_path):
+    with Checkpoint(tmp_path / "run.npz") as file:
+        file.stage("train", {"seed": 1}).save({"theta": np.ones(2)}, {})
+    with Checkpoint(tmp_path / "run.npz") as file:
+        assert file.stage("train", {"seed": 2}).load() is None
+    with Checkpoint(tmp_path / "run.npz") as file:
+        assert file.stage("refine", {"seed": 1}).load() is None
+
+
+def test_nothing_is_saved_after_an_interrupt(tmp_path):
+    cancel = CancelToken()
+    with Checkpoint(tmp_path / "run.npz", cancel=cancel) as file:
+        file.stage("train", {}).keep({}, {"count": 1})
+        cancel.cancel()
+        file.stage("refine", {}).save({}, {"count": 2})
+    with Checkpoint(tmp_path / "run.npz") as file:
+        assert file.stage("train", {}).load() == ({}, {"count": 1})
+        assert file.stage("refine", {}).load() is None

@@ -115,7 +115,7 @@ class Search:
     """Restarts on numbers: one that starts at ``better`` in its turn finds the next number, all others nothing."""
 
     def __init__(self, better=()):
-        self.best, self.better, self.started, self.told = 0, set(better), [], []
+        self.best, self.better, self.started, self.told, self.done = 0, set(better), [], [], []
 
     def start(self, restart):
         self.started.append((restart, self.best))
@@ -133,7 +133,10 @@ class Search:
 
     def run(self, n_restarts, n_threads):
         clones = list(range(n_threads))
-        restart_in_parallel(self.start, n_restarts, clones, self.descend, self.improves, lambda: None)
+        restart_in_parallel(
+            self.start, range(n_restarts), clones, self.descend, self.improves, lambda: None, self.done.append
+        )
+        assert self.done == list(range(n_restarts))
 
 
 def test_without_improvement_every_restart_starts_once_from_the_best():

@@ -47,9 +47,37 @@ def test_the_neighbours_of_a_given_order_carry_mass_from_the_start():
         np.testing.assert_array_equal(distribution.mode, [2, 0, 3, 1])
 
 
-@pytest.mark.parametrize("scores", [[0.5, -1.0, 2.0, 0.0], np.array([3.0, 2.0, 1.0, 0.0]), [2, 0, 0, 1]])
-def test_numbers_that_are_no_order_are_scores(scores):
+@pytest.mark.parametrize("scores", [[0.5, -1.0, 2.0, 0.0], np.array([3.0, 2.0, 1.0, 0.0]), [2, 0.0, 0, 1]])
+def test_floats_are_scores(scores):
     np.testing.assert_array_equal(start(scores), np.asarray(scores, dtype=float))
+
+
+@pytest.mark.parametrize("operator", ["sparsemax", "fixed"])
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ([0, 1, 1, 2], r"init holds 1 more than once: as an order init has each of the 4 columns once"),
+        (np.array([1, 2, 3, 4]), r"init holds (np.int64\()?4\)?, which is no column: as an order"),
+        ([0, 1, 2, -1], r"init holds -1, which is no column"),
+        ([False, True, 2, 3], r"init holds False, which is no column"),
+        ([0, 1, 2, None], r"init holds None, which is no column"),
+    ],
+    ids=["repeated", "from one", "negative", "truth values", "none"],
+)
+def test_whole_numbers_that_are_no_order_are_refused_rather_than_scores(broken, why, operator):
+    with pytest.raises(ValueError, match=why):
+        start(broken, operator)
+
+
+def test_a_fixed_order_cannot_be_scores():
+    with pytest.raises(ValueError, match=r"init holds 0\.5, which is no column: as an order .* by position\.$"):
+        start([0.5, -1.0, 2.0, 0.0], "fixed")
+
+
+@pytest.mark.parametrize("init", [3, None, {"age": 1}, np.eye(4), [0.5, 1.0, "age", None]], ids=str)
+def test_what_is_neither_order_nor_scores_is_refused(init):
+    with pytest.raises(TypeError, match=r"init must be 'zeros', 'variances', an order of all columns, or a float"):
+        start(init)
 
 
 def test_a_random_order_follows_the_seed_and_the_listing_of_the_columns_not_their_numbers():
@@ -64,10 +92,13 @@ def test_a_random_order_follows_the_seed_and_the_listing_of_the_columns_not_thei
 @pytest.mark.parametrize(
     ("init", "message"),
     [
-        ("ones", r"init must be 'zeros', 'variances', an order or an array of scores, got 'ones'"),
+        (
+            "ones",
+            r"init must be 'zeros', 'variances', an order of all columns, or a float for each, .* got 'ones'",
+        ),
         ([0.0, 1.0], r"init has 2 entries, but the table has 4 columns"),
-        (["age", "dose", "diet", "income"], r"init must name each column once; \['income'\] are no columns"),
-        (["age", "dose", "diet", "age"], r"init must name each column once; some names occur twice"),
+        (["age", "dose", "diet", "income"], r"init holds 'income', which is no column: as an order init has"),
+        (["age", "dose", "diet", "age"], r"init holds 'age' more than once: as an order init has"),
         ([0.0, np.nan, 1.0, 2.0], r"init holds scores that are not finite"),
     ],
 )

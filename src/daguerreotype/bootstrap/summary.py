@@ -1,6 +1,7 @@
 """Frequencies of edges, ancestors and orders over the graphs of all resamples, and their consensus DAG."""
 
 import logging
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from daguerreotype._lib.checks import check_frequency
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.bootstrap.consensus import consensus_order
@@ -21,8 +23,7 @@ Matrix: TypeAlias = FloatArray | pd.DataFrame
 
 def check_threshold(threshold: float) -> None:
     """Refuse a threshold that is no frequency; 0 would add every edge along the order."""
-    if not 0 < threshold <= 1:
-        raise ValueError(f"threshold must be above 0 and at most 1, got {threshold}.")
+    check_frequency(threshold, "threshold")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class Bootstrap:
     edge_frequencies: Matrix = field(repr=False)
     ancestor_frequencies: Matrix = field(repr=False)
     order_frequencies: Matrix = field(repr=False)
-    consensus_order: list[str] | IntArray
+    consensus_order: list[Any] | IntArray
     order_stability: float
     column_stability: FloatArray | pd.Series = field(repr=False)
     threshold: float
@@ -94,7 +95,7 @@ class Bootstrap:
         known = Knowledge.of(self.settings.get("knowledge"))
         if known.max_parents is not None or known.max_children is not None:
             numbered = not hasattr(self.edge_frequencies, "columns")
-            names = [f"x{name}" if numbered else str(name) for name in self._names()]
+            names = [f"x{name}" if numbered else name for name in self._names()]
             limits = known.resolve(names, numbered=numbered)
             adjacency = most_frequent(adjacency, frequencies, ranks, limits.max_parents, limits.max_children)
         return self._like(adjacency.astype(np.int64))
@@ -165,7 +166,7 @@ def most_frequent(
 
 def summarise(
     resamples: list[Resample],
-    names: tuple[str, ...] | None,
+    names: tuple[Hashable, ...] | None,
     threshold: float,
     random_state: int,
     settings: dict[str, Any],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.completion.mechanisms import Mechanisms
 from daguerreotype.completion.sampler import GapSampler
@@ -103,4 +104,20 @@ class Completer:
             sampler.sweep(self._rng)
         drawn = before.copy()
         drawn[:, some] = sampler.values.reshape(self._at_once, some.size, -1)
+        self._take(drawn)
+
+    def _take(self, drawn: FloatArray) -> None:
         self._draws = [*self._draws, drawn][-self.n_redraws :]
+
+    # ------------------------------------------------------------------ what a checkpoint holds
+
+    def state(self) -> tuple[Arrays, Header]:
+        """The latest draws of what is missing, and where the stream of random numbers stands."""
+        return {"draws": self._draws[-1][:, self._gaps]}, {"random": self._rng.bit_generator.state}
+
+    def restore(self, arrays: Arrays, header: Header) -> None:
+        """Take draws that were made before for the latest."""
+        drawn = np.tile(self.table.values, (len(arrays["draws"]), 1, 1))
+        drawn[:, self._gaps] = arrays["draws"]
+        self._take(drawn)
+        self._rng.bit_generator.state = header["random"]

@@ -11,6 +11,7 @@ from daguerreotype.training.objective import PenalizedLikelihood, PerNode, Squar
 from daguerreotype.training.order_scores import OrderScores
 
 ADDITIVE = (PenalizedLikelihood, SquaredError, PerNode)
+LARGEST = 1e12  # nats, beyond which rounding errors of a sum are no longer small beside one
 
 
 class UnknownEvidenceError(TypeError):
@@ -68,4 +69,9 @@ class Evidence:
 
     def _nats(self, terms: FloatArray, dof: FloatArray) -> FloatArray:
         nats: FloatArray = self.n_rows * terms.sum(axis=1) + self._per_dof * dof
+        if np.abs(nats).max(initial=0.0) > LARGEST:
+            raise UnknownEvidenceError(
+                f"a column loses {np.abs(nats).max():.0e} nats, of which floats cannot tell single ones. "
+                "Standardize columns, or scale the loss, for a posterior."
+            )
         return nats

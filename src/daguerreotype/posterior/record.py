@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from daguerreotype._lib.labels import label, plural
+from daguerreotype._lib.labels import ColumnPlaces, label, plural
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.graphs.direction import OPEN as OPEN
 from daguerreotype.graphs.direction import is_open as is_open
@@ -122,10 +122,11 @@ class Posterior:
         >>> known.pair("b", "a")
         PairProbabilities(forward=0.3, backward=0.6, none=0.1)
         """
-        for column in (first, second):
-            if column not in self.names:
-                raise ValueError(f"{column!r} is no column of the table; its columns are {list(self.names)}.")
-        i, j = self.names.index(first), self.names.index(second)
+        places = ColumnPlaces(self.names)
+        i, j = places.find(first), places.find(second)
+        if i is None or j is None:
+            column = first if i is None else second
+            raise ValueError(f"{column!r} is no column of the table; its columns are {list(self.names)}.")
         forward, backward = float(self.probabilities[i, j]), float(self.probabilities[j, i])
         return PairProbabilities(forward, backward, round(max(1.0 - forward - backward, 0.0), 12))
 

@@ -14,7 +14,7 @@ from daguerreotype.posterior.record import Posterior
 from daguerreotype.posterior.sampler import Chains
 from daguerreotype.posterior.set_lists import SetCollector
 from daguerreotype.posterior.sets import SetLists
-from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.checkpoint import Stage
 from daguerreotype.training.order_scores import OrderScores
 
 logger = logging.getLogger("daguerreotype")
@@ -60,7 +60,7 @@ def sample_posterior(
     fixed: bool = False,
     seed: int = 0,
     n_jobs: int = 1,
-    checkpoint: Checkpoint | None = None,
+    stage: Stage | None = None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Posterior:
     """The posterior around an order that was found, by node of the table; or along it alone, if it is ``fixed``.
@@ -68,7 +68,7 @@ def sample_posterior(
     Ctrl-C ends it with what there is, once chains have begun.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    saved = None if checkpoint is None else checkpoint.load()
+    saved = None if stage is None else stage.load()
     if saved is None:
         lists, starts = list_sets(evidence, order, effort, rng, fixed)
     else:
@@ -79,11 +79,16 @@ def sample_posterior(
     if saved is not None:
         chains.restore(saved[0])
 
+    def keep() -> None:
+        if stage is not None and (stage.due(chains.done) or chains.share == 1.0):
+            stage.keep({**lists._asdict(), "begun": starts, **chains.arrays()}, {})
+
     def after() -> None:
         progress(chains.share)
-        if checkpoint is not None and (checkpoint.due(chains.done) or chains.share == 1.0):
-            checkpoint.save({**lists._asdict(), "begun": starts, **chains.arrays()}, {})
+        keep()
         evidence.scores.run.cancel.check()
+
+    keep()  # listing sets may have taken long
 
     interrupted = False
     try:

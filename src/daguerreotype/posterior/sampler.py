@@ -30,6 +30,7 @@ UNSEEN = (
 MOST_LISTED, MOST_STEPS = 30_000, 100_000
 MUCH_WORSE = 12.0  # nats; all such graphs together are hardly ever worth a hundredth
 DIGITS = 12  # of a probability
+TURNS_AT_ONCE = 20_000  # of single nodes, in one call of the kernel: a fraction of a second
 
 
 class Chains:
@@ -79,8 +80,12 @@ class Chains:
             after()
 
     def _block(self, chain: int) -> None:
-        n_sweeps = int(self.sizes[self.done])
-        run_chain(self.lists, self.states[chain], self.rooms[chain], n_sweeps, self.every, self.kept[chain])
+        """One block of a chain, in pieces: between two of them Ctrl-C is heard."""
+        left, at_once = int(self.sizes[self.done]), max(TURNS_AT_ONCE // self.d, 1)
+        while left > 0:
+            n_sweeps = min(left, at_once)
+            run_chain(self.lists, self.states[chain], self.rooms[chain], n_sweeps, self.every, self.kept[chain])
+            left -= n_sweeps
 
     @property
     def share(self) -> float:

@@ -81,6 +81,7 @@ class SetCollector:
         if self.judge is None:
             return
         for node in range(self.d):
+            self.scores.run.cancel.check()
             waiting: list[BoolArray] = [self.allowed[:, node]]
             seen: set[bytes] = set()
             while waiting and len(seen) < most:
@@ -104,6 +105,7 @@ class SetCollector:
         """The sets of every node, without those that hardly ever take the place of a smaller one."""
         starts, bits, losses = [0], [], []
         for node in range(self.d):
+            self.scores.run.cancel.check()
             self._complete(node)
             known = self.losses[node]
             sets = np.frombuffer(b"".join(known), dtype=np.bool_).reshape(-1, self.d)

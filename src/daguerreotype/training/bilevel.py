@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.distribution import Operator, OrderDistribution
-from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.checkpoint import Stage
 from daguerreotype.training.history import Step
 from daguerreotype.training.order_scores import OrderScores
 from daguerreotype.training.run import Phase
@@ -40,7 +40,7 @@ def train_bilevel(
     *,
     phase: Phase = "train",
     n_before: int = 0,
-    checkpoint: Checkpoint | None = None,
+    stage: Stage | None = None,
 ) -> Training:
     r"""Minimise the expected loss of orderings over theta by Adam.
 
@@ -50,7 +50,7 @@ def train_bilevel(
     orderings, so the gradient needs the losses alone: the vector-Jacobian product of the operator with them.
     Theta is projected on the scores whose order obeys the constraints of the scores after each step. The best
     mode met on the way is kept, so that the result is never worse than the start. Local fits do not
-    depend on when they are made, so a run that goes on from a ``checkpoint`` ends like one that never stopped. An
+    depend on when they are made, so a run that goes on from a saved ``stage`` ends like one that never stopped. An
     operator that can begin where it ended does.
     ``n_before`` steps of the schedule were made in a phase before this one.
     """
@@ -62,7 +62,7 @@ def train_bilevel(
     stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
     max_iter, l2 = max(schedule.max_iter - n_before, 1), schedule.l2
     converged = False
-    saved = None if checkpoint is None else checkpoint.load()
+    saved = None if stage is None else stage.load()
     if saved is not None:
         converged = _restore(state, orders, adam, stopping, *saved)
     try:
@@ -87,10 +87,10 @@ def train_bilevel(
             if not converged:
                 moved = adam.step(state.theta, distribution.vjp(losses) + 2 * l2 * state.theta)
                 state.theta = constraints.project(moved)
-            if checkpoint is not None and (
-                converged or iteration + 1 == max_iter or checkpoint.due(iteration + 1)
-            ):
-                checkpoint.save(*_state(state, orders, adam, stopping, converged))
+            if stage is not None and stage.due(iteration + 1):
+                stage.save(*_state(state, orders, adam, stopping, converged))
+            elif stage is not None and (converged or iteration + 1 == max_iter):
+                stage.keep(*_state(state, orders, adam, stopping, converged))
     except KeyboardInterrupt:
         state.interrupted = True
         logger.warning("interrupted after %d steps: the best order so far is kept.", len(state.steps))

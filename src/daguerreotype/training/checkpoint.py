@@ -1,85 +1,219 @@
-"""Checkpoints of training: the whole state of a run, in one file that is always complete."""
+"""Checkpoints of a fit: the state of every stage that was begun, in one file that is always complete."""
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header, UnreadableError, read_archive, write_archive
 from daguerreotype._lib.fingerprint import differences, digest
+from daguerreotype._lib.interrupts import CancelToken
+from daguerreotype._lib.locks import sole_use
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.table import Table
 from daguerreotype.operators import OrderDistribution
 
-FORMAT = 1
+logger = logging.getLogger("daguerreotype")
+
+KIND, FORMAT = "checkpoint", 2
+SECONDS = 30.0  # between two saves
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a file holds of one stage."""
+
+    settings: Header
+    arrays: Arrays
+    header: Header
 
 
 class Checkpoint:
-    """A file that holds the last saved state of one training run.
+    """A file that a fit is saved to, stage by stage, and goes on from; to be used in a context.
 
-    The state is a zip archive of plain arrays (npz) with a JSON header; nothing in it can run code. A new state
-    replaces the old one in one step: whenever the process dies, the file holds one of the two.
+    A fit is a fixed sequence of stages: what one ends with is where the next begins. So the stages are known by
+    their number and name. After a kill, those that had ended give their end at once, the one that had not goes on,
+    and all is as if nothing had happened. Nothing is saved after an interrupt, which would lead elsewhere.
+
+    The file is a zip archive of plain arrays (npz) with a JSON header; nothing in it can run code. A new state
+    replaces the old one in one step: whenever the process dies, the file holds one of the two. While it is used,
+    no other process can use it. If it cannot be written, that is said once, work goes on, and the next save tries
+    again.
 
     Parameters
     ----------
     path : path
-        The file. If it exists, training goes on from it.
-    settings : dict
-        What the run depends on, as JSON values by name. A file with others is refused.
-    every : int or None
-        Steps between two saves; None goes by the clock.
+        The file. If it exists, its stages are gone on from.
     seconds : float
-        Seconds between two saves when it goes by the clock.
+        Seconds between two saves.
+    cancel : CancelToken, optional
+        Of the fit.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], settings: Header, *, every: int | None = None, seconds: float = 30.0
+        self, path: str | os.PathLike[str], *, seconds: float = SECONDS, cancel: CancelToken | None = None
     ) -> None:
-        self.path, self.every, self.seconds = Path(path), every, seconds
-        self.settings = json.loads(json.dumps(settings, default=repr))  # as it will be read back: lists, no tuples
+        self.path, self.seconds = Path(path), seconds
+        self._cancel = CancelToken() if cancel is None else cancel
+        self._states: dict[str, _State] = {}
+        self._n_stages = 0
         self._saved_at = time.monotonic()
+        self._changed = self._told = False
+        self._use = ExitStack()
 
-    def due(self, step: int) -> bool:
-        """Whether the state after ``step`` steps is to be saved."""
-        if self.every is not None:
-            return step % self.every == 0
-        return time.monotonic() - self._saved_at >= self.seconds
-
-    def save(self, arrays: Arrays, header: Header) -> None:
-        """Replace the file by this state."""
-        write_archive(self.path, arrays, {"format": FORMAT, "settings": self.settings, **header})
-        self._saved_at = time.monotonic()
-
-    def load(self) -> tuple[Arrays, Header] | None:
-        """The saved state; None if there is no file yet."""
-        if not self.path.exists():
-            return None
-        try:
-            arrays, header = read_archive(self.path)
-            saved = header["settings"]
-        except (UnreadableError, OSError, KeyError) as error:
-            raise ValueError(
-                f"{self.path} is not a complete checkpoint of training ({error}). Delete it to train from "
-                "the start, or give another path."
-            ) from error
-        if header.get("format") != FORMAT:
-            raise ValueError(
-                f"{self.path} is a checkpoint of format {header.get('format')!r}, but this version reads format "
-                f"{FORMAT}. Go on with the version that wrote it, or delete it to train from the start."
+    def __enter__(self) -> Self:
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(
+                f"there is no folder {self.path.parent} for {self.path.name}: make it, or give another path."
             )
-        self._check(saved)
-        return arrays, header
+        try:
+            self._use.enter_context(sole_use(self.path))
+        except OSError as error:  # of a system that cannot lock, or a folder that cannot be written
+            self._tell(error)
+        try:
+            self._read()
+        except BaseException:
+            self._use.close()
+            raise
+        return self
 
-    def _check(self, saved: Header) -> None:
-        """Refuse the state of a run that this one does not continue."""
-        found = differences(saved, self.settings)
-        if found:
+    def __exit__(self, *error: object) -> None:
+        with self._use:
+            if self._changed:
+                self.write()
+
+    def stage(self, name: str, settings: Header, *, every: int | None = None, strict: bool = False) -> "Stage":
+        """The next stage of the fit.
+
+        Parameters
+        ----------
+        name : str
+            What it does.
+        settings : dict
+            What it depends on, as JSON values by name. A state that was saved with others does not count.
+        every : int or None
+            Steps between two saves; None goes by the clock.
+        strict : bool
+            Refuse the file if the state was saved with other settings.
+        """
+        key = f"{self._n_stages}.{name}"
+        self._n_stages += 1
+        # As they will be read back: lists, no tuples.
+        plain: Header = json.loads(json.dumps(settings, default=repr))
+        saved = self._states.get(key)
+        found = None if saved is None else differences(saved.settings, plain)
+        if found and strict:
             raise ValueError(
                 f"{self.path} is a checkpoint of another training run: {found}. Give the data and settings that "
                 "it began with, or another path."
             )
+        if found:
+            del self._states[key]
+        return Stage(self, key, plain, every)
+
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return time.monotonic() - self._saved_at >= self.seconds
+
+    def state_of(self, key: str) -> tuple[Arrays, Header] | None:
+        """What is known of a stage."""
+        state = self._states.get(key)
+        return (
+            None if state is None else ({name: each.copy() for name, each in state.arrays.items()}, state.header)
+        )
+
+    def put(self, key: str, settings: Header, arrays: Arrays, header: Header) -> bool:
+        """Take in the state of a stage; False after an interrupt."""
+        if self._cancel.asked:
+            return False
+        self._states[key] = _State(settings, {name: np.array(each) for name, each in arrays.items()}, header)
+        self._changed = True
+        return True
+
+    def write(self) -> None:
+        """Replace the file by all that is known."""
+        arrays = {
+            f"{key}/{name}": each for key, state in self._states.items() for name, each in state.arrays.items()
+        }
+        stages = {key: {"settings": each.settings, "header": each.header} for key, each in self._states.items()}
+        self._saved_at = time.monotonic()
+        try:
+            write_archive(self.path, arrays, {"kind": KIND, "format": FORMAT, "stages": stages})
+        except OSError as error:
+            self._tell(error)
+        else:
+            self._changed = self._told = False
+
+    def _tell(self, error: OSError) -> None:
+        """Say once that the file cannot be written, and what that means."""
+        if not self._told:
+            logger.warning(
+                "cannot save to %s: %s. The fit goes on and tries again; if it is killed before that, it can only "
+                "go on from what the file holds.",
+                self.path,
+                error.strerror or error,
+            )
+        self._told = True
+
+    def _read(self) -> None:
+        """Take in what was saved."""
+        if not self.path.exists():
+            return
+        try:
+            arrays, header = read_archive(self.path)
+            if header.get("kind", KIND) != KIND:
+                raise KeyError(f"it is a {header['kind']}")
+            stated = header["format"]
+            if stated == FORMAT:
+                self._states = {
+                    key: _State(each["settings"], {}, each["header"]) for key, each in header["stages"].items()
+                }
+                for name, array in arrays.items():
+                    key, _, rest = name.partition("/")
+                    self._states[key].arrays[rest] = array
+        except (UnreadableError, OSError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.path} is not a complete checkpoint of training ({error}). Delete it to train from "
+                "the start, or give another path."
+            ) from error
+        if stated != FORMAT:
+            raise ValueError(
+                f"{self.path} is a checkpoint of format {stated!r}, but this version reads format "
+                f"{FORMAT}. Go on with the version that wrote it, or delete it to train from the start."
+            )
+
+
+class Stage:
+    """One stage of a fit, and where it stood when it was last saved."""
+
+    def __init__(self, file: Checkpoint, key: str, settings: Header, every: int | None) -> None:
+        self.file, self.key, self.settings, self.every = file, key, settings, every
+
+    def load(self) -> tuple[Arrays, Header] | None:
+        """The saved state; None if there is none."""
+        return self.file.state_of(self.key)
+
+    def due(self, step: int) -> bool:
+        """Whether the state after ``step`` steps is to be saved."""
+        return self.file.due() if self.every is None else step % self.every == 0
+
+    def save(self, arrays: Arrays, header: Header) -> None:
+        """Keep this state, and write it to the file now."""
+        if self.file.put(self.key, self.settings, arrays, header):
+            self.file.write()
+
+    def keep(self, arrays: Arrays, header: Header) -> None:
+        """Keep this state; it is written when it is time, and at the end of the fit."""
+        if self.file.put(self.key, self.settings, arrays, header) and self.file.due():
+            self.file.write()
 
 
 def describe_run(
@@ -95,6 +229,7 @@ def describe_run(
     The operator is known by its distribution at the start; the temperature by its value at some steps.
     """
     return {
+        "version": version("daguerreotype"),
         "edges": type(edges).__name__,
         **{f"edges.{name}": value for name, value in vars(edges).items() if name != "device"},
         **settings,

@@ -31,7 +31,8 @@ class FitWorkers:
 
     def __init__(self, models: LocalModels, run: Run) -> None:
         # Models that are forked for threads would wait for each other here.
-        self._threads = Threads(run.n_jobs if offered(models, CanFork) is None else 1)
+        self._has_trees = offered(models, CanFork) is not None  # which a search adds to: it must come to its end
+        self._threads = Threads(1 if self._has_trees else run.n_jobs)
         self._sent = run.n_jobs > 1 and offered(models, NeedsProcesses) is not None
         self._cancel = run.cancel
         self._seconds, self._calls = 0.0, 0
@@ -40,15 +41,18 @@ class FitWorkers:
         """What ``method`` returns for each tuple of arguments."""
         expected = len(arguments) * self._seconds / max(self._calls, 1)
         if self._sent and self._seconds > START and expected > WORTH:
-            self._cancel.check()
             try:
-                return self._send(method, arguments)
+                with self._cancel.at_once():  # results of other processes are all that is waited for
+                    return self._send(method, arguments)
             except PicklingError:
                 self._sent = False  # a regressor that cannot leave its process
 
         def call(argument: tuple[Any, ...]) -> Result:
-            self._cancel.check()
-            return method(*argument)
+            if self._has_trees:
+                self._cancel.check()
+                return method(*argument)
+            with self._cancel.at_once():
+                return method(*argument)
 
         start = time.perf_counter()
         results = self._threads.each(call, arguments)

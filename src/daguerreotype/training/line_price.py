@@ -17,7 +17,8 @@ def settle_price(
     """Scores with the price of lines that belongs to the edges they find, and the order, refined meanwhile.
 
     From the price that the scores have: find the edges of the order, price lines by the share of edges that bend,
-    refine the order under that price, if asked; until the share settles.
+    refine the order under that price, if asked; until the share settles. An interrupt is raised: prices that have
+    not settled are of no use.
     """
     models = offered(scores.models, PricesLines)
     if models is None or not models.learns_bent_share:
@@ -33,5 +34,5 @@ def settle_price(
         if refine:
             order, _, interrupted = refine_order(order, scores)
             if interrupted:
-                break
+                raise KeyboardInterrupt
     return scores, order

@@ -99,7 +99,7 @@ class LocalFits:
             )
         run = Run() if run is None else run
         self.max_bytes = run.cache_bytes
-        self._workers = FitWorkers(models, run)
+        self._workers, self._cancel = FitWorkers(models, run), run.cancel
         self.hashes = PredecessorHash(d, None if constraints.rules is None else constraints.rules.allowed)
         self.hits = self.misses = 0
         self._clear()
@@ -192,7 +192,8 @@ class LocalFits:
     def _fit_each(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         together = offered(self.models, HasBatchFits)
         if together is not None:
-            return together.fit_many(requests)
+            with self._cancel.at_once():
+                return together.fit_many(requests)
         return self._workers.each(self.models.fit, requests)
 
     def rest(self) -> None:

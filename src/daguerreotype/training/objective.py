@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.registry import Registry
 from daguerreotype._lib.typing import FloatArray, IntArray
 
@@ -186,7 +187,7 @@ def make_objective(loss: Any, penalty: float) -> Objective:
     """The objective behind a short name, an object with terms and total, or a user's function of one node."""
     if isinstance(loss, str):
         if loss not in LOSSES:
-            raise ValueError(f"loss must be one of {LOSSES.listed()} or a callable, got {loss!r}.")
+            raise ValueError(f"loss must be one of {LOSSES.listed()} or a callable, got {shown(loss)}.")
         return LOSSES[loss].make(penalty)
     if isinstance(loss, Objective):
         return loss
@@ -194,5 +195,5 @@ def make_objective(loss: Any, penalty: float) -> Objective:
         return PerNode(loss)
     raise ValueError(
         f"loss must be one of {LOSSES.listed()}, a function (variance, dof, n_rows) -> loss of one node, or an "
-        f"object with terms and total, got {loss!r}."
+        f"object with terms and total, got {shown(loss)}."
     )

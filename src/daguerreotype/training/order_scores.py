@@ -266,8 +266,9 @@ class OrderScores:
         for node in range(self.d):
             chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
             mass = np.bincount(inverse, weights=distribution.probs)
-            for index, row, prob in zip(chosen.tolist(), distribution.ranks[rows], mass, strict=True):
-                table[self.fits.fit_at(index, node, row).parents, node] += prob
+            for place in np.argsort(rows).tolist():  # not as fits were made: sums must not depend on that
+                fit = self.fits.fit_at(int(chosen[place]), node, distribution.ranks[rows[place]])
+                table[fit.parents, node] += mass[place]
         self.fits.keep_bound()
         # Probabilities of rankings sum to one but for rounding.
         return np.minimum(table, 1.0)

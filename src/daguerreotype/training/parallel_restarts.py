@@ -23,11 +23,12 @@ PATIENCE = 0.1  # seconds between two looks at whether somebody asked for an end
 
 def restart_in_parallel(
     start: Callable[[int], IntArray],
-    n_restarts: int,
+    restarts: range,
     clones: list[OrderScores],
     descend: Descend,
     improves: Callable[[Sweep], bool],
     check: Callable[[], None],
+    done: Callable[[int], None],
 ) -> None:
     """Descend from ``start(restart)`` for every restart in turn, in a thread for each of ``clones``.
 
@@ -35,8 +36,8 @@ def restart_in_parallel(
     ----------
     start : callable
         Where a restart begins, after all that ``improves`` has been told.
-    n_restarts : int
-        How many there are.
+    restarts : range
+        Their numbers.
     clones : list of OrderScores
         The same scores, for one thread each.
     descend : callable
@@ -45,6 +46,8 @@ def restart_in_parallel(
         Told all sweeps, restart after restart; whether one is better than all before.
     check : callable
         Raises KeyboardInterrupt if somebody asked for an end.
+    done : callable
+        Told the number of every restart that has ended.
     """
     free: SimpleQueue[OrderScores] = SimpleQueue()
     for clone in clones:
@@ -53,8 +56,8 @@ def restart_in_parallel(
     pool = ThreadPoolExecutor(len(clones), "daguerreotype")
     running = None
     try:
-        for restart in range(n_restarts):
-            while len(ahead) < min(AHEAD * len(clones), n_restarts - restart):
+        for restart in restarts:
+            while len(ahead) < min(AHEAD * len(clones), restarts.stop - restart):
                 ahead.append(_Descent(start(restart + len(ahead)), free, descend))
                 pool.submit(ahead[-1].run)
             running = ahead.popleft()
@@ -62,6 +65,7 @@ def restart_in_parallel(
                 if improves(sweep):
                     while ahead:
                         ahead.pop().dropped = True
+            done(restart)
     finally:
         for descent in (running, *ahead):
             if descent is not None:

@@ -1,17 +1,32 @@
 """The plan of a fit: what the settings of a learner stand for, checked before any work."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_count, check_positive, check_positive_int, check_share
+from daguerreotype._lib.checks import (
+    Check,
+    check_count,
+    check_flag,
+    check_parameters,
+    check_positive,
+    check_positive_int,
+    check_seed,
+    check_share,
+    check_verbosity,
+    one_of,
+    optional,
+)
+from daguerreotype._lib.parallel import count_jobs
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind, check_names, read_given
+from daguerreotype.data.missing import check_missing
 from daguerreotype.data.scales import SCALES, check_scale
 from daguerreotype.data.streams import Source
-from daguerreotype.data.table import Table, canonical_columns
+from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeEstimator
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.price import Price
@@ -19,11 +34,45 @@ from daguerreotype.edges.registry import EDGES, make_estimator
 from daguerreotype.knowledge import Knowledge
 from daguerreotype.noise import DiscreteNoise, FreeShape, NoiseModel, make_noise, noise_by_column
 from daguerreotype.operators.distribution import Operator
-from daguerreotype.operators.registry import make_operator, order_source
+from daguerreotype.operators.registry import check_operator, make_operator, order_source
 from daguerreotype.training.constraints import Constraints
+from daguerreotype.training.few_rows import fewer_parents, has_few_rows, price_of_few, restrained, tell_few_rows
 from daguerreotype.training.objective import LOSSES, Objective, Smooth, make_objective
 from daguerreotype.training.schedule import Schedule
 from daguerreotype.training.start import make_obeying, make_start, make_temperature
+
+# What settings may be, as far as that does not depend on the table.
+SETTINGS: Mapping[str, Check] = {
+    "operator": lambda value, _: check_operator(value),
+    "edges": lambda value, _: make_estimator(value),
+    "training": one_of("bilevel", "joint"),
+    "k": check_positive_int,
+    "tau": lambda value, _: make_temperature(value, 1),
+    "loss": lambda value, _: make_objective(value, 1.0),
+    "penalty": optional(check_positive),
+    "min_gain": check_share,
+    "standardize": check_flag,
+    "transform": lambda value, _: check_scale(value),
+    "missing": lambda value, _: check_missing(value),
+    "knowledge": lambda value, _: Knowledge.of(value),
+    "refine": check_flag,
+    "n_restarts": check_count,
+    "learning_rate": check_positive,
+    "l2_theta": partial(check_positive, zero=True),
+    "max_iter": check_positive_int,
+    "tol": partial(check_positive, zero=True),
+    "patience": check_positive_int,
+    "cache_size": check_positive,
+    "n_jobs": lambda value, _: count_jobs(value),
+    "posterior": check_count,
+    "random_state": optional(check_seed),
+    "verbose": check_verbosity,
+}
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that no table could be fitted with, before any row is read."""
+    check_parameters(settings, SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -91,20 +140,26 @@ class Plan:
 
 def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     """The plan for one table, from the settings of a learner by name."""
-    known = Knowledge.of(settings["knowledge"]).resolve(table.names, numbered=not table.named)
+    check_settings(settings)
+    few = has_few_rows(settings, table)
+    if few:
+        settings = restrained(settings)
+        tell_few_rows(table.n_rows)
+    known = Knowledge.of(settings["knowledge"]).resolve(table.called, numbered=not table.named)
     seed = settings["random_state"]
     rng = np.random.default_rng(0 if seed is None else seed)
-    max_iter = check_positive_int(settings["max_iter"], "max_iter")
+    max_iter = int(settings["max_iter"])
     tau = make_temperature(settings["tau"], max_iter)
     # Columns take part in an order of their own, made from the data: what breaks ties must not depend on how
     # the user happened to number them.
-    columns = canonical_columns(table.summary.covariance, table.summary.skewness)
+    columns = table.canonical_columns()
     if seed is not None:
         columns = rng.permutation(columns)
     source = order_source(settings["operator"])
     start = make_start(
         settings["init"],
-        names=table.names,
+        names=table.called,
+        numbered=not table.named,
         variances=np.diag(table.summary.covariance),
         tau=tau(0),
         rng=rng,
@@ -114,28 +169,32 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     if source == "given":
         known.check_order(np.argsort(start))
     known = known.take(columns)
+    if few:
+        most = fewer_parents(known.max_parents, known.required.sum(axis=0), table.n_rows)
+        known = replace(known, max_parents=most)
     constraints = Constraints.of(
         known.allowed, known.required, known.tier, known.names, known.max_parents, known.max_children
     )
     extended = settings["penalty"] is None
-    penalty = 1.0 if extended else check_positive(settings["penalty"], "penalty")
-    price = Price(penalty, 1.0 if extended else 0.0, check_share(settings["min_gain"], "min_gain"))
+    penalty = 1.0 if extended else float(settings["penalty"])
+    price = Price(penalty, 1.0 if extended else 0.0, float(settings["min_gain"]))
+    if few:
+        price = price_of_few(price, table.n_rows, table.n_columns)
     estimator = make_estimator(
-        settings["edges"], penalty=penalty, gamma=price.gamma, min_gain=price.min_gain, seed=seed or 0
+        settings["edges"], penalty=price.penalty, gamma=price.gamma, min_gain=price.min_gain, seed=seed or 0
     )
     constraints.check_estimator(estimator)
     joint, objective = _make_objective(settings, estimator, penalty)
     noise, other = _make_noise(settings, joint, table, columns)
-    check_scale(settings["transform"])
     schedule = Schedule(
         tau=tau,
-        rate=check_positive(settings["learning_rate"], "learning_rate"),
-        l2=check_positive(settings["l2_theta"], "l2_theta", zero=True),
+        rate=float(settings["learning_rate"]),
+        l2=float(settings["l2_theta"]),
         max_iter=max_iter,
-        tolerance=check_positive(settings["tol"], "tol", zero=True),
-        patience=check_positive_int(settings["patience"], "patience"),
+        tolerance=float(settings["tol"]),
+        patience=int(settings["patience"]),
         refine=bool(settings["refine"]),
-        n_restarts=check_count(settings["n_restarts"], "n_restarts"),
+        n_restarts=int(settings["n_restarts"]),
         seed=seed or 0,
     )
     operator = make_operator(settings["operator"], settings["k"], constraints.precedence, constraints.names)
@@ -145,7 +204,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         price=price,
         objective=objective,
         noise=noise,
-        other_noise=other if operator is not None else None,
+        other_noise=other if operator is not None and not few else None,
         families_open=isinstance(settings["noise"], str) and settings["noise"] == "auto" and operator is not None,
         operator=operator,
         schedule=schedule,
@@ -155,7 +214,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         joint=joint,
         columns=columns,
         start=make_obeying(start[columns], constraints, source, tau(0)),
-        posterior=check_count(settings["posterior"], "posterior"),
+        posterior=int(settings["posterior"]),
     )
 
 
@@ -205,8 +264,6 @@ def _make_objective(settings: Mapping[str, Any], estimator: Any, penalty: float)
     training = settings["training"]
     if training == "bilevel":
         return False, make_objective(settings["loss"], penalty)
-    if training != "joint":
-        raise ValueError(f"training must be 'bilevel' or 'joint', got {training!r}.")
     if not isinstance(estimator, GradientEdges):
         names = " or ".join(f"edges={name!r}" for name, entry in EDGES.items() if entry.by_gradient)
         raise ValueError(
@@ -228,8 +285,7 @@ def _make_noise(
     noise, loss = settings["noise"], settings["loss"]
     continuous = _continuous_noise(loss, joint)
     kinds = table.kinds or (Kind(),) * table.n_columns
-    labels = list(table.names) if table.named else list(range(table.n_columns))
-    chosen = noise_by_column(noise, continuous, kinds, labels)
+    chosen = noise_by_column(noise, continuous, kinds, table.labels)
     if joint and any(each.needs_residuals for each in chosen):
         raise ValueError(f"training='joint' takes Gaussian noise, got noise={noise!r}.")
     ordered = tuple(chosen[j] for j in columns)
@@ -251,9 +307,9 @@ def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool
 
     Returns whether quantiles of the columns will be needed.
     """
+    check_settings(settings)
     check_streamed_kinds(settings["kinds"])
     estimator = make_estimator(settings["edges"], seed=settings["random_state"] or 0)
-    make_objective(settings["loss"], 1.0)
     how = "from moments alone" if source is None else "chunk by chunk"
     by_moments = bool(getattr(estimator, "from_moments", False))
     by_passes = bool(getattr(estimator, "from_passes", False))
@@ -275,7 +331,6 @@ def check_streamable(settings: Mapping[str, Any], source: Source | None) -> bool
             "'nll_ev', 'nll_nv' or 'mse'."
         )
     transform = settings["transform"]
-    check_scale(transform)
     if transform not in ("auto", "none") and (source is None or not SCALES[transform].from_ends):
         others = [repr(name) for name, entry in SCALES.items() if entry.from_ends and name != "none"]
         log = "" if source is None else f" or {', '.join(others)}"

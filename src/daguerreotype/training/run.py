@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from daguerreotype._lib.parallel import CancelToken
+from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.progress import Progress
+from daguerreotype.training.checkpoint import Checkpoint, Stage
 from daguerreotype.training.history import Step
 
 Phase = Literal["train", "refine", "resume", "final fit"]
@@ -31,9 +31,9 @@ class Run:
     show : callable
         Told the name of the model and every step of its training.
     cancel : CancelToken
-        Ends the fit from another thread, as Ctrl-C ends it in the main one.
-    checkpoint : Path or None
-        File that training is saved to, and goes on from if it is there.
+        Ends the fit: on Ctrl-C where it listens, or from another thread.
+    checkpoint : Checkpoint or None
+        File that all stages are saved to, and go on from.
     name : str
         What the display calls the model that is trained.
     """
@@ -42,7 +42,7 @@ class Run:
     cache_bytes: float = np.inf
     show: Callable[[str, Progress], None] = _ignore
     cancel: CancelToken = field(default_factory=CancelToken)
-    checkpoint: Path | None = None
+    checkpoint: Checkpoint | None = None
     name: str = ""
 
     def tell(self, phase: Phase, step: Step) -> None:
@@ -51,9 +51,10 @@ class Run:
         seen = step.hits / max(step.hits + step.misses, 1)
         self.show(self.name, Progress(phase, step.objective, step.support, seen))
 
-    def of_candidate(self, name: str, n_candidates: int, n_jobs: int) -> "Run":
-        """The run of one of several models of the same table, with a checkpoint of its own."""
-        file = self.checkpoint
-        if file is not None and n_candidates > 1:
-            file = file.with_name(f"{file.name}.{name}")
-        return replace(self, name=name, checkpoint=file, n_jobs=n_jobs, cancel=CancelToken())
+    def called(self, name: str) -> "Run":
+        """The same under another name: that of one of several models of the same table."""
+        return replace(self, name=name)
+
+    def stage(self, name: str, settings: dict[str, Any]) -> Stage | None:
+        """The next stage of the fit, for what is saved of it; None if nothing is."""
+        return None if self.checkpoint is None else self.checkpoint.stage(name, settings)

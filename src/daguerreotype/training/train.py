@@ -1,11 +1,13 @@
 """Training on one table: learn the ordering, refine it, train on around the new mode; or keep a given order."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from daguerreotype._lib.fingerprint import digest
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import HasResiduals, LocalFit, LocalModels, offered
@@ -15,7 +17,7 @@ from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Training, train_bilevel
-from daguerreotype.training.checkpoint import Checkpoint, describe_run
+from daguerreotype.training.checkpoint import Stage
 from daguerreotype.training.history import FitHistory, Step, history_of
 from daguerreotype.training.line_price import settle_price
 from daguerreotype.training.local_fits import spread_residuals
@@ -24,7 +26,8 @@ from daguerreotype.training.plan import Plan
 from daguerreotype.training.refine import refine_order
 from daguerreotype.training.run import Run
 from daguerreotype.training.start import order_to_theta
-from daguerreotype.training.warm_start import warm_settings
+
+logger = logging.getLogger("daguerreotype")
 
 DOUBLINGS = 10  # of the distance between scores, for an order to be the most probable one
 
@@ -159,12 +162,18 @@ def train_around(found: TrainingResult, order: IntArray, scores: OrderScores, pl
     return _around(distribution, theta, order, scores, found.table, plan, found.interrupted, found.history)
 
 
+def prepare(table: Table, plan: Plan, run: Run) -> LocalModels:
+    """The estimator with what it needs of a table, which may take long and leaves nothing behind."""
+    with run.cancel.at_once():
+        return plan.constraints.prepare(plan.estimator, table)
+
+
 def make_scores(
     table: Table, plan: Plan, run: Run, noise: Sequence[NoiseModel], models: LocalModels | None = None
 ) -> OrderScores:
     """Losses of orderings of the table; models that were prepared before serve again."""
     return OrderScores(
-        plan.constraints.prepare(plan.estimator, table) if models is None else models,
+        prepare(table, plan, run) if models is None else models,
         plan.objective,
         n_rows=table.n_rows,
         d=table.n_columns,
@@ -182,7 +191,7 @@ def make_scores(
 def _train_order(
     scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray, first: bool = True
 ) -> TrainingResult:
-    """Train, refine, train on. Only the ``first`` training of a table has restarts and a checkpoint."""
+    """Train, refine, train on. Only the ``first`` training of a table has restarts."""
     operator, schedule, before = plan.operator, plan.schedule, scores.models
     theta = plan.constraints.project(theta)
     steps: list[Step] = []
@@ -193,16 +202,20 @@ def _train_order(
         scores, _ = settle_price(scores, order, lambda models: make_scores(table, plan, run, scores.noise, models))
         distribution, interrupted = OrderDistribution.of_order(order), False
     else:
-        file = _checkpoint(scores, table, plan, run, theta) if first else None
-        state = train_bilevel(operator, scores, theta, schedule, checkpoint=file)
+        stage = _stage("train", theta, 0, scores)
+        state = train_bilevel(operator, scores, theta, schedule, stage=stage)
         steps = state.steps
         if first and not state.interrupted:
-            scores, settled = settle_price(
-                scores,
-                state.best_order,
-                lambda models: make_scores(table, plan, run, scores.noise, models),
-                schedule.refine,
-            )
+            try:
+                scores, settled = settle_price(
+                    scores,
+                    state.best_order,
+                    lambda models: make_scores(table, plan, run, scores.noise, models),
+                    schedule.refine,
+                )
+            except KeyboardInterrupt:
+                logger.warning("interrupted while lines were priced: the best order so far is kept.")
+                state = replace(state, interrupted=True)
             if scores.models is not before:
                 state = replace(state, best_order=settled, best_loss=np.inf)
         if schedule.refine and not state.interrupted:
@@ -219,7 +232,10 @@ def _train_order(
                 state = Training(theta, order_to_theta(order, tau), order, refined, steps, interrupted)
             elif refined < state.best_loss:
                 start = order_to_theta(order, tau)
-                state = train_bilevel(operator, scores, start, schedule, phase="resume", n_before=refined_at)
+                stage = _stage("resume", start, refined_at, scores)
+                state = train_bilevel(
+                    operator, scores, start, schedule, phase="resume", n_before=refined_at, stage=stage
+                )
                 steps = steps + state.steps
         theta, order, interrupted = state.best_theta, state.best_order, state.interrupted
         found = state.best_distribution
@@ -239,14 +255,16 @@ def _around(
     history: FitHistory | None = None,
 ) -> TrainingResult:
     """What was found, with the edges of its mode."""
-    fits, loss = scores.graph_of(order)
+    with scores.run.cancel.held():  # an order without its graph would be lost
+        fits, loss = scores.graph_of(order)
+        edge_shares = scores.edge_shares(distribution)
     found = TrainingResult(
         theta=theta,
         distribution=distribution,
         order=order,
         fits=fits,
         models=scores.models,
-        edge_shares=scores.edge_shares(distribution),
+        edge_shares=edge_shares,
         loss=loss,
         history=history_of([], table.n_columns) if history is None else history,
         interrupted=interrupted,
@@ -290,16 +308,9 @@ def _with_final_fit(
     )
 
 
-def _checkpoint(scores: OrderScores, table: Table, plan: Plan, run: Run, theta: FloatArray) -> Checkpoint | None:
-    """The file of the first phase; what follows is made from its end alone, and made again after a resume."""
-    if run.checkpoint is None or plan.operator is None:
+def _stage(name: str, theta: FloatArray, n_before: int, scores: OrderScores) -> Stage | None:
+    """What is saved of training that begins at ``theta``, after some steps of the schedule."""
+    if scores.run.checkpoint is None:
         return None
-    schedule = plan.schedule
-    settings = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(plan.objective)}
-    settings["noise"] = repr(scores.noise)
-    settings |= warm_settings(plan.operator)
-    start = plan.operator(theta, schedule.tau(0))
-    known = describe_run(
-        table, plan.estimator, start, theta, schedule.tau, **settings, **plan.constraints.settings()
-    )
-    return Checkpoint(run.checkpoint, known)
+    settings = {"theta": digest(theta), "n_before": n_before, "noise": repr(scores.noise)}
+    return scores.run.stage(name, settings)

@@ -154,9 +154,9 @@ def test_training_has_other_steps_than_the_final_fit(kind):
         ({"final_fit": 1000}, "final_fit must hold settings of LinearEdges by name"),
         ({"final_fit": {"max_iter": 0}}, "max_iter must be"),
         ({"final_fit": {"final_fit": None}}, "final_fit must hold settings"),
-        ({"keep": "first"}, "keep must be one of 'best', 'last', got 'first'"),
+        ({"keep": "first"}, "keep must be 'best' or 'last', got 'first'"),
         ({"warm_up": "no"}, "warm_up must be True or False, got 'no'"),
-        ({"l2_norm": "max"}, "l2_norm must be one of 'sum', 'mean', got 'max'"),
+        ({"l2_norm": "max"}, "l2_norm must be 'sum' or 'mean', got 'max'"),
     ],
 )
 def test_settings_that_no_fit_could_use_are_refused_before_any_work(given_settings, message):

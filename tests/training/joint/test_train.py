@@ -403,13 +403,13 @@ def test_a_loss_without_derivatives_in_what_joint_training_learns_is_refused(los
 
 
 def test_an_unknown_activation_is_refused():
-    message = "activation must be one of 'sigmoid', 'tanh', 'relu', 'leaky-relu', got 'sine'"
+    message = "activation must be 'sigmoid', 'tanh', 'relu' or 'leaky-relu', got 'sine'"
     with pytest.raises(ValueError, match=message):
         train(standard_table(linear_data(0)), MlpEdges(activation="sine"))
 
 
 def test_settings_of_the_edges_are_checked():
-    with pytest.raises(ValueError, match="pruning must be a number of at least 0, got -1"):
+    with pytest.raises(ValueError, match="pruning must be at least 0, got -1"):
         train(standard_table(linear_data(0)), Linear(pruning=-1))
 
 

@@ -84,18 +84,18 @@ def fit_edges_of(
         plan.objective if isinstance(plan.objective, Smooth) else PenalizedLikelihood(),
         schedule,
         constraints=plan.constraints,
-        run=replace(run, checkpoint=None),
+        run=run,
         phase="final fit",
     )
-    scores = scores_of(plan.constraints.prepare(edges, table))
-    models = offered(scores.models, FitsFromParameters)
-    assert models is not None
-    opened = (found.gates > 0) & (alone.ranks[0][:, None] < alone.ranks[0])
-    fits = [
-        models.fit_from(node, np.flatnonzero(opened[:, node]), found.parameters) for node in range(table.n_columns)
-    ]
-    fits = _obey_limits(fits, opened, scores)
-    terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
+    with run.cancel.held():  # an order without its edges would be lost
+        scores = scores_of(plan.constraints.prepare(edges, table))
+        models = offered(scores.models, FitsFromParameters)
+        assert models is not None
+        opened = (found.gates > 0) & (alone.ranks[0][:, None] < alone.ranks[0])
+        columns = range(table.n_columns)
+        fits = [models.fit_from(node, np.flatnonzero(opened[:, node]), found.parameters) for node in columns]
+        fits = _obey_limits(fits, opened, scores)
+        terms = scores.fits.terms_of(columns, fits).sum(axis=0)
     loss = float(scores.objective.total(terms, scores.weight))
     return FinalFit(scores.models, fits, loss, found.interrupted)
 

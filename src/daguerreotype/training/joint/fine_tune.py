@@ -37,7 +37,8 @@ def train_and_fine_tune(table: Table, plan: Plan, run: Run) -> TrainingResult:
     if final is not None:
         fitted = fit_edges_of(order, table, final, plan, run, scores_of)
     else:
-        fitted = _fine_tune(found, scores_of(plan.constraints.prepare(edges, table)))
+        with run.cancel.held():  # an order without its edges would be lost
+            fitted = _fine_tune(found, scores_of(plan.constraints.prepare(edges, table)))
     ranks = np.argsort(order)
     # Against the mode, edges are as joint training left them.
     opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates > 0)

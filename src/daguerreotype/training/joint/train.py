@@ -14,7 +14,7 @@ from daguerreotype.edges.gradient.descent import choose_device
 from daguerreotype.edges.gradient.gates import make_gates
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.distribution import Operator
-from daguerreotype.training.checkpoint import Checkpoint, describe_run
+from daguerreotype.training.checkpoint import describe_run
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.history import Step
 from daguerreotype.training.joint.models import Tensor, make_model
@@ -81,7 +81,6 @@ def train_joint(
     run: Run | None = None,
     phase: Phase = "train",
     checkpoint_every: int | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> JointTraining:
     r"""Minimise the expected loss of orderings over theta and the edges that all of them share.
 
@@ -120,8 +119,8 @@ def train_joint(
         it and ends, on the same device, exactly as if it had never stopped; ``max_iter`` may differ: to train on.
     phase : str
         What the display calls this training.
-    checkpoint_every, checkpoint_seconds : int or None, float
-        Save every so many steps; without it, every so many seconds. And at the end.
+    checkpoint_every : int or None
+        Save every so many steps; without it, by the clock. And at the end.
     """
     edges.check()
     run = Run() if run is None else run
@@ -150,11 +149,11 @@ def train_joint(
         known = describe_run(
             table, edges, start, theta, schedule.tau, device=device, **settings, **constraints.settings()
         )
-        file = Checkpoint(run.checkpoint, known, every=checkpoint_every, seconds=checkpoint_seconds)
+        file = run.checkpoint.stage(phase, known, every=checkpoint_every, strict=phase == "train")
         saved = file.load()
         if saved is not None:
             state.restore(*saved)
-            logger.info("training goes on from step %d of %s.", len(state.steps), file.path)
+            logger.info("training goes on from step %d of %s.", len(state.steps), run.checkpoint.path)
     interrupted = False
     max_iter = schedule.max_iter
     try:
@@ -163,8 +162,10 @@ def train_joint(
             orders = state.orders(state.theta, temperature)
             _step(state, expected, orders, temperature, held, edges.keep == "last")
             n_steps = len(state.steps)
-            if file is not None and (state.converged or n_steps == max_iter or file.due(n_steps)):
+            if file is not None and file.due(n_steps):
                 file.save(*state.state())
+            elif file is not None and (state.converged or n_steps == max_iter):
+                file.keep(*state.state())
             run.tell(phase, state.steps[-1])
     except KeyboardInterrupt:
         interrupted = True

@@ -1,0 +1,51 @@
+"""Does what is no table of observations get an error in the user's words?"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from daguerreotype import Daguerreotype
+
+ROWS = np.random.default_rng(0).normal(size=(40, 2))
+FRAME = pd.DataFrame(ROWS, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "text"),
+    [
+        (FRAME.assign(when=pd.date_range("2024", periods=40)), ValueError, "'when' .holds dates.. Turn dates"),
+        (FRAME.assign(t=pd.to_timedelta(range(40), "h")), ValueError, "nothing can be learned from column 't'"),
+        (FRAME.assign(id=[f"id{i}" for i in range(40)]), ValueError, "'id' .names rows: a different text in each"),
+        (FRAME[["a"]], ValueError, "1 column.*at least 2 are needed"),
+        (FRAME[:0], ValueError, "0 rows; at least 3 are needed"),
+        (FRAME.set_axis(["a", "a"], axis=1), ValueError, "'a' occurs more than once"),
+        (FRAME.assign(a=np.inf), ValueError, "infinite values: 'a' .40."),
+        (ROWS + 1j, ValueError, "Complex data not supported"),
+        (FRAME.assign(c=[[1]] * 40), ValueError, "'c' holds values that are neither numbers nor text"),
+        (sparse.csr_matrix(ROWS), TypeError, "X is a sparse matrix, which is not supported: give X.toarray"),
+        (None, TypeError, "X is a NoneType: expected a DataFrame, or an array or a list of rows"),
+        ("table.csv", TypeError, "X is a str: expected a DataFrame"),
+        ({"a": [1.0], "b": [2.0]}, TypeError, "X is a dict: expected a DataFrame"),
+        (iter(ROWS), TypeError, "expected a DataFrame, or an array or a list of rows"),
+    ],
+    ids=[
+        "dates",
+        "times",
+        "ids",
+        "one",
+        "empty",
+        "twice",
+        "inf",
+        "complex",
+        "lists",
+        "sparse",
+        "none",
+        "path",
+        "dict",
+        "iterator",
+    ],
+)
+def test_what_is_no_table_is_refused_in_words(X, error, text):
+    with pytest.raises(error, match=text):
+        Daguerreotype(edges="bic").fit(X)
