@@ -1,3 +1,4 @@
+import itertools
 import subprocess
 import sys
 
@@ -19,6 +20,7 @@ from daguerreotype.metrics import shd
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.plotting import plot_curves, plot_graph, plot_order, plot_scores, plot_training
 from daguerreotype.plotting.effects import view_effect
+from daguerreotype.plotting.fit import _logarithmic
 from daguerreotype.plotting.layout import HEIGHT, _count_crossings, add_lanes, lay_out, reduce_crossings
 from daguerreotype.plotting.view import shorten
 from daguerreotype.posterior import Posterior
@@ -434,12 +436,13 @@ def test_curves_are_those_of_the_learner(model, table):
     axes = model.plot("curves", X=table)
     assert len(axes) == int(model.adjacency_matrix_.to_numpy().sum())
     for ax in axes:
-        cause, effect = ax.get_xlabel(), ax.get_title().removeprefix("→ ")
+        cause, effect = ax.get_title().split(" → ")
+        assert ax.get_xlabel() == cause
         line = ax.get_lines()[1]
         assert line.get_xdata()[[0, -1]].tolist() == [table[cause].min(), table[cause].max()]
         np.testing.assert_array_equal(line.get_ydata(), model.curve(cause, effect, line.get_xdata()))
     (only,) = model.plot("curves", X=table, effect="end")
-    assert only.get_title() == "→ end"
+    assert only.get_title().endswith(" → end")
     assert len(plot_curves(model, table, most=1)) == 1
 
 
@@ -458,7 +461,7 @@ def mixed(people):
 
 def panels_of(mixed, people, **settings):
     axes = mixed.plot("curves", X=people, **settings)
-    return {(ax.get_xlabel(), ax.get_title().removeprefix("→ ")): ax for ax in axes}
+    return {tuple(ax.get_title().split(" → ")): ax for ax in axes}
 
 
 def bar_heights(ax):
@@ -502,7 +505,7 @@ def test_axes_say_what_discrete_effects_are_measured_in(mixed, people):
         "diet": "log-odds against fish",
     }
     (only,) = panels_of(mixed, people, effect="visits").values()
-    assert only.figure.get_supylabel() == "contribution, log of the mean"
+    assert only.figure.get_supylabel() == "contribution,\nlog of the mean"
 
 
 def test_effects_of_and_on_levels_in_no_order_have_no_sign(mixed):
@@ -552,7 +555,6 @@ def test_a_cause_without_values_has_no_range(mixed, people):
         (lambda m, X: m.plot("pie"), "kind must be 'graph', 'training', 'scores', 'order' or 'curves', got 'pie'"),
         (lambda m, X: m.plot("order", truth=[[0]]), "truth goes with kind='graph', got kind='order'"),
         (lambda m, X: m.plot("graph", X=X), "X goes with kind='curves', got kind='graph'"),
-        (lambda m, X: m.plot("curves"), "kind='curves' needs X, the rows whose values"),
         (
             lambda m, X: m.plot("curves", X=X, effect="no"),
             "effect is 'no', which is no column; expected one of cause",
@@ -610,3 +612,31 @@ def test_without_matplotlib_pictures_name_the_extra_and_the_report_works(tmp_pat
     assert done.stdout.strip() == "report.html"
     assert "pip install 'daguerreotype[plot]'" in done.stderr
     assert "ImportError" in done.stderr
+
+
+def test_curves_need_no_rows_also_after_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    cause = np.exp(rng.normal(size=200))
+    X = pd.DataFrame({"dose": cause, "effect": np.log(cause) ** 2 + 0.1 * rng.normal(size=200)})
+    m = Daguerreotype(posterior=0, n_restarts=0, max_iter=20).fit(X)
+    m.save(tmp_path / "model.npz")
+    for each in (m, Daguerreotype.load(tmp_path / "model.npz")):
+        (ax,) = each.plot("curves")
+        assert ax.get_title() == "dose → effect"
+        x = ax.lines[1].get_xdata()
+        assert (x[0], x[-1]) == pytest.approx((cause.min(), cause.max()))
+    m = Daguerreotype(posterior=0).fit_chunks(lambda: [X])
+    with pytest.raises(ValueError, match=r"fitted without rows.*plot\('curves', X=X\)"):
+        m.plot("curves")
+    assert len(m.plot("curves", X=X)) == 1
+
+
+@pytest.mark.parametrize("ends", [(0.02, 900.0), (40.0, 300.0), (1.02, 1.9), (3e-7, 2e11)])
+def test_ticks_of_a_logarithmic_panel_do_not_collide(ends):
+    _, ax = plt.subplots(figsize=(2.3, 2.0), layout="constrained")
+    ax.plot(ends, [0.0, 1.0])
+    _logarithmic(ax, *ends)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels(which="both") if text.get_text()]
+    assert len(boxes) >= 2
+    assert all(first.x1 < second.x0 for first, second in itertools.pairwise(boxes))

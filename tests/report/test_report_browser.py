@@ -431,3 +431,17 @@ def test_gaps_are_mapped_and_what_they_depend_on_is_said(browser, tmp_path):
 
 def test_a_table_without_gaps_has_no_map_of_them(page):
     assert page.locator("#gaps-section").is_hidden()
+
+
+@pytest.mark.parametrize("d", [8, 24, 60])
+def test_the_matrix_of_the_order_is_not_cut_off_however_many_columns(browser, tmp_path, d):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(50, d)), columns=[f"column {j}" for j in range(d)])
+    m = Daguerreotype("fixed", "bic", init=list(X.columns), transform="none", posterior=0).fit(X)
+    other = open_page(browser, viewport={"width": 1200, "height": 900})
+    other.goto(m.report(tmp_path / "report.html").as_uri())
+    box = other.locator("#order")
+    hidden = box.evaluate("box => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]")
+    assert hidden == [0, 0]
+    cell = box.locator(".frame").bounding_box()["width"] / d
+    assert cell >= 9.0  # pixels, or names cannot be read
+    other.close()

@@ -294,3 +294,17 @@ def test_a_table_of_other_columns_is_refused(model, table, change, message):
 def test_a_folder_that_is_not_there_is_named(model, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere.* for the report"):
         model.report(tmp_path / "nowhere" / "report.html")
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_page(model, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(descriptor):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        model.report(path)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]

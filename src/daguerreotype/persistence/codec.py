@@ -32,7 +32,14 @@ from daguerreotype.operators.active_set import SupportPullback
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.peel import PeelPullback
 from daguerreotype.operators.sparsemax import SparsemaxPullback
-from daguerreotype.persistence.settings import decode_kind, decode_setting, encode_kind, encode_setting
+from daguerreotype.persistence.settings import (
+    decode_kind,
+    decode_setting,
+    encode_kind,
+    encode_names,
+    encode_setting,
+)
+from daguerreotype.persistence.validation import check_fields
 from daguerreotype.posterior import Posterior
 from daguerreotype.result import Completion, FitHistory, FitResult, ScaleFit
 from daguerreotype.training.train import TrainingResult
@@ -143,7 +150,12 @@ class RecordWriter:
         if isinstance(value, TrainingResult):
             put = {"fits": self._put_fits, "models": self._put_models, "scores": lambda _, scores: None}
         elif isinstance(value, FitResult):
-            put = {"criterion": lambda _, criterion: {"setting": encode_setting(criterion)}}
+            put = {
+                "criterion": lambda _, criterion: {"setting": encode_setting(criterion)},
+                "own_names": lambda _, names: {"setting": encode_names(names)},
+            }
+        elif isinstance(value, Posterior):
+            put = {"names": lambda _, names: {"setting": encode_names(names)}}
         elif isinstance(value, ScaleFit):
             put = {"noise_models": lambda _, models: {"list": []}}  # what training needs alone
         values = {part: put.get(part, self.put)(f"{name}.{part}", getattr(value, part)) for part in parts}
@@ -232,7 +244,9 @@ class RecordReader:
             steps, names = self.take(saved.get("steps")), tuple(saved["names"])
             return Table(np.zeros((0, len(names))), names, kinds=kinds, steps=steps)
         parts = {part: self.take(value) for part, value in saved["fields"].items()}
-        return RECORDS[saved["record"]](**parts)
+        record = RECORDS[saved["record"]]
+        check_fields(record, parts)
+        return record(**parts)
 
     def _take_fits(self, saved: Header) -> list[LocalFit]:
         """Fits, one by one."""

@@ -2,13 +2,14 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from daguerreotype._lib.archive import UnreadableError, read_archive, write_archive
+from daguerreotype._lib.checks import check_path
 from daguerreotype.persistence import format_1, format_2, format_3, format_5
 from daguerreotype.persistence.codec import RecordReader, RecordWriter
 from daguerreotype.persistence.settings import decode_setting, encode_setting, name_of
+from daguerreotype.persistence.validation import check_result
 from daguerreotype.result import FitResult
 
 FORMAT = 6
@@ -36,7 +37,7 @@ class SavedLearner:
 
 def save_learner(path: str | os.PathLike[str], saved: SavedLearner) -> None:
     """Write ``saved`` to ``path``; an error leaves the file that was there."""
-    path = Path(path)
+    path = check_path(path, "path")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}. Create it first.")
     writer = RecordWriter(name_of(saved.settings.get("edges")))
@@ -52,7 +53,7 @@ def save_learner(path: str | os.PathLike[str], saved: SavedLearner) -> None:
 
 def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
     """What `save_learner` wrote, or an error that says what the file is instead."""
-    path = Path(path)
+    path = check_path(path, "path")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path} to load a learner from.")
     try:
@@ -63,7 +64,11 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
             "else: give a file that save wrote, or save again."
         ) from error
     if header.get("kind") != KIND:
-        what = "a checkpoint of a training run" if "settings" in header else "an archive of other arrays"
+        what = (
+            "a checkpoint of a training run"
+            if header.keys() & {"stages", "settings"}
+            else "an archive of other arrays"
+        )
         raise ValueError(f"{path} is {what}, not a saved learner. Give a file that save wrote.")
     version = header.get("format")
     if isinstance(version, int) and version > FORMAT:
@@ -84,8 +89,9 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
         result = RecordReader(arrays).take(header["result"])
         if not isinstance(result, FitResult):
             raise TypeError(f"a {type(result).__name__} in place of the result")
-        return SavedLearner(settings, header["texts"], result)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        check_result(result)
+        return SavedLearner(settings, bool(header["texts"]), result)
+    except Exception as error:  # whatever the parts of a file that nobody saved lead to
         raise ValueError(
             f"{path} is damaged, or not quite of format {FORMAT}: {type(error).__name__} at {error}. Save again."
         ) from error

@@ -1,12 +1,13 @@
 """Settings of a learner as JSON values, and what stands for one that cannot be."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from daguerreotype.data.kinds import KINDS, Kind
 from daguerreotype.edges.registry import EDGES, entry_of
@@ -48,8 +49,10 @@ def encode_setting(value: Any) -> Any:
         return {"tuple": [encode_setting(each) for each in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: encode_setting(each) for key, each in value.items()}}
-    if isinstance(value, dict) and all(isinstance(key, str | int) for key in value):
-        return {"pairs": [[key, encode_setting(each)] for key, each in value.items()]}
+    if isinstance(value, dict):
+        return {"pairs": [[encode_setting(key), encode_setting(each)] for key, each in value.items()]}
+    if isinstance(value, pd.Timestamp):
+        return {"time": value.isoformat()}
     if isinstance(value, Kind):
         return {"kind": encode_kind(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
@@ -70,11 +73,17 @@ def decode_setting(saved: Any) -> Any:
     if "dict" in saved:
         return {key: decode_setting(each) for key, each in saved["dict"].items()}
     if "pairs" in saved:
-        return {key: decode_setting(each) for key, each in saved["pairs"]}
+        return {decode_setting(key): decode_setting(each) for key, each in saved["pairs"]}
+    if "time" in saved:
+        return pd.Timestamp(saved["time"])
     if "kind" in saved:
         return decode_kind(saved["kind"])
     if "array" in saved:
-        return np.array(saved["array"], dtype=saved["dtype"])
+        dtype = np.dtype(str(saved["dtype"]))
+        if dtype.kind not in "biufU":
+            raise ValueError(f"an array of {dtype}")
+        # Text is as wide as it is, whatever the file says.
+        return np.array(saved["array"], dtype=np.str_ if dtype.kind == "U" else dtype)
     if "path" in saved:
         return Path(saved["path"])
     if "knowledge" in saved:
@@ -85,6 +94,16 @@ def decode_setting(saved: Any) -> Any:
             return NOISE[saved["noise"]].make(**settings)
         return {each.class_name: each for each in EDGES.values()}[saved["edges"]].make(**settings)
     return Unsaved(saved["unsaved"])
+
+
+def encode_names(names: Sequence[Hashable]) -> Any:
+    """JSON values for names of columns: text, numbers, times and tuples of them; others are written as text."""
+
+    def known(name: Any) -> bool:
+        parts = name if isinstance(name, tuple) else (name,)
+        return all(isinstance(part, str | bool | int | float | np.generic | pd.Timestamp) for part in parts)
+
+    return encode_setting(tuple(name if known(name) else str(name) for name in names))
 
 
 def encode_kind(kind: Kind) -> dict[str, Any]:

@@ -18,3 +18,4 @@ from matplotlib.patches import Polygon as Polygon  # noqa: E402
 from matplotlib.path import Path as Path  # noqa: E402
 from matplotlib.text import Text as Text  # noqa: E402
 from matplotlib.textpath import text_to_path as text_to_path  # noqa: E402
+from matplotlib.ticker import MaxNLocator as MaxNLocator  # noqa: E402

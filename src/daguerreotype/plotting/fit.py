@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.labels import ColumnPlaces, listed, shown
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.graphs import GraphLike
 from daguerreotype.operators import OrderDistribution
-from daguerreotype.plotting.backend import Axes
+from daguerreotype.plotting.backend import Axes, MaxNLocator
 from daguerreotype.plotting.backend import pyplot as plt
 from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.graph import draw_view
@@ -43,7 +43,7 @@ def plot_fit(
     for name, value, owner in (("truth", truth, "graph"), ("X", X, "curves"), ("effect", effect, "curves")):
         if value is not None and kind != owner:
             raise ValueError(f"{name} goes with kind={owner!r}, got kind={kind!r}. Leave it out.")
-    names = [str(name) for name in getattr(model, "feature_names_in_", range(model.n_features_in_))]
+    names = [str(name) for name in model.kinds_]
     if kind == "graph":
         return draw_view(view_fit(model, truth), ax)
     if kind == "training":
@@ -57,7 +57,7 @@ def plot_fit(
     if kind == "curves":
         return plot_curves(model, X, effect=effect, axes=ax)
     kinds = "'graph', 'training', 'scores', 'order' or 'curves'"
-    raise ValueError(f"kind must be {kinds}, got {kind!r}.")
+    raise ValueError(f"kind must be {kinds}, got {shown(kind)}.")
 
 
 def plot_training(history: FitHistory, *, ax: Axes | None = None) -> Axes:
@@ -205,7 +205,7 @@ def plot_order(
 
 def plot_curves(
     model: Any,
-    X: npt.ArrayLike | pd.DataFrame | None,
+    X: npt.ArrayLike | pd.DataFrame | None = None,
     *,
     effect: Hashable | None = None,
     most: int = 24,
@@ -221,8 +221,9 @@ def plot_curves(
     ----------
     model : Daguerreotype
         Fitted with ``edges="gam"``, or with "bic" to a table with levels or counts.
-    X : DataFrame or array of shape (n, d)
-        Rows whose values the curves run over, such as the training table; marks on the axis show them.
+    X : DataFrame or array of shape (n, d), optional
+        Rows whose values the curves run over; marks on the axis show them. Without it, quantiles of the training
+        rows.
     effect : str or int, optional
         Show the causes of this column only.
     most : int
@@ -235,15 +236,19 @@ def plot_curves(
     array of Axes
         One per panel.
     """
-    if X is None:
-        raise ValueError("kind='curves' needs X, the rows whose values the curves run over: plot('curves', X=X).")
-    columns = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
-    if effect is not None and effect not in columns:
+    columns = list(model.kinds_)
+    target = None if effect is None else ColumnPlaces(columns).find(effect)
+    if effect is not None and target is None:
         known = listed(columns, quote=False)
         raise ValueError(f"effect is {effect!r}, which is no column; expected one of {known}.")
-    values = read_rows(model, X)
+    values = model._result.seen if X is None else read_rows(model, X)
+    if not len(values):
+        raise ValueError(
+            "the learner was fitted without rows, so it does not know what values the curves run over: give some, "
+            "plot('curves', X=X)."
+        )
     adjacency, norms = np.asarray(model.adjacency_matrix_), np.asarray(model.norms_)
-    edges = [(int(i), int(j)) for i, j in np.argwhere(adjacency) if effect is None or columns[j] == effect]
+    edges = [(int(i), int(j)) for i, j in np.argwhere(adjacency) if effect is None or j == target]
     if not edges:
         raise ValueError(
             f"there are no edges{'' if effect is None else f' into {effect!r}'}, so no curves to show."
@@ -257,9 +262,10 @@ def plot_curves(
         if axes is not None or len(units) > 1:
             ax.set_ylabel(each.unit, fontsize=8, parse_math=False)
     if axes is None:
-        unit = f", {units.pop()}" if len(units) == 1 else ""
-        unit += " of the effect" if unit == ", standard deviations" else ""
+        unit = f",\n{units.pop()}" if len(units) == 1 else ""
+        unit += " of the effect" if unit == ",\nstandard deviations" else ""
         left_out = "" if len(effects) == len(edges) else f"; the {len(effects)} strongest of {len(edges)} edges"
+        # In two lines, or it would be longer than a single row of panels is high.
         panels[0].figure.supylabel(f"contribution{unit}{left_out}", fontsize=9, parse_math=False)
     return panels
 
@@ -295,16 +301,28 @@ def _draw_effect(ax: Axes, effect: Effect, cause: str, target: str, values: Floa
         marks = np.quantile(there, np.linspace(0.0, 1.0, min(there.size, MARKS)))
         ax.plot(marks, np.full(marks.size, 0.02), "|", color=GREY, alpha=0.5, transform=ax.get_xaxis_transform())
         if effect.logarithmic:
-            ax.set_xscale("log")
+            _logarithmic(ax, float(effect.values[0]), float(effect.values[-1]))
         else:
             ax.locator_params(axis="x", nbins=TICK, integer=effect.shape == "points")
     if effect.lines:
         for text in ax.legend(fontsize=7, frameon=False, handlelength=1.2).get_texts():
             text.set_parse_math(False)
-    ax.set_title(f"→ {shorten(target)}", fontsize=9, parse_math=False)
+    ax.set_title(f"{shorten(cause, 14)} → {shorten(target, 14)}", fontsize=9, parse_math=False)
     ax.set_xlabel(shorten(cause), fontsize=9, parse_math=False)
     ax.tick_params(labelsize=8)
     _lighten(ax)
+
+
+def _logarithmic(ax: Axes, low: float, high: float) -> None:
+    """A logarithmic axis with few ticks, whose numbers have room: powers of ten, or round numbers within two."""
+    ax.set_xscale("log")
+    ends = np.log10([low, high])
+    powers = np.arange(np.ceil(ends[0] - 0.05), np.floor(ends[1] + 0.05) + 1.0)
+    round_numbers: FloatArray = np.array(MaxNLocator(TICK).tick_values(low, high), dtype=np.float64)
+    ticks = 10.0 ** powers[:: -(-powers.size // TICK)] if powers.size > 1 else round_numbers
+    ticks = ticks[(ticks >= 0.9 * low) & (ticks <= 1.1 * high)]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
 
 
 def _panels(axes: Any, n_panels: int, *, share: bool) -> npt.NDArray[np.object_]:

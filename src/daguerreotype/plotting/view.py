@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.labels import listed, shown
+from daguerreotype._lib.printable import printable
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.columns import read_columns, to_pandas
 from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
-from daguerreotype.graphs.dag import Names, match_names, topological_order
+from daguerreotype.graphs.dag import Names, is_learner, match_names, topological_order
 from daguerreotype.graphs.direction import is_open
 
 Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
@@ -125,6 +126,8 @@ def view_graph(
 
 def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
     """The graph that a fitted learner found."""
+    if not is_learner(model):
+        raise TypeError(f"model must be a fitted learner, got {shown(model)}.")
     view = view_graph(
         model.adjacency_matrix_,
         truth=truth,
@@ -152,8 +155,9 @@ def find_signless(model: Any) -> BoolArray:
 def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
     """Numbers (n, d) in the order of the columns of the fit, codes of levels; missing values are nan."""
     X = to_pandas(X)
-    columns = list(getattr(model, "feature_names_in_", []))
-    if isinstance(X, pd.DataFrame) and columns:
+    kinds = model.kinds_
+    if isinstance(X, pd.DataFrame) and list(kinds) != list(range(len(kinds))):
+        columns = list(kinds)
         absent = [name for name in columns if name not in X.columns]
         if absent:
             names = listed(absent, quote=False)
@@ -166,13 +170,12 @@ def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
         raise ValueError(
             f"X has shape {values.shape}; expected rows of the {model.n_features_in_} columns of the fit."
         )
-    kinds = getattr(model, "kinds_", {})
-    return encode(values, list(map(str, kinds)), rows.origins, list(kinds.values())) if kinds else values
+    return encode(values, list(map(str, kinds)), rows.origins, list(kinds.values()))
 
 
 def shorten(name: str, longest: int = LONGEST) -> str:
     """One line of a name, with … for the middle of a long one."""
-    line = " ".join(name.split()) or "(no name)"
+    line = printable(" ".join(name.split())) or "(no name)"
     if len(line) <= longest:
         return line
     tail = (longest - 1) // 2

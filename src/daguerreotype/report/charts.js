@@ -22,11 +22,15 @@ function drawOrder() {
   }
   const labels = data.order.nodes.map((node) => graph.labels[node]);
   const side = Math.max(1, ...labels.map((label) => label.length)) * 0.46 + 0.4;
-  const cell = Math.max(9, Math.min(30, 620 / d));
+  const wide = d > 20; // alone in its row: beside the training no column's name could be read
+  const cell = Math.max(9, Math.min(30, (wide ? 1040 : 620) / (d + side)));
+  at("order-section").classList.toggle("wide", wide);
   const svg = draw("svg", { viewBox: `${-side} ${-side} ${d + side} ${d + side}`, role: "img",
     "aria-label": "Heat map of how often each column precedes each other." });
+  // It shrinks with the page until names are too small to read; from then on it scrolls sideways, never downwards.
   svg.style.width = `min(100%, ${cell * (d + side)}px)`;
   svg.style.minWidth = `${Math.min(9, cell) * (d + side)}px`;
+  if (9 * (d + side) > 1040) at("order-hint").append(" Scroll sideways to see all of it.");
   paths.forEach((runs, level) => {
     if (runs.length) svg.append(draw("path", { class: "cell", d: runs.join(""), "fill-opacity": level / levels }));
   });

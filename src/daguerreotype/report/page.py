@@ -13,6 +13,8 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.replacement import replace_text
 from daguerreotype.graphs import GraphLike
 from daguerreotype.report.content import collect
 
@@ -31,11 +33,11 @@ def write_report(
     title: str = "Learned graph",
 ) -> Path:
     """Write the report of a fitted learner to ``path`` and return it; see ``Daguerreotype.report``."""
+    target = check_path(path, "path")
     page = render(collect(model, X, truth=truth, bootstrap=bootstrap, title=title))
-    target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(target.parent)!r} for the report; make it first.")
-    target.write_text(page, encoding="utf-8")
+    replace_text(target, page)
     return target
 
 
