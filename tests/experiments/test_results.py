@@ -13,7 +13,7 @@ from daguerreotype.experiments import Store, collect, make_plan, read_spec, summ
 from daguerreotype.experiments.figures import write_figures
 from daguerreotype.experiments.results import load_published, pareto_front
 from daguerreotype.experiments.run import Clock
-from daguerreotype.experiments.tables import table_cells, to_latex, write_tables
+from daguerreotype.experiments.tables import table_cells, to_latex, to_markdown, write_tables
 
 TEXT = """
 title = "100 % of a & b"
@@ -137,6 +137,15 @@ def test_what_is_left_out_has_a_row_that_says_so_and_no_part_in_figures(store, t
     assert all("CAM" in word for word in words)  # of d = 4
 
 
+def test_latex_shows_every_sign_as_it_is():
+    shown = to_latex(pd.DataFrame({"m": ["{a}^2~\\b\nc"]}), "t")
+    assert r"\{a\}\textasciicircum{}2\textasciitilde{}\textbackslash{}b c \\" in shown
+
+
+def test_markdown_cells_hold_neither_lines_nor_markup():
+    assert to_markdown(pd.DataFrame({"a|b": ["<script>\nx"]})).splitlines()[2] == "| &lt;script> x |"
+
+
 def test_latex_escapes_what_it_would_trip_over():
     cells = pd.DataFrame({"a_b": ["50 % & more", r"\x #1 $"]})
     text = to_latex(cells, "t")
@@ -197,3 +206,21 @@ def test_the_time_that_is_left_is_that_of_runs_of_the_same_kind(filled):
     for run in runs:
         clock.count(run, {"status": "ok", "wall_seconds": 1.0})
     assert clock.left() == 0.0
+
+
+def test_figures_of_a_store_from_elsewhere_stay_in_their_folder(store, tmp_path):
+    for run in make_plan(read_spec(TEXT, "mine"), store=store):
+        store.append("run", {"key": run.key, "status": "ok", "shd": 1, "sid": 1, "data": run.data, "edges": []})
+    store.append("plan", store.plans["mine"] | {"figures": [{"file": "../outside", "kind": "pareto"}]})
+    with pytest.raises(ValueError, match=r"file of a figure is '\.\./outside'"):
+        write_figures(store, "mine", tmp_path / "inside")
+    assert not list(tmp_path.glob("outside*"))
+
+
+def test_labels_that_try_to_be_formulas_are_drawn_as_text(store, tmp_path):
+    text = TEXT.replace('label = "', 'label = "$x^\\u001b ', 1)
+    assert text != TEXT
+    for run in make_plan(read_spec(text, "mine"), store=store):
+        store.append("run", {"key": run.key, "status": "ok", "shd": 1, "sid": 1, "data": run.data, "edges": []})
+    for path in write_figures(store, "mine", tmp_path):
+        ElementTree.parse(path)  # well-formed

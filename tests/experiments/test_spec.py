@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from daguerreotype import Daguerreotype, baselines
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.experiments import load_spec, make_plan, read_spec, shipped
-from daguerreotype.experiments.method import Method
+from daguerreotype.experiments.method import ESTIMATORS, Method
 from daguerreotype.experiments.plan import digest_data
 from daguerreotype.experiments.results import load_published
 from daguerreotype.graphs import topological_order
@@ -313,3 +314,48 @@ def test_a_plan_is_written_once_and_again_when_it_changes(store):
     assert len(store.plans["mine"]["entries"]) == 3
     (problem,) = store.problems.values()
     assert (len(problem["columns"]), len(problem["truth"])) == (11, 17)
+
+
+# ---------------------------------------------------------------------- files that come from others
+
+
+def test_a_class_that_a_file_names_is_neither_imported_nor_run_without_trust(tmp_path, monkeypatch):
+    (tmp_path / "mischief.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = PROBLEM + '[[methods]]\nlabel = "m"\nestimator = "mischief:Learner"\n'
+    with pytest.raises(ValueError, match=r"'mischief:Learner' names code .* add --trust, in Python trust"):
+        read_spec(text, "mine")
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ValueError, match="names code that would be imported"):
+        load_spec(str(tmp_path / "mine.toml"))
+    assert load_spec(str(tmp_path / "mine.toml"), trust=True).methods[0].name == "mischief:Learner"
+
+
+def test_classes_that_packages_offer_need_no_trust(monkeypatch):
+    offered = EntryPoint("chain", "support.estimators:Chain", ESTIMATORS)
+    monkeypatch.setattr("daguerreotype.experiments.method.entry_points", lambda group: [offered])
+    text = PROBLEM + '[[methods]]\nlabel = "m"\nestimator = "{}"\n'
+    (method,) = read_spec(text.format("chain"), "mine").methods
+    assert type(method.make(0, None)).__name__ == "Chain"
+    with pytest.raises(ValueError, match="or one that a package offers: chain"):
+        read_spec(text.format("train"), "mine")
+
+
+@pytest.mark.parametrize(
+    "file", ["../../x", "/tmp/x", "..", "a/b", "a\\\\b", "", ".hidden", "x\\u0000", "C:x", "x" * 200]
+)
+def test_a_figure_stays_in_its_folder(file):
+    text = PROBLEM + METHOD + f'[[figures]]\nfile = "{file}"\nkind = "pareto"\n'
+    with pytest.raises(ValueError, match=r"file of a figure of 'mine' is .*; expected the name of a file without"):
+        read_spec(text, "mine")
+
+
+def test_an_experiment_whose_folder_would_be_another_is_refused(tmp_path):
+    (tmp_path / "...toml").write_text(PROBLEM + METHOD)
+    with pytest.raises(ValueError, match=r"the name of the experiment, which its folder gets, is '\.\.'"):
+        load_spec(str(tmp_path / "...toml"))
+
+
+def test_a_published_table_is_one_of_the_package():
+    with pytest.raises(ValueError, match=r"the published table is '\.\./x'"):
+        load_published("../x")

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from daguerreotype._lib.journal import encode_line
 from daguerreotype.experiments.store import Store
 from support.children import environment
 
@@ -172,3 +173,14 @@ def test_threads_that_read_while_others_write_see_every_record_once(store, caplo
     assert not caplog.records
     assert store.runs == Store(store.path).runs
     assert len(store.runs) == 80
+
+
+@pytest.mark.parametrize(
+    "record", [{"record": "run", "status": "ok"}, {"record": "run", "key": [], "status": "ok"}]
+)
+def test_a_line_that_lacks_what_a_run_has_is_skipped(store, caplog, record):
+    store.append("run", run("a"))
+    with open(store.path, "ab") as file:
+        file.write(encode_line(record))
+    assert list(Store(store.path).runs) == ["a"]
+    assert "skipped a damaged line" in caplog.text

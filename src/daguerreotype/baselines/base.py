@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.checks import check_flag, check_positive, check_seed, optional
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.parallel import one_thread
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.libraries import load
 from daguerreotype.baselines.limit import learn_in_child
+from daguerreotype.data.columns import to_pandas
 from daguerreotype.data.validation import check_columns, validate_table
 from daguerreotype.graphs import find_cycle
 
@@ -100,8 +101,11 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         ImportError
             If a library of ``libraries`` is missing; says which extra to install.
         """
+        check_flag(self.standardize, "standardize")
+        optional(check_seed)(self.random_state, "random_state")
         limit = None if self.time_limit is None else check_positive(self.time_limit, "time_limit")
         self.load_libraries()
+        X = to_pandas(X)
         values, names = validate_table(self, X)
         check_columns(values, names)
         table = np.ascontiguousarray(values - values.mean(axis=0))
@@ -111,7 +115,7 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         timed = self.timed(table, rng) if limit is None else learn_in_child(self, table, rng, limit)
         learned, self.fit_seconds_, self.fit_cpu_seconds_ = timed
         self._verify(learned, names)
-        self._store(learned, names, named=isinstance(X, pd.DataFrame))
+        self._store(learned, X.columns.tolist() if isinstance(X, pd.DataFrame) else None)
         return self
 
     def load_libraries(self) -> None:
@@ -140,14 +144,14 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
             if (place[causes] > place[effects]).any():
                 raise RuntimeError(f"{type(self).__name__} returned an edge against its own causal order.")
 
-    def _store(self, learned: Learned, names: tuple[str, ...], named: bool) -> None:
+    def _store(self, learned: Learned, names: list[Any] | None) -> None:
         """Fitted attributes, with names if there are any."""
 
         def frame(matrix: Any, dtype: type) -> Any:
-            return None if matrix is None else label(np.asarray(matrix, dtype=dtype), names if named else None)
+            return None if matrix is None else label(np.asarray(matrix, dtype=dtype), names)
 
         self.adjacency_matrix_ = frame(learned.adjacency, np.int64)
         self.weights_ = frame(learned.weights, np.float64)
         self.cpdag_ = frame(learned.cpdag, np.int64)
         order = learned.order
-        self.causal_order_ = [names[node] for node in order] if named and order is not None else order
+        self.causal_order_ = order if names is None or order is None else [names[node] for node in order]

@@ -14,6 +14,7 @@ from typing import overload
 import numpy as np
 import pandas as pd
 
+from daguerreotype._lib.checks import check_path
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.datasets.dataset import Dataset
 
@@ -98,7 +99,8 @@ def _load(network: int, folders: Sequence[Path]) -> Dataset:
 def _folders(data_home: str | os.PathLike[str] | None) -> list[Path]:
     """Folders that the user named, first choice first."""
     named = {"data_home": data_home, f"the environment variable {VARIABLE}": os.environ.get(VARIABLE) or None}
-    folders = {origin: Path(folder).expanduser() for origin, folder in named.items() if folder is not None}
+    given = {origin: folder for origin, folder in named.items() if folder is not None}
+    folders = {origin: check_path(folder, origin).expanduser() for origin, folder in given.items()}
     for origin, folder in folders.items():
         if not folder.is_dir():
             raise ValueError(

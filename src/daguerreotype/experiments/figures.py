@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daguerreotype._lib.file_names import check_file_name
+from daguerreotype._lib.printable import printable
+from daguerreotype._lib.replacement import replaced
 from daguerreotype.experiments.method import matrix_of
 from daguerreotype.experiments.results import collect, load_published, pareto_front, plan_of, summarize
 from daguerreotype.experiments.store import OK, Store
@@ -35,9 +38,11 @@ def write_figures(store: Store, experiment: str, folder: Path, suffix: str = "sv
     with plt.rc_context({"svg.hashsalt": "daguerreotype", "svg.fonttype": "none", "font.size": 8}):
         for figure in plan_of(store, experiment)["figures"]:
             drawn = draw[figure["kind"]](store, experiment, figure)
-            path = folder / f"{figure['file']}.{suffix}"
+            # The plan may be of a store that came from elsewhere.
+            path = folder / f"{check_file_name(figure['file'], 'file of a figure')}.{suffix}"
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix)
-            drawn.savefig(path, bbox_inches="tight", dpi=110, metadata=metadata)
+            with replaced(path) as file:
+                drawn.savefig(file, format=suffix, bbox_inches="tight", dpi=110, metadata=metadata)
             plt.close(drawn)
             paths.append(path)
     return paths
@@ -53,8 +58,8 @@ def draw_pareto(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any
     for axes, problem in zip(panels, problems, strict=False):
         of_problem = summary[summary["problem"] == problem]
         _scatter(axes, of_problem, [methods.index(method) + 1 for method in of_problem["method"]], published)
-        axes.set(xlabel=title_of("shd"), ylabel=title_of("sid"), title=problem)
-    names = [f"{number}  {method}" for number, method in enumerate(methods, start=1)]
+        axes.set(xlabel=title_of("shd"), ylabel=title_of("sid"), title=_shown(problem))
+    names = [f"{number}  {_shown(method)}" for number, method in enumerate(methods, start=1)]
     if len(published):
         names.append("×  published, joined to ours")
     drawn.legend(
@@ -106,9 +111,9 @@ def draw_curves(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any
             if column == 0:
                 axes.set_ylabel(title_of(measure))
         grid[0, column].set_title(
-            "" if by is None else f"{value}" if isinstance(value, str) else f"{by} = {value:g}"
+            "" if by is None else _shown(value) if isinstance(value, str) else _shown(f"{by} = {value:g}")
         )
-        grid[-1, column].set_xlabel(x)
+        grid[-1, column].set_xlabel(_shown(x))
     handles = {handle.get_label(): handle for axes in grid.flat for handle in axes.get_legend_handles_labels()[0]}
     drawn.legend(handles=list(handles.values()), loc="outside lower center", ncols=4, frameon=False)
     return drawn
@@ -126,7 +131,7 @@ def draw_graphs(store: Store, experiment: str, figure: Mapping[str, Any]) -> Any
         problem = store.problems[run["data"]]
         truth = matrix_of(problem["truth"], problem["columns"])
         plot_graph(matrix_of(run["edges"], problem["columns"]), truth=truth, ax=axes)
-        axes.set_title(f"{name}: SHD {run['shd']}, SID {run['sid']}")
+        axes.set_title(f"{_shown(name)}: SHD {run['shd']}, SID {run['sid']}")
     if truth is not None:
         plot_graph(truth, ax=panels[0])
         panels[0].set_title("true graph")
@@ -165,7 +170,7 @@ def _curve(axes: Axes, runs: pd.DataFrame, x: str, measure: str, number: int) ->
     look = {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": STYLES[number // len(COLOURS) % len(STYLES)],
-        "label": runs["method"].iloc[0],
+        "label": _shown(runs["method"].iloc[0]),
         "linewidth": 1.2,
     }
     if x not in runs or runs[x].isna().all():
@@ -175,6 +180,11 @@ def _curve(axes: Axes, runs: pd.DataFrame, x: str, measure: str, number: int) ->
     mean, deviation = over.mean(), over.std(ddof=0)
     axes.plot(mean.index, mean, marker=MARKERS[number % len(MARKERS)], markersize=3, **look)
     axes.fill_between(mean.index, mean - deviation, mean + deviation, color=look["color"], alpha=0.12, linewidth=0)
+
+
+def _shown(label: str) -> str:
+    """A label of a spec as text: no formula, and nothing that XML has no sign for."""
+    return printable(label).replace("$", r"\$")
 
 
 def _chosen(frame: pd.DataFrame, figure: Mapping[str, Any]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from daguerreotype.metrics.titles import MEANINGS
 
 TRUE_ORDER = "true order"
 LEFT_OUT = "too slow"  # why a method is not run on a problem, where the spec does not say
+ESTIMATORS = "daguerreotype.estimators"  # entry points of classes that specifications may name
 SOURCES = ("paper", "learner", "baseline", "estimator")
 KNOWN_MEASURES = (*MEANINGS, "seconds", "wall_seconds", "n_rankings", "mean_rankings", "max_rankings", "n_iter")
 
@@ -41,8 +43,9 @@ class Method:
     source : {"paper", "learner", "baseline", "estimator"}
         One of the paper's configurations, our learner, a baseline, or a class of anyone's.
     name : dict or str
-        Arguments of `Daguerreotype.paper` for "paper", the baseline's name, or ``package.module:Class``, whose
-        objects have ``fit(X)`` and then ``adjacency_matrix_``.
+        Arguments of `Daguerreotype.paper` for "paper", the baseline's name, or a class whose objects have
+        ``fit(X)`` and then ``adjacency_matrix_``: ``package.module:Class``, or the name of an entry point of the
+        group ``daguerreotype.estimators``.
     settings : dict
         Arguments that differ from the source's own. For learners ``init = "true order"`` tells it. "linear" and
         "mlp" edges are an object within the learner: ``pruning``, their lambda, and the seed are handed on to it,
@@ -82,8 +85,9 @@ class Method:
         if self.source == "baseline":
             return baselines.get(self.name, random_state=seed, **settings)
         if self.source == "estimator":
-            module, _, cls = self.name.partition(":")
-            made = getattr(import_module(module), cls)(**settings)
+            module, colon, cls = self.name.partition(":")
+            make = getattr(import_module(module), cls) if colon else offered_estimators()[self.name].load()
+            made = make(**settings)
             if "random_state" in made.get_params():
                 made.set_params(random_state=seed)
             return made
@@ -151,6 +155,11 @@ class Method:
         # NaN is no JSON: a metric that is not defined for this graph is left out
         defined = {name: value for name, value in outcome.items() if np.isfinite(value)}
         return defined | {"edges": list_edges(found)}
+
+
+def offered_estimators() -> dict[str, EntryPoint]:
+    """Classes that installed packages offer to experiments, by name."""
+    return {each.name: each for each in entry_points(group=ESTIMATORS)}
 
 
 def list_edges(adjacency: pd.DataFrame) -> list[list[int]]:

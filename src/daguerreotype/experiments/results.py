@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daguerreotype._lib.file_names import check_file_name
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.experiments.store import LEFT_OUT, OK, Store
 
@@ -72,6 +73,7 @@ def load_published(name: str) -> pd.DataFrame:
     """The published table ``name`` by method, without rows if there is none."""
     if not name:
         return pd.DataFrame()
+    check_file_name(name, "the published table")
     source = resources.files("daguerreotype.experiments").joinpath("published", f"{name}.csv")
     if not source.is_file():
         raise ValueError(f"there is no published table {name!r}: give 'sachs' or 'syntren', or leave it out.")

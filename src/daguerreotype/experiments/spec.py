@@ -10,9 +10,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from daguerreotype._lib.bounded_reading import read_words
 from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.file_names import check_file_name
 from daguerreotype.baselines import available
-from daguerreotype.experiments.method import KNOWN_MEASURES, LEFT_OUT, SOURCES, Method
+from daguerreotype.experiments.method import (
+    ESTIMATORS,
+    KNOWN_MEASURES,
+    LEFT_OUT,
+    SOURCES,
+    Method,
+    offered_estimators,
+)
 from daguerreotype.experiments.problems import DataSource
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.paper import paper_settings
@@ -99,7 +108,7 @@ def shipped() -> list[str]:
     return sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml"))
 
 
-def load_spec(name: str, *, quick: bool = False) -> Spec:
+def load_spec(name: str, *, quick: bool = False, trust: bool = False) -> Spec:
     """The experiment ``name`` of the package, or that of a TOML file.
 
     Parameters
@@ -108,10 +117,13 @@ def load_spec(name: str, *, quick: bool = False) -> Spec:
         One of `shipped`, or a path that ends in ``.toml``.
     quick : bool
         Take the changes of the table ``quick``, which make it a matter of minutes.
+    trust : bool
+        Let the file name any class to import and run. Classes that installed packages offer as entry points of
+        the group ``daguerreotype.estimators`` need no trust.
     """
     if name.endswith(".toml"):
         path = Path(name)
-        return read_spec(path.read_text(encoding="utf-8"), path.stem, quick=quick, folder=path.parent)
+        return read_spec(read_words(path), path.stem, quick=quick, folder=path.parent, trust=trust)
     if name not in shipped():
         raise ValueError(
             f"there is no experiment {name!r}: choose one of {', '.join(shipped())}, or give a file that ends in "
@@ -121,8 +133,11 @@ def load_spec(name: str, *, quick: bool = False) -> Spec:
     return read_spec(source.read_text(encoding="utf-8"), name, quick=quick)
 
 
-def read_spec(text: str, name: str, *, quick: bool = False, folder: Path | None = None) -> Spec:
+def read_spec(
+    text: str, name: str, *, quick: bool = False, folder: Path | None = None, trust: bool = False
+) -> Spec:
     """The experiment that the TOML ``text`` describes; see docs/reproduction.md for what it may say."""
+    check_file_name(name, "the name of the experiment, which its folder gets,")
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -134,7 +149,7 @@ def read_spec(text: str, name: str, *, quick: bool = False, folder: Path | None 
     changes = changes if quick else {}
     vary = changes.get("vary", {})
     problems = tuple(p for each in content.get("problems", []) for p in _problems(each, vary, folder))
-    methods = tuple(m for each in content.get("methods", []) for m in _methods(each, vary))
+    methods = tuple(m for each in content.get("methods", []) for m in _methods(each, vary, trust))
     strange = sorted(left_out - {each.label for each in problems} - {each.label for each in methods})
     if strange:
         raise ValueError(f"[quick] of {name!r} leaves out {strange[0]!r}, which is neither problem nor method.")
@@ -177,7 +192,7 @@ def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | Non
         yield DataSource(label, data, settings | varied, tags | varied, str((folder or Path()).resolve()))
 
 
-def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]:
+def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Iterator[Method]:
     """A method for every combination of what it varies."""
     _known(entry, OF_METHOD, f"method {entry.get('label')!r}")
     sources = [source for source in SOURCES if source in entry]
@@ -194,8 +209,8 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]
         name, settings = None, name | settings
     elif source == "baseline" and name not in available():
         raise ValueError(f"method {label!r}: unknown baseline {name!r}; choose one of {', '.join(available())}.")
-    elif source == "estimator" and ":" not in name:
-        raise ValueError(f"method {label!r}: estimator is {name!r}; expected 'package.module:Class'.")
+    elif source == "estimator":
+        _check_estimator(name, label, trust)
     for varied in _combinations(entry.get("vary", {}), vary):
         limit = entry.get("time_limit")
         yield Method(
@@ -212,11 +227,26 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any]) -> Iterator[Method]
         )
 
 
+def _check_estimator(name: Any, label: str, trust: bool) -> None:
+    """Refuse a class that does not exist, and one that nobody but the file vouches for."""
+    offered = sorted(offered_estimators())
+    if not isinstance(name, str) or (":" not in name and name not in offered):
+        known = f", or one that a package offers: {', '.join(offered)}" if offered else ""
+        raise ValueError(f"method {label!r}: estimator is {name!r}; expected 'package.module:Class'{known}.")
+    if ":" in name and not trust:
+        raise ValueError(
+            f"method {label!r}: estimator = {name!r} names code that would be imported and run. If you trust the "
+            "whole file, add --trust, in Python trust=True. A class that an installed package offers as an entry "
+            f"point of {ESTIMATORS!r} needs none."
+        )
+
+
 def _figure(entry: dict[str, Any], name: str) -> dict[str, Any]:
     """A figure, checked."""
     _known(entry, OF_FIGURE, f"a figure of {name!r}")
     if entry.get("kind") not in FIGURES or "file" not in entry:
         raise ValueError(f"a figure of {name!r} needs a file and a kind out of {', '.join(FIGURES)}; got {entry}.")
+    check_file_name(entry["file"], f"file of a figure of {name!r}")
     _measures([*entry.get("measures", []), *entry.get("log_y", [])], name)
     for needed in FIGURES[entry["kind"]]:
         if needed not in entry:

@@ -3,20 +3,24 @@
 import logging
 import os
 import re
-import sys
 import threading
-from pathlib import Path
 from typing import IO, Any
 
+from daguerreotype._lib.bounded_reading import open_regular
+from daguerreotype._lib.checks import check_path
 from daguerreotype._lib.journal import decode_line, encode_line
-
-if sys.platform != "win32":  # where one process at a time must do
-    import fcntl
+from daguerreotype._lib.locks import claim_byte, release_byte, wait_for
 
 logger = logging.getLogger("daguerreotype")
 
 OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
 LEFT_OUT = "left out"  # of the plan: never run
+# What records of each kind cannot do without.
+NEEDED: dict[str, dict[str, type]] = {
+    "run": {"key": str, "status": str},
+    "problem": {"data": str, "columns": list, "truth": list},
+    "plan": {"experiment": str},
+}
 
 
 class Store:
@@ -42,7 +46,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = check_path(path, "path")
         self.runs: dict[str, dict[str, Any]] = {}
         self.problems: dict[str, dict[str, Any]] = {}
         self.plans: dict[str, dict[str, Any]] = {}
@@ -55,24 +59,21 @@ class Store:
         """Read what was appended since the last time."""
         if not self.path.exists():
             return
-        with self._one_at_a_time, open(self.path, "rb") as file:
+        with self._one_at_a_time, open_regular(self.path) as file:
             if self._read == 0:
                 self._check(file.read(9))
             file.seek(self._read)
             for line in file.read().split(b"\n")[:-1]:
                 record = decode_line(line)
-                if record is None:
+                if record is None or not self._take(record):
                     logger.warning("skipped a damaged line of %s, after %d bytes", self.path, self._read)
-                else:
-                    self._take(record)
                 self._read += len(line) + 1
 
     def append(self, kind: str, record: dict[str, Any]) -> None:
         """Add a run, a problem or a plan; it is on the disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._one_at_a_time, open(self.path, "ab+") as file:
-            if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+            wait_for(file)
             line = encode_line({"record": kind} | record)
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
@@ -110,23 +111,16 @@ class Store:
 
     def claim(self, key: str) -> bool:
         """Take a run for this process; False if another process has it."""
-        if sys.platform == "win32":
-            return True
         with self._one_at_a_time:
             if self._claims is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._claims = open(self.path.with_name(self.path.name + ".lock"), "wb")  # noqa: SIM115
-        try:
-            # One byte per key, locked but never written; the system frees the locks of a process that dies.
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
-        except OSError:
-            return False
-        return True
+        return claim_byte(self._claims, _byte_of(key))  # one byte per key, locked but never written
 
     def release(self, key: str) -> None:
         """Give a claim back."""
-        if sys.platform != "win32" and self._claims is not None:
-            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _byte_of(key))
+        if self._claims is not None:
+            release_byte(self._claims, _byte_of(key))
 
     def close(self) -> None:
         """Give all claims back."""
@@ -134,9 +128,12 @@ class Store:
             self._claims.close()
             self._claims = None
 
-    def _take(self, record: dict[str, Any]) -> None:
-        """Sort a record in."""
+    def _take(self, record: dict[str, Any]) -> bool:
+        """Sort a record in; whether it has what a record of its kind has."""
         kind = record.pop("record", None)
+        needed = NEEDED.get(kind, {}) if isinstance(kind, str) else {}
+        if any(not isinstance(record.get(name), of) for name, of in needed.items()):
+            return False
         if kind == "run":
             known = self.runs.get(record["key"])
             if known is None or known["status"] != OK:
@@ -145,6 +142,7 @@ class Store:
             self.problems[record["data"]] = record
         elif kind == "plan":
             self.plans[record["experiment"]] = record
+        return True
 
     def _check(self, beginning: bytes) -> None:
         """Refuse a file that nobody wrote as a store."""

@@ -5,12 +5,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from daguerreotype._lib.csv_files import write_csv
+from daguerreotype._lib.replacement import replace_text
 from daguerreotype.experiments.results import collect, plan_of, summarize, varied_names
 from daguerreotype.experiments.store import Store
 from daguerreotype.metrics.titles import title_of
 
 DIGITS = {"f1": 3, "precision": 3, "recall": 3, "skeleton_f1": 3, "seconds": 2, "wall_seconds": 2}
-ESCAPED = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$"}
+ESCAPED = {
+    **{letter: f"\\{letter}" for letter in "&%#_${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "±": r"$\pm$",
+    "–": "--",
+}
 
 
 def write_tables(store: Store, experiment: str, folder: Path) -> list[Path]:
@@ -19,15 +28,13 @@ def write_tables(store: Store, experiment: str, folder: Path) -> list[Path]:
     summary = summarize(store, experiment)
     cells = table_cells(store, experiment, summary)
     title = str(plan_of(store, experiment)["title"])
-    contents = {
-        "table.md": f"{title}\n\n{to_markdown(cells)}\n",
-        "table.tex": to_latex(cells, title),
-        "table.csv": summary.round(4).to_csv(index=False),
-        "runs.csv": collect(store, experiment).drop(columns=["key"]).round(4).to_csv(index=False),
-    }
-    for name, content in contents.items():
-        (folder / name).write_text(content, encoding="utf-8")
-    return [folder / name for name in contents]
+    texts = {"table.md": f"{title}\n\n{to_markdown(cells)}\n", "table.tex": to_latex(cells, title)}
+    frames = {"table.csv": summary, "runs.csv": collect(store, experiment).drop(columns=["key"])}
+    for name, text in texts.items():
+        replace_text(folder / name, text)
+    for name, frame in frames.items():
+        write_csv(folder / name, frame.round(4), index=False)
+    return [folder / name for name in (*texts, *frames)]
 
 
 def table_cells(store: Store, experiment: str, summary: pd.DataFrame) -> pd.DataFrame:
@@ -54,7 +61,12 @@ def to_markdown(cells: pd.DataFrame) -> str:
     """A table of Markdown."""
     header = [str(name) for name in cells.columns]
     lines = [header, ["---"] * len(header), *([str(cell) for cell in row] for row in cells.to_numpy())]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(_in_markdown(cell) for cell in line)} |" for line in lines)
+
+
+def _in_markdown(cell: str) -> str:
+    """A cell that ends neither itself nor the table, and holds no markup."""
+    return " ".join(cell.split()).replace("|", "/").replace("<", "&lt;")
 
 
 def to_latex(cells: pd.DataFrame, title: str) -> str:
@@ -98,4 +110,4 @@ def _plain(value: object) -> str:
 
 def _escaped(text: str) -> str:
     """Text that LaTeX takes as it is."""
-    return "".join(ESCAPED.get(letter, letter) for letter in text).replace("±", r"$\pm$").replace("–", "--")
+    return "".join(ESCAPED.get(letter, letter) for letter in " ".join(text.split()))

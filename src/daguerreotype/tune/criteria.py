@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.interrupts import reraise_interrupts
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.datasets import Dataset
 from daguerreotype.metrics import shd, sid
@@ -112,7 +113,7 @@ def without_truth(name: str, X: Any, rng: np.random.Generator) -> Criterion:
     """One of "held-out", "bic" and "stability" on a table whose graph is not known; all are to be large."""
     parts: dict[str, list[Part]] = {"bic": [Bic(X)], "held-out": [], "stability": []}
     if name not in parts:
-        raise ValueError(f"criterion must be 'held-out', 'bic' or 'stability', got {name!r}.")
+        raise ValueError(f"criterion must be 'held-out', 'bic' or 'stability', got {shown(name)}.")
     n = len(X)
     if n < 4 * FOLDS:
         raise ValueError(f"the table has {n} rows: expected at least {4 * FOLDS} to compare settings by.")

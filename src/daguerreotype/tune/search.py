@@ -9,8 +9,19 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.checks import check_count, check_positive_int
+from daguerreotype._lib.checks import (
+    Check,
+    check_callable,
+    check_parameters,
+    check_positive,
+    check_positive_int,
+    check_seed,
+    check_text,
+    check_verbosity,
+    optional,
+)
 from daguerreotype._lib.child_process import describe_error
+from daguerreotype._lib.parallel import count_jobs
 from daguerreotype.data.columns import to_pandas
 from daguerreotype.tune.criteria import Criterion, known_graphs, without_truth
 from daguerreotype.tune.problems import paper_problems, read_problems
@@ -20,6 +31,17 @@ from daguerreotype.tune.study import OnTrial, describe_search, load_optuna, open
 from daguerreotype.tune.workers import Workers
 
 logger = logging.getLogger("daguerreotype")
+
+
+EFFORT: Mapping[str, Check] = {
+    "n_trials": check_positive_int,
+    "study_name": optional(check_text),
+    "random_state": check_seed,
+    "n_jobs": lambda value, _: count_jobs(value),
+    "time_limit": optional(check_positive),
+    "callback": optional(check_callable),
+    "verbose": check_verbosity,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +56,9 @@ class Effort:
     time_limit: float | None
     callback: OnTrial | None
     verbose: int
+
+    def __post_init__(self) -> None:
+        check_parameters(vars(self), EFFORT)
 
 
 def tune(
@@ -107,11 +132,9 @@ def tune(
     True
     """
     load_optuna()
-    read = space_for(learner, space)
-    given = (
-        paper_problems(random_state=check_count(random_state, "random_state")) if problems is None else problems
-    )
     effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
+    read = space_for(learner, space)
+    given = paper_problems(random_state=random_state) if problems is None else problems
     return run_search(learner, read, known_graphs(read_problems(given)), effort)
 
 
@@ -167,11 +190,11 @@ def tune_table(
     1
     """
     load_optuna()
+    effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
     read = space_for(learner, space)
     X = to_pandas(X)
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
-    rng = np.random.default_rng(check_count(random_state, "random_state"))
-    effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
+    rng = np.random.default_rng(random_state)
     if getattr(learner, "kinds", None) == "auto":  # some rows may lack a level of the others
         told = learner.with_kinds_of(table)
         learner = told if any(kind.discrete for kind in told.kinds.values()) else learner
@@ -180,8 +203,7 @@ def tune_table(
 
 def run_search(learner: Any, space: Space, criterion: Criterion, effort: Effort) -> Tuning:
     """Carry out a search, and say what it found."""
-    n_trials = check_positive_int(effort.n_trials, "n_trials")
-    seed = check_count(effort.random_state, "random_state")
+    n_trials, seed = effort.n_trials, effort.random_state
     workers = Workers(criterion.parts, effort.n_jobs, effort.time_limit)
     with quiet_optuna(effort.verbose), workers:
         about = describe_search(learner, space, criterion, seed)
