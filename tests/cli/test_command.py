@@ -140,3 +140,13 @@ def test_completion_is_installed_for_the_shell_of_the_user(tmp_path):
     assert run.returncode == 0
     assert "complete_bash" in (tmp_path / ".bash_completions" / "daguerreotype.sh").read_text()
     assert "daguerreotype.sh" in (tmp_path / ".bashrc").read_text()
+
+
+def test_a_terminal_that_knows_ascii_alone_gets_all_the_same(tmp_path):
+    rows = "\n".join(f"{i % 7},{(i * 3) % 7 + i % 2}" for i in range(60))
+    (tmp_path / "ü.csv").write_text(f"größe,→\n{rows}\n", encoding="utf-8")
+    ascii_alone = {"PYTHONIOENCODING": "ascii:strict", "LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "1"}
+    ended = shell("fit", "ü.csv", "-q", "--posterior", "0", cwd=tmp_path, env=os.environ | ascii_alone)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.isascii()
+    assert r"gr\xf6\xdfe" in ended.stdout

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -55,3 +56,17 @@ def test_graphs_on_other_nodes_are_refused(files, tmp_path):
     result = run(files[0], tmp_path / "other.csv")
     assert result.exit_code == 3
     assert "only the estimated graph has z" in result.stderr
+
+
+def test_two_saved_models_are_held_against_each_other_whatever_their_columns_are_called(tmp_path, rng):
+    a, b = rng.normal(size=(2, 60))
+    models = [
+        Daguerreotype("fixed", "bic", init=order, transform="none", posterior=0).fit(np.column_stack([a, a + b]))
+        for order in ([0, 1], [1, 0])
+    ]
+    for number, model in enumerate(models):
+        model.save(tmp_path / f"{number}.npz")
+    result = run(tmp_path / "0.npz", tmp_path / "1.npz", "--json")
+    assert json.loads(result.stdout) == evaluate(*(model.adjacency_matrix_ for model in models), [1, 0])
+    (tmp_path / "list.csv").write_text("cause,effect\n0,1\n")
+    assert json.loads(run(tmp_path / "0.npz", tmp_path / "list.csv", "--json").stdout)["shd"] == 0

@@ -3,6 +3,8 @@
 import inspect
 import io
 import json
+import os
+import signal
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import get_args
@@ -238,6 +240,76 @@ def test_an_interrupted_fit_shows_the_best_so_far_and_is_status_130(data, monkey
     assert found["interrupted"]
     assert found["bootstrap"] is None  # what was cut short is not begun anew
     assert sorted(found["order"]) == ["[red]x", "cause", "middle"]
+
+
+class Pressed:
+    """Calls a function, and presses Ctrl-C before one of its calls."""
+
+    def __init__(self, function, at):
+        self.function, self.left = function, at
+
+    def __call__(self, *arguments, **others):
+        self.left -= 1
+        if self.left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return self.function(*arguments, **others)
+
+
+def press_before(monkeypatch, place, name, at=1):
+    pressed = Pressed(getattr(place, name), at)
+    monkeypatch.setattr(place, name, lambda *arguments, **others: pressed(*arguments, **others))
+
+
+def test_ctrl_c_during_the_bootstrap_shows_the_graph_and_what_was_finished(data, monkeypatch, tmp_path):
+    from daguerreotype.bootstrap import run as resampling
+
+    whole = run(data, "--transform", "none", "--json", "--bootstrap", 2)
+    press_before(monkeypatch, resampling, "refit", 3)
+    result = run(data, "--transform", "none", "--json", "--bootstrap", 5, "--out", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "interrupted: 2 of 5 tables of resampled rows were learned from." in result.stderr
+    found, expected = json.loads(result.stdout), json.loads(whole.stdout)
+    assert found["interrupted"]
+    assert (found["edges"], found["bootstrap"]) == (expected["edges"], expected["bootstrap"])
+    assert len(os.listdir(tmp_path / "out")) == len(found["files"]) > 0
+
+
+def test_ctrl_c_before_the_first_resample_is_finished_shows_the_graph(data, monkeypatch):
+    from daguerreotype.bootstrap import run as resampling
+
+    press_before(monkeypatch, resampling, "refit")
+    result = run(data, "--transform", "none", "--bootstrap", 5)
+    assert result.exit_code == 130
+    assert "interrupted: 0 of 5 tables of resampled rows were learned from." in result.stderr
+    assert "cause" in result.stdout
+
+
+def test_ctrl_c_while_probabilities_are_worked_out_shows_the_graph(data, monkeypatch):
+    from daguerreotype.posterior import sampler
+
+    press_before(monkeypatch, sampler, "run_chain", 7)
+    result = run(data, "--transform", "none", "--json", "--posterior", 1000)
+    assert result.exit_code == 130
+    assert json.loads(result.stdout)["interrupted"]
+
+
+def test_ctrl_c_while_files_are_written_shows_the_graph_and_lists_whole_files(data, monkeypatch, tmp_path):
+    from daguerreotype import report
+
+    press_before(monkeypatch, report, "write_report")
+    result = run(data, "--transform", "none", "--json", "--out", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "interrupted while files were written: only 4 of them are in" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["interrupted"]
+    assert sorted(found["files"]) == sorted(str(each) for each in (tmp_path / "out").iterdir())
+
+
+def test_ctrl_c_at_the_very_end_shows_the_graph(data, monkeypatch):
+    press_before(monkeypatch, verb, "to_json")
+    result = run(data, "--transform", "none", "--json")
+    assert result.exit_code == 130
+    assert sorted(json.loads(result.stdout)["order"]) == ["[red]x", "cause", "middle"]
 
 
 class Checked:
@@ -543,3 +615,32 @@ def test_the_time_of_compiling_is_not_shown_as_that_of_the_fit(data, monkeypatch
     result = run(data, "--edges", "bic", "--transform", "none", "--json")
     assert COMPILING in result.stderr
     assert json.loads(result.stdout)["seconds"] == pytest.approx(3.0)
+
+
+def never_learn(*_, **__):
+    raise AssertionError("it learned before it looked at its options")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "expected"),
+    [
+        (["--out", "data.csv/out"], 3, "data.csv"),
+        (["--bootstrap", 2, "--jobs", 0], 2, "0 processes do nothing"),
+    ],
+)
+def test_what_cannot_be_done_in_the_end_is_refused_before_learning(data, monkeypatch, options, code, expected):
+    monkeypatch.chdir(data.parent)
+    monkeypatch.setattr(Daguerreotype, "fit", never_learn)
+    result = run(data, *options)
+    assert result.exit_code == code
+    assert expected in result.stderr
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused_before_learning(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(Daguerreotype, "fit", never_learn)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "model.npz").write_text("old")
+    monkeypatch.setattr("os.access", lambda path, mode, **_: mode != os.W_OK)  # as root every file may be
+    result = run(data, "--out", tmp_path / "out")
+    assert result.exit_code == 3
+    assert "model.npz: Permission denied" in result.stderr

@@ -132,7 +132,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process_behind(tmp_path):
         "        never_end()\n"
     )
     (tmp_path / "mine.toml").write_text(SPEC + '[[methods]]\nlabel = "endless"\nestimator = "endless:Endless"\n')
-    call = [COMMAND, "reproduce", "mine.toml", "--seeds", "1", "--out", str(tmp_path), "-j", "2"]
+    call = [COMMAND, "reproduce", "mine.toml", "--seeds", "1", "--out", str(tmp_path), "-j", "2", "--trust"]
     process = subprocess.Popen(
         call, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -1,6 +1,7 @@
 """The verb tune: settings for a table, or for problems whose graphs are known."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -145,3 +146,22 @@ def test_what_cannot_be_done_is_refused_in_a_line(arguments, code, text):
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert text in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_it_ends_with_a_command_that_uses_what_was_chosen(data):
+    result = run(
+        data, "--edges", "bic", "--criterion", "bic", "--trials", 2, "--seed", 3, "--kind", "a=continuous"
+    )
+    assert result.exit_code == 0, result.stderr
+    (line,) = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("daguerreotype fit")]
+    words = shlex.split(line)
+    assert words[:3] == ["daguerreotype", "fit", str(data)]
+    assert words[3:9] == ["--edges", "bic", "--kind", "a=continuous", "--seed", "3"]
+    assert words[9] == "--penalty"
+    again = CliRunner().invoke(app, [*words[1:], "--json", "--quiet"])
+    assert again.exit_code == 0, again.stderr
+
+
+def test_settings_without_an_option_are_told_in_python(data):
+    result = run(data, "--edges", "lars", "--criterion", "bic", "--trials", 2)
+    assert "Daguerreotype(edges='lars', learning_rate=" in " ".join(result.stdout.split())

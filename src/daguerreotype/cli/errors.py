@@ -7,6 +7,8 @@ from typing import ParamSpec
 
 import typer
 
+from daguerreotype._lib.printable import printable
+
 P = ParamSpec("P")
 
 FAILURE, BAD_OPTIONS, BAD_INPUT, MISSING_EXTRA, NOTHING_LEARNED, INTERRUPTED = 1, 2, 3, 4, 5, 130
@@ -44,11 +46,14 @@ def one_line_errors(verb: Callable[P, None]) -> Callable[P, None]:
 
 def _judge(error: Exception) -> tuple[int, str]:
     """Exit code and line of text of an error."""
-    text = " ".join(str(error).split())
+    text = printable(" ".join(str(error).split()))
     if isinstance(error, ImportError):
         return MISSING_EXTRA, text
     if isinstance(error, OSError) and error.filename is not None:
-        return BAD_INPUT, f"cannot open {error.filename}: {error.strerror or error}."
-    if isinstance(error, ValueError | TypeError):
+        done = "open" if isinstance(error, FileNotFoundError | PermissionError) else "read or write"
+        return BAD_INPUT, f"cannot {done} {printable(str(error.filename))}: {error.strerror or error}."
+    if isinstance(error, OSError) and error.errno is not None:  # of a stream without a name, such as the output
+        return BAD_INPUT, f"cannot read or write: {error.strerror}."
+    if isinstance(error, FileNotFoundError | ValueError | TypeError):
         return BAD_INPUT, text
     return FAILURE, f"unexpected {type(error).__name__}: {text}. Set {TRACEBACK}=1 to see where it happened."

@@ -6,20 +6,25 @@ What takes long to import is imported inside the functions: ``--help`` must come
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.progress import COMPILING, Status, show_status
+from daguerreotype._lib.replacement import check_place
 from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
-from daguerreotype.cli.fit_output import FitOutput, save_fit, show_fit, to_json
+from daguerreotype.cli.fit_output import FILES, FitOutput, save_fit, show_fit, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from daguerreotype import Daguerreotype
+    from daguerreotype.bootstrap import Bootstrap
+    from daguerreotype.data.readers import Input
 
 
 def _above_zero(value: float | None) -> float | None:
@@ -86,7 +91,13 @@ def fit(
         ),
     ] = 0,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", show_default=False, help="Processes for the bootstrap.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            callback=options.check_jobs,
+            show_default=False,
+            help="Processes for the bootstrap; -1: one per core.",
+        ),
     ] = None,
     truth: options.TruthOption = None,
     out: Annotated[
@@ -107,6 +118,7 @@ def fit(
 
     Without a file: the protein network of Sachs et al. (2005), which ships with the package.
     """
+    cancel = CancelToken()
     with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
         kinds = options.read_kinds(kind)
@@ -114,6 +126,8 @@ def fit(
         known = options.read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
+            for name in FILES:
+                check_place(out / name)
         from daguerreotype import Daguerreotype
 
         model = Daguerreotype(
@@ -127,37 +141,64 @@ def fit(
             posterior=posterior,
             random_state=seed,
         )
-        seconds = learn(model, task.table, status, task.interventions)
-        if model.interventions_:
-            listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
-            status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
-        if model.missing_ is not None and model.missing_.depends_on:
-            names = ", ".join(
-                f"{name!r} (on {', '.join(map(repr, others))})"
-                for name, others in model.missing_.depends_on.items()
-            )
-            status.note(
-                f"note: whether a value is missing depends on other columns: {names}. That is taken care of; "
-                "if it also depends on the missing value itself, nobody can tell."
-            )
-        resampled = None
-        if bootstrap and not model.interrupted_:
-            with own_bars(model, f"learning again from {bootstrap} tables of resampled rows", status):
-                given = {"interventions": task.interventions}
-                resampled = model.bootstrap(
-                    task.table, bootstrap, random_state=seed, n_jobs=jobs, fit_params=given
-                )
-        outcome = FitOutput(model, task, known, seconds, resampled)
-        files: list[str] = []
-        if out is not None:
-            status(f"writing to {out}")
-            files = save_fit(outcome, out, status)
-    if as_json:
-        typer.echo(to_json(outcome, files))
-    else:
-        show_fit(outcome, files=files)
-    if model.interrupted_:
-        raise typer.Exit(INTERRUPTED)
+        with cancel.listening():  # what was learned is shown, whatever comes after it
+            seconds = learn(model, task.table, status, task.interventions)
+            _tell_about(model, status)
+            resampled = None
+            if bootstrap and not model.interrupted_:
+                resampled = resample(model, task, bootstrap, seed, jobs, status)
+            outcome = FitOutput(model, task, known, seconds, resampled, cancel.answered() or model.interrupted_)
+            files: list[str] = []
+            if out is not None:
+                status(f"writing to {out}")
+                try:
+                    with cancel.at_once():
+                        for file in save_fit(outcome, out, status):
+                            files.append(file)
+                except KeyboardInterrupt:
+                    status.note(f"interrupted while files were written: only {len(files)} of them are in {out}.")
+            status.stop()
+            outcome = replace(outcome, interrupted=outcome.interrupted or cancel.answered())
+            if as_json:
+                typer.echo(to_json(outcome, files))
+            else:
+                show_fit(outcome, files=files)
+            if cancel.answered() or model.interrupted_:
+                raise typer.Exit(INTERRUPTED)
+
+
+def _tell_about(model: "Daguerreotype", status: Status) -> None:
+    """What a person should know of interventions and missing values."""
+    if model.interventions_:
+        listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
+        status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
+    if model.missing_ is not None and model.missing_.depends_on:
+        names = ", ".join(
+            f"{name!r} (on {', '.join(map(repr, others))})" for name, others in model.missing_.depends_on.items()
+        )
+        status.note(
+            f"note: whether a value is missing depends on other columns: {names}. That is taken care of; "
+            "if it also depends on the missing value itself, nobody can tell."
+        )
+
+
+def resample(
+    model: "Daguerreotype", task: "Input", count: int, seed: int, jobs: int | None, status: Status
+) -> "Bootstrap | None":
+    """What resampled rows lead to; after Ctrl-C, those that were finished."""
+    from daguerreotype.bootstrap import BootstrapInterrupt
+
+    try:
+        with own_bars(model, f"learning again from {count} tables of resampled rows", status):
+            given = {"interventions": task.interventions}
+            return model.bootstrap(task.table, count, random_state=seed, n_jobs=jobs, fit_params=given)
+    except KeyboardInterrupt as interrupt:
+        finished = interrupt.finished if isinstance(interrupt, BootstrapInterrupt) else None
+        status.note(
+            f"interrupted: {0 if finished is None else finished.n_resamples} of {count} tables of resampled rows "
+            "were learned from."
+        )
+        return finished
 
 
 def learn(

@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from daguerreotype import __version__
+from daguerreotype._lib.csv_files import write_csv
 from daguerreotype._lib.progress import Status
+from daguerreotype._lib.replacement import replace_text, replaced
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts, show_files
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ OF_KINDS = (
     "on levels both are log-odds, on counts logarithms of the mean",
     "levels in no order have no sign: there the weight is the norm",
 )
+FILES = ("graph.csv", "adjacency.csv", "graph.dot", "model.npz", "report.html", "graph.png")
 VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
 
 
@@ -50,6 +53,8 @@ class FitOutput:
         How long it took.
     bootstrap : Bootstrap or None
         What resampled rows led to.
+    interrupted : bool
+        Whether something that was asked for is missing.
     """
 
     model: "Daguerreotype"
@@ -57,6 +62,7 @@ class FitOutput:
     known: "pd.DataFrame | None"
     seconds: float
     bootstrap: "Bootstrap | None" = None
+    interrupted: bool = False
 
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
@@ -146,7 +152,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
-        "interrupted": model.interrupted_,
+        "interrupted": outcome.interrupted,
         "files": list(files),
     }
     return json.dumps(content, indent=2, allow_nan=False)
@@ -302,28 +308,30 @@ def _edge_table(outcome: FitOutput, arrow: str, line: str) -> Table:
     return table
 
 
-def save_fit(outcome: FitOutput, folder: Path, status: Status) -> list[str]:
+def save_fit(outcome: FitOutput, folder: Path, status: Status) -> Iterator[str]:
     """Write the graph in several formats, the learner, the report and, with matplotlib, a picture; give paths."""
     import pandas as pd
 
     from daguerreotype.graphs.convert import to_dot
 
-    model, paths = outcome.model, []
-
-    def path(name: str) -> Path:
-        paths.append(str(folder / name))
-        return folder / name
-
+    model = outcome.model
     columns = ["cause", "effect", *NUMBERS, *(LIKELY.values() if outcome.has_posterior else ())]
     columns += ["frequency"] * (outcome.bootstrap is not None)
-    pd.DataFrame(outcome.edges, columns=columns).to_csv(path("graph.csv"), index=False)
-    model.adjacency_matrix_.to_csv(path("adjacency.csv"))
-    path("graph.dot").write_text(to_dot(model), encoding="utf-8")
-    model.save(path("model.npz"))
-    model.report(path("report.html"), X=outcome.task.table, truth=outcome.known, bootstrap=outcome.bootstrap)
+    write_csv(folder / "graph.csv", pd.DataFrame(outcome.edges, columns=columns), index=False)
+    yield str(folder / "graph.csv")
+    write_csv(folder / "adjacency.csv", model.adjacency_matrix_)
+    yield str(folder / "adjacency.csv")
+    replace_text(folder / "graph.dot", to_dot(model))
+    yield str(folder / "graph.dot")
+    model.save(folder / "model.npz")
+    yield str(folder / "model.npz")
+    page = folder / "report.html"
+    model.report(page, X=outcome.task.table, truth=outcome.known, bootstrap=outcome.bootstrap)
+    yield str(page)
     if importlib.util.find_spec("matplotlib") is None:
         status.note('note: no graph.png without matplotlib. Run: pip install "daguerreotype[plot]"')
     else:
         figure = model.plot(truth=outcome.known).figure
-        figure.savefig(path("graph.png"), dpi=150, bbox_inches="tight")
-    return paths
+        with replaced(folder / "graph.png") as file:
+            figure.savefig(file, format="png", dpi=150, bbox_inches="tight")
+        yield str(folder / "graph.png")

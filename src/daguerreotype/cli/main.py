@@ -1,5 +1,7 @@
 """The command line and its verbs."""
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -37,6 +39,9 @@ def _root(
     ] = False,
 ) -> None:
     """Learn a directed acyclic graph from a table."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # of letters that the terminal does not have
 
 
 for verb in (fit, compare, evaluate, simulate, report, reproduce, tune):

@@ -50,6 +50,13 @@ def _one_character(value: str | None) -> str | None:
     return delimiter
 
 
+def check_jobs(value: int | None) -> int | None:
+    """A number of processes."""
+    if value == 0:
+        raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1 for one per core.")
+    return value
+
+
 DataArgument = Annotated[
     Path | None,
     typer.Argument(
@@ -160,6 +167,14 @@ def read_table(
             "--header/--no-header", show_default="detected", help="Whether the first line names the columns."
         ),
     ] = None,
+    any_size: Annotated[
+        bool,
+        _reading(
+            "--any-size",
+            help="Read a packed file even if it holds more than 256 MiB and than 100 times its size, or a pipe "
+            "beyond 4 GiB.",
+        ),
+    ] = False,
 ) -> "Input":
     """The table at ``data``, or that of Sachs, read as the options say; its notes are shown.
 
@@ -171,7 +186,7 @@ def read_table(
 
     kept = "error" if complete and missing.value == "auto" else missing.value
     how = (drop, drop_non_numeric, kept, delimiter, header, interventions)
-    reading = Reading(*how, kinds or {}, numbers_alone)
+    reading = Reading(*how, kinds or {}, numbers_alone, any_size)
     table = read_input(data, reading)
     for note in table.notes:
         status.note(f"note: {note}")

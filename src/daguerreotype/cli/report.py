@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from daguerreotype._lib.progress import show_status
+from daguerreotype._lib.replacement import check_place
 from daguerreotype.cli import options
 from daguerreotype.cli.fit import learn
 
@@ -46,6 +47,7 @@ def report(
         if data is not None and not saved:
             raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
         table = data if saved else source
+        check_place(out)
         kinds = options.read_kinds(kind)
         task = None if table is None else options.read_table(status, table, None, kinds, **reading)
         from daguerreotype import Daguerreotype

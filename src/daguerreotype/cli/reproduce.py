@@ -93,6 +93,10 @@ def reproduce(
             metavar="FILE", show_default=False, help="First take over runs of this other runs.jsonl; repeatable."
         ),
     ] = [],  # noqa: B006
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Let TOML files name any class to import and run (estimator = ...)."),
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Make tables and figures of the paper beside the published numbers, or of an experiment of your own.
@@ -110,7 +114,7 @@ def reproduce(
             if not path.is_file():
                 raise typer.BadParameter(f"there is no file {path}.", param_hint="--merge")
             status.note(f"{path}: {store.take_over(Store(path))} runs taken over")
-        specs = [] if no_run else [load_spec(name, quick=quick) for name in names]
+        specs = [] if no_run else [load_spec(name, quick=quick, trust=trust) for name in names]
     home = None if data_home is None else str(data_home)
     try:
         for spec in specs:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from daguerreotype._lib.csv_files import write_csv
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.progress import show_status
 from daguerreotype.cli import options
@@ -79,8 +80,8 @@ def simulate(
             truth, rows, mechanism=mechanism.value, noise=noise.value, standardize=standardize, random_state=seed
         )
         out.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(drawn.X).to_csv(paths[0], index=False)
-        truth.to_csv(paths[1])
+        write_csv(paths[0], pd.DataFrame(drawn.X), index=False)
+        write_csv(paths[1], truth)
     if as_json:
         content = {
             "files": list(map(str, paths)),

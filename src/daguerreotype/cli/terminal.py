@@ -1,13 +1,18 @@
 """Terminal output: tables, facts and lines of text, also where it goes to a file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
+from rich.measure import Measurement
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from daguerreotype._lib.printable import printable
 
 LINE = 100  # characters of a line of text
 
@@ -17,7 +22,30 @@ def make_screen(console: Console | None = None) -> Console:
     console = console or Console(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = 10_000
+    console.push_render_hook(_Spelling())
     return console
+
+
+class _Spelling(RenderHook):
+    """Spells out what names hold for the terminal to obey, in everything that is printed."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """The same things, each with printable text alone."""
+        return [_Spelled(each) for each in renderables]
+
+
+@dataclass(frozen=True)
+class _Spelled:
+    """A thing to print whose text is printable; rich's own codes are styles, which come later."""
+
+    thing: ConsoleRenderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self.thing, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self.thing)
 
 
 def say(console: Console, text: Text | str = "", style: str = "") -> None:

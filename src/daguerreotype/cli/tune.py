@@ -1,6 +1,8 @@
 """The verb ``tune``: a search for the settings of a learner."""
 
 import json
+import shlex
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,6 +55,7 @@ def _read_value(text: str) -> Any:
 
 @options.with_reading
 def tune(
+    context: typer.Context,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -108,7 +111,13 @@ def tune(
         float, typer.Option(metavar="SECONDS", min=0.0, help="What one trial may take; 0 for no limit.")
     ] = 0.0,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", show_default=False, help="Processes for the fits of a trial.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            callback=options.check_jobs,
+            show_default=False,
+            help="Processes for the fits of a trial; -1: one per core.",
+        ),
     ] = None,
     knowledge: options.KnowledgeOption = None,
     max_parents: options.MaxParentsOption = [],  # noqa: B006
@@ -159,6 +168,8 @@ def tune(
         typer.echo(to_json(found, name, storage))
     else:
         show_tuning(found, name, storage)
+        fits = data is not None and baseline is None and not paper  # or the verb fit has no such learner
+        show_use(found, fit_command(found.chosen, context) if fits else None)
     if found.interrupted:
         raise KeyboardInterrupt
 
@@ -194,6 +205,39 @@ def _tell_trial(trial: dict[str, Any], status: Status) -> None:
 def _short(value: Any) -> str:
     """A setting for eyes."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def fit_command(chosen: Mapping[str, Any], context: typer.Context) -> str | None:
+    """The line that fits the same table with the chosen settings; None if one of them has no option.
+
+    Options that were given, and that fit has too, are given again.
+    """
+    assert context.parent is not None
+    verbs: Any = context.parent.command
+    known = {each.name: each for each in verbs.get_command(context, "fit").params}
+    if not set(chosen) <= set(known):
+        return None
+    words = ["daguerreotype", "fit", str(context.params["data"])]
+    for each in context.command.params:
+        source = context.get_parameter_source(str(each.name))
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and each.name in known and each.name not in {"data", "as_json", "quiet", "jobs", *chosen}:
+            value = context.params[str(each.name)]
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [each.opts[0]] if one is True else [each.opts[0], str(getattr(one, "value", one))]
+    for name, value in chosen.items():
+        words += [known[name].opts[0], f"{value:.6g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)
+
+
+def show_use(found: "Tuning", command: str | None) -> None:
+    """How to use what was chosen: a line of the shell, or of Python where an option is missing."""
+    console = make_screen()
+    say(console, "To use them", style="bold")
+    console.print()
+    # As it is, in one line: it is to be copied.
+    typer.echo("  " + (command or " ".join(repr(found.best).split())))
+    console.print()
 
 
 def to_json(found: "Tuning", name: str, storage: str | None) -> str:
