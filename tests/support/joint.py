@@ -1,5 +1,6 @@
 """The joint objective written the slow and obvious way, and the settings that joint training is tried with."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from daguerreotype.edges import GradientEdges, Table
 from daguerreotype.edges.gradient.gates import BernoulliGates
 from daguerreotype.operators.sparsemax import Sparsemax
+from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.joint.train import train_joint
 from daguerreotype.training.objective import make_objective
 from daguerreotype.training.run import Run
@@ -49,10 +51,12 @@ def train(table, edges, operator=None, theta=None, *, loss="nll_ev", checkpoint=
     """Joint training for 40 steps, of which gates move in 30; ``changes`` of the schedule and of the call."""
     start = np.zeros(table.n_columns) if theta is None else theta
     numbers = {name: changes.pop(name) for name in list(changes) if name in Schedule.__dataclass_fields__}
-    run = Run(checkpoint=checkpoint, show=lambda _, seen: None if progress is None else progress(seen))
-    settings = {"gates_held": 10, "run": run} | changes
     objective = make_objective(loss, 0.0)
-    with threadpool_limits(1):  # as in the learner: threads only wait for each other on problems of this size
+    # One thread as in the learner: threads only wait for each other on problems of this size.
+    with threadpool_limits(1), ExitStack() as files:
+        file = None if checkpoint is None else files.enter_context(Checkpoint(checkpoint))
+        run = Run(checkpoint=file, show=lambda _, seen: None if progress is None else progress(seen))
+        settings = {"gates_held": 10, "run": run} | changes
         return train_joint(
             table, edges, operator or Sparsemax(10), start, objective, schedule(**numbers), **settings
         )
