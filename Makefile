@@ -8,13 +8,24 @@ STAMP := $(VENV)/.installed
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install check test docs demo bench clean
+MINUTES ?= 10
+# make install LOCKED=1: exactly the versions of requirements-dev.lock, each file checked by its hash.
+LOCKED ?=
+MINIMUM := build/minimum
+MINIMUM_TESTS := tests/operators tests/graphs/test_dag.py tests/graphs/test_cpdag.py tests/noise tests/persistence \
+	tests/learner/test_learner.py tests/learner/test_kinds.py tests/data/test_readers.py tests/cli/test_fit.py \
+	tests/cli/test_evaluate.py tests/bootstrap tests/plotting
+
+.PHONY: help install check test test-minimum docs demo bench fuzz lock dist-check clean
 
 help:
 	@echo "make demo   set up .venv and learn the Sachs network that ships with the package"
 	@echo "make test   set up .venv and run the tests"
 	@echo "make check  ruff, mypy and the import-direction test"
 	@echo "make docs   build the documentation into site/"
+	@echo "make fuzz   try random tables, inputs, kills and files for MINUTES=10"
+	@echo "make test-minimum  the lowest versions of all dependencies; make dist-check  the sdist and the wheel"
+	@echo "make lock   write requirements-dev.lock anew; LOCKED=1 installs from it"
 	@echo "make bench  measure speed beside other learners, and check what the README says of it (30 minutes)"
 
 install: $(STAMP)
@@ -22,12 +33,13 @@ install: $(STAMP)
 $(CORE): pyproject.toml constraints.txt
 	@echo "setting up $(VENV); this takes a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet $(if $(LOCKED),--require-hashes --no-deps -r requirements-dev.lock,--editable .)
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --no-deps --editable .)
 	touch $(CORE)
 
 $(STAMP): $(CORE)
 	@echo "adding what tests and docs need; this takes a few minutes"
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet $(if $(LOCKED),torch,--editable ".[dev]")
 	touch $(STAMP)
 
 check: $(STAMP)
@@ -44,6 +56,22 @@ docs: $(STAMP)
 
 demo: $(CORE)
 	$(BIN)/daguerreotype fit
+
+fuzz: $(STAMP)
+	$(BIN)/python -m fuzz --minutes $(MINUTES) $(FUZZ)
+
+# A part of the tests that takes few minutes and uses every dependency but torch and the baselines.
+test-minimum: export PIP_CONSTRAINT := $(CURDIR)/constraints-minimum.txt
+test-minimum:
+	test -x $(MINIMUM)/bin/python || $(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet ".[plot,tune,parquet,distributed]" pytest hypothesis
+	$(MINIMUM)/bin/python -m pytest -q -p no:cacheprovider $(MINIMUM_TESTS)
+
+dist-check:
+	.ci/dist-check $(PYTHON)
+
+lock:
+	.ci/lock $(PYTHON)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench.py $(BENCH)

@@ -1,0 +1,1 @@
+"""Fuzzing campaign: random settings, tables, inputs, kills and hostile files, and what must hold of each."""
