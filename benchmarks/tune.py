@@ -102,7 +102,7 @@ def main() -> None:
     options = parser.parse_args()
     contests, seeds, d, sizes = CONTESTS, options.seeds, 15, (200, 1000)
     if options.smoke:
-        contests, seeds, d, sizes = CONTESTS[:1], 2, 5, (100,)
+        contests, seeds, d, sizes = CONTESTS[:1], 1, 5, (100,)
     start = time.perf_counter()
     print(f"d = {d}, {seeds} problems of each kind")
     rows = Parallel(n_jobs=options.n_jobs)(

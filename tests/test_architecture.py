@@ -23,6 +23,8 @@ RANK = {part: rank for rank, part in enumerate(part for layer in LAYERS for part
 HEAVY = ("torch", "matplotlib", "dask", "distributed", "optuna", "castle", "dagma", "causallearn", "lingam")
 # The only module that imports an extra as it loads; it is itself imported where it is used.
 MAY_NEED = {SOURCE / "plotting" / "backend.py"}
+# What makes replacements, and what opens files of locks, which hold nothing.
+MAY_OPEN_FOR_WRITING = {SOURCE / "_lib" / "replacement.py", SOURCE / "experiments" / "store.py"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -84,3 +86,23 @@ def test_no_methods_are_set_on_objects_and_nothing_hangs_on_the_end_of_a_name():
         for node in ast.walk(ast.parse(path.read_text())):
             called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr"
             assert not (called and part_of(path) in ("edges", "training", "persistence")), path
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_are_written_by_replacement_alone(path):
+    """So that no kill leaves half a page, and no two processes mix theirs."""
+    if path in MAY_OPEN_FOR_WRITING:
+        return
+    for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", getattr(call.func, "id", None))
+        assert name not in ("write_text", "write_bytes", "to_parquet"), f"line {call.lineno}: {name}"
+        modes = [each.value for each in (*call.args, *(kw.value for kw in call.keywords)) if _is_text(each)]
+        written = name == "open" and any(set(mode) <= set("wxbt+") and set(mode) & set("wx") for mode in modes)
+        assert not written, f"line {call.lineno} opens a file for writing: use _lib/replacement.py"
+        if name in ("to_csv", "savefig"):
+            target = getattr(call.args[0], "id", None) if call.args else None
+            assert target == "file", f"line {call.lineno}: {name} is for a file of _lib/replacement.replaced"
+
+
+def _is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

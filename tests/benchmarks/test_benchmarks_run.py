@@ -32,6 +32,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
     [
         ("operators.py", "SparseMAP"),
         ("defaults.py", "winners"),
+        ("few_rows.py", "| 8 | 5 | noise | 0.0 |"),
         ("learner.py", "spread on Sachs"),
         ("knowledge.py", "20 fits"),
         ("rows.py", "same graph True"),

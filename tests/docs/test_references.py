@@ -80,3 +80,12 @@ def test_links_of_pages_outside_the_site_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_every_method_of_the_learner_is_on_its_page():
+    """The page leaves out what has no docstring of its own."""
+    from daguerreotype import Daguerreotype
+
+    own = {name for name in vars(Daguerreotype) if not name.startswith("_")}
+    assert {"score", "curve", "plot", "report", "save", "load", "bootstrap", "posterior", "impute"} <= own
+    assert all(vars(Daguerreotype)[name].__doc__ for name in own)
