@@ -12,7 +12,7 @@ import numpy as np
 
 from daguerreotype._lib.bounded_reading import read_words
 from daguerreotype._lib.checks import check_path
-from daguerreotype._lib.labels import ColumnPlaces, suggest
+from daguerreotype._lib.labels import ColumnPlaces, shown, suggest
 from daguerreotype._lib.typing import BoolArray, IntArray
 
 Column: TypeAlias = Hashable  # the name of a column, a pattern, or a position
@@ -185,7 +185,7 @@ class Knowledge:
 def _entries(value: Any, kind: str, expected: str) -> list[Any]:
     """The entries of a list of any kind; a lone string is none."""
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise KnowledgeError(f"{kind} is {value!r}: expected {expected}.")
+        raise KnowledgeError(f"{kind} is {shown(value)}: expected {expected}.")
     return list(value)
 
 
@@ -217,7 +217,7 @@ def _limit(value: Any, kind: str) -> int | tuple[tuple[Column, int], ...] | None
     pairs = list(value.items()) if isinstance(value, Mapping) else _entries(value, kind, expected)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise KnowledgeError(f"{kind} is {value!r}: expected {expected}.")
+            raise KnowledgeError(f"{kind} is {shown(value)}: expected {expected}.")
     columns = _columns([column for column, _ in pairs], kind)
     found = {
         column: _count(count, kind, f" of {column!r}") for column, (_, count) in zip(columns, pairs, strict=True)
@@ -228,7 +228,7 @@ def _limit(value: Any, kind: str) -> int | tuple[tuple[Column, int], ...] | None
 def _count(value: Any, kind: str, whose: str) -> int:
     """A whole number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise KnowledgeError(f"{kind}{whose} is {value!r}: expected a whole number, 0 or more.")
+        raise KnowledgeError(f"{kind}{whose} is {shown(value)}: expected a whole number, 0 or more.")
     return int(value)
 
 

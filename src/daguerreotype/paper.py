@@ -29,7 +29,7 @@ def paper_settings(
         known = ", ".join(f"{name} {mode}" for name, mode in PAPER_EDGES)
         raise ValueError(
             f"the paper has operators 'sparsemax' and 'sparsemap' with edges and training {known}; got "
-            f"{operator!r} with {edges!r} {training!r}."
+            f"{shown(operator)} with {shown(edges)} {shown(training)}."
         )
     if fits not in ("published", "converged"):
         raise ValueError(f"fits must be 'published' or 'converged', got {shown(fits)}.")

@@ -3,6 +3,7 @@
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LassoLarsIC
 
@@ -197,3 +198,12 @@ def test_two_fits_of_one_learner_find_the_same_whatever_they_draw():
     assert learner.fit(X).causal_order_.tolist() == learner.fit(X).causal_order_.tolist()
     with pytest.raises(TypeError, match="random_state is a Generator, which draws otherwise each time"):
         learner.set_params(random_state=np.random.default_rng(0)).fit(X)
+
+
+@pytest.mark.parametrize("name", ["kinds", "operator", "noise", "init", "knowledge", "tau", "loss", "edges"])
+def test_a_table_in_the_place_of_a_parameter_is_shown_in_one_line(name):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    with pytest.raises((TypeError, ValueError)) as refused:
+        Daguerreotype(**{name: table}).fit(table)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 500

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
+from sklearn.linear_model import Lasso, LassoLarsIC, LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -229,4 +229,13 @@ def test_predictions_that_are_not_numbers_are_refused_with_the_names_of_the_colu
     models = RegressorEdges(Divides()).prepare(pair)
     message = "Divides predicted a value that is not finite for 'b' from 'a', 'c'. Scale the columns"
     with pytest.raises(ValueError, match=re.escape(message)):
+        models.fit(1, np.array([0, 2]))
+
+
+def test_what_a_regressor_refuses_comes_with_the_names_of_the_columns():
+    few = table_of(*np.random.default_rng(0).normal(size=(3, 3)))
+    models = RegressorEdges(LassoLarsIC()).prepare(few)
+    with pytest.raises(
+        ValueError, match=r"LassoLarsIC could not be fitted to '\w+' on '\w+', '\w+': You"
+    ):
         models.fit(1, np.array([0, 2]))

@@ -2,6 +2,7 @@
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,3 +156,9 @@ def test_what_is_no_estimator_is_refused():
         check_learner(Daguerreotype)
     with pytest.raises(TypeError, match="learner is a dict without fit: expected a scikit-learn estimator"):
         check_learner({})
+
+
+@pytest.mark.parametrize("learner", [None, np.array([{}]), Daguerreotype])
+def test_what_is_no_learner_has_no_space(learner):
+    with pytest.raises(TypeError, match="learner is "):
+        default_space(learner)

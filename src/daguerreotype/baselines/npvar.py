@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from daguerreotype._lib.checks import check_count, check_positive
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.additive import Curves, check_alpha, condition, prune, spline_curves
 from daguerreotype.baselines.base import Baseline, Learned
@@ -69,7 +70,7 @@ class NPVAR(Baseline):
         n_basis = check_count(self.n_basis, "n_basis", 4)
         alpha = check_alpha(self.alpha)
         if isinstance(self.eta, str) and self.eta != "adaptive":
-            raise ValueError(f"eta is {self.eta!r}: give a number from 0 on, or 'adaptive'.")
+            raise ValueError(f"eta is {shown(self.eta)}: give a number from 0 on, or 'adaptive'.")
         n, d = X.shape
         curves = spline_curves(X, n_basis, d - 1)
         if self.eta == "adaptive":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.labels import ColumnPlaces, listed, plural, row_called, suggest
+from daguerreotype._lib.labels import ColumnPlaces, listed, plural, row_called, shown, suggest
 from daguerreotype._lib.masked import fill_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data import code_lengths
@@ -93,7 +93,8 @@ def read_given(kinds: Any, names: Sequence[Hashable], *, numbered: bool) -> Give
         return {}
     if not isinstance(kinds, Mapping):
         raise TypeError(
-            f"kinds is {kinds!r}: expected 'auto', or a dict from columns to kinds such as {{'age': 'count'}}."
+            f"kinds is {shown(kinds)}: expected 'auto', or a dict from columns to kinds such as "
+            "{'age': 'count'}."
         )
     given: dict[int, str | Kind] = {}
     places = ColumnPlaces(names, numbered=numbered)
@@ -114,7 +115,7 @@ def check_names(kinds: Mapping[Any, Any]) -> None:
     for column, kind in kinds.items():
         if not isinstance(kind, Kind) and kind not in KINDS:
             raise ValueError(
-                f"kinds says that {column!r} is {kind!r}, which is no kind; "
+                f"kinds says that {column!r} is {shown(kind)}, which is no kind; "
                 f"{suggest(str(kind), list(KINDS), 'kinds')}"
             )
 

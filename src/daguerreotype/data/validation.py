@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
-from daguerreotype._lib.labels import check_writable, listed, plural, row_called
+from daguerreotype._lib.labels import check_writable, listed, plural, row_called, shown
 from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
 
@@ -278,7 +278,9 @@ def check_given(
     if len(labels) != d:
         raise ValueError(f"names are {labels}: expected {d} different ones, one for each column of covariance.")
     if isinstance(n_rows, bool) or not isinstance(n_rows, int | np.integer) or n_rows < 3:
-        raise ValueError(f"n_rows is {n_rows!r}: expected the number of rows behind the covariance, at least 3.")
+        raise ValueError(
+            f"n_rows is {shown(n_rows)}: expected the number of rows behind the covariance, at least 3."
+        )
     variances = np.diag(matrix)
     wrong = np.flatnonzero(~(np.isfinite(matrix).all(axis=0) & (variances > 0)))
     if wrong.size:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import BoolArray, FloatArray
 
 Selection: TypeAlias = Literal["auto", "permutation"] | float | Callable[[FloatArray], npt.ArrayLike]
@@ -86,7 +87,7 @@ def check_selection(selection: object) -> None:
     if isinstance(selection, (int, float, np.number)) and not isinstance(selection, bool) and selection >= 0:
         return
     raise ValueError(
-        f"selection is {selection!r}: expected 'auto', 'permutation', a fraction of the uniform share "
+        f"selection is {shown(selection)}: expected 'auto', 'permutation', a fraction of the uniform share "
         "(0 or larger) or a function from importances to a boolean mask. Leave it out for 'auto'."
     )
 

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeRules, LocalFit
@@ -104,7 +105,7 @@ class LassoEdges:
         """The checked strength; None for BIC's choice."""
         if isinstance(self.alpha, str):
             if self.alpha != "bic":
-                raise ValueError(f"alpha is {self.alpha!r}: expected 'bic' or a number; did you mean 'bic'?")
+                raise ValueError(f"alpha is {shown(self.alpha)}: expected 'bic' or a number; did you mean 'bic'?")
             return None
         alpha: object = self.alpha  # the annotation binds no caller
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):

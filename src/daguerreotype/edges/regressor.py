@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from daguerreotype._lib.checks import check_count, check_seed, optional
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import LEFT_OUT, EdgeRules, LocalFit
@@ -198,17 +199,23 @@ class RegressorModels:
     def _train(self, node: int, columns: IntArray, rows: IntArray | slice) -> Any:
         """Fit a fresh clone for ``node`` on ``columns``."""
         model = clone(self.regressor, safe=False)
-        model.fit(self.values[rows][:, columns], self.values[rows, node])
+        try:
+            model.fit(self.values[rows][:, columns], self.values[rows, node])
+        except ValueError as error:  # which knows neither the columns nor where it comes from
+            raise ValueError(
+                f"{type(model).__name__} could not be fitted to {self.table.names[node]!r} on "
+                f"{listed([self.table.names[j] for j in columns])}: {error}"
+            ) from error
         return model
 
     def _predict(self, model: Any, inputs: FloatArray, node: int, columns: IntArray) -> FloatArray:
         """Predict, and refuse what is not a number."""
         predicted: FloatArray = np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1)
         if not np.isfinite(predicted).all():
-            names = ", ".join(repr(self.table.names[j]) for j in columns)
             raise ValueError(
-                f"{type(model).__name__} predicted a value that is not finite for {self.table.names[node]!r} "
-                f"from {names}. Scale the columns, or choose a more regularized regressor."
+                f"{type(model).__name__} predicted a value that is not finite for {self.table.names[node]!r} from "
+                f"{listed([self.table.names[j] for j in columns])}. Scale the columns, or choose a more "
+                "regularized regressor."
             )
         return predicted
 

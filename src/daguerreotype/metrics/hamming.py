@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import BoolArray
 from daguerreotype.graphs import GraphLike, align, to_cpdag
 
@@ -25,7 +26,7 @@ def shd(true: GraphLike, estimated: GraphLike, *, reversal: int = 1) -> int:
     (1, 2)
     """
     if reversal not in (1, 2):
-        raise ValueError(f"reversal is {reversal!r}; expected 1 (a reversed edge counts once) or 2 (twice).")
+        raise ValueError(f"reversal is {shown(reversal)}; expected 1 (a reversed edge counts once) or 2 (twice).")
     first, second = align(true, estimated)
     if reversal == 2:
         return int(np.count_nonzero(first.adjacency != second.adjacency))

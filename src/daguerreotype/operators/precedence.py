@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.seeds import as_generator
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray, RandomState
@@ -150,7 +151,7 @@ def _check_pairs(precedence: Iterable[tuple[int, int]], d: int) -> IntArray:
     try:
         listed = [tuple(pair) for pair in precedence]
     except TypeError:
-        raise TypeError(f"precedence must hold pairs (i, j), i before j, got {precedence!r}.") from None
+        raise TypeError(f"precedence must hold pairs (i, j), i before j, got {shown(precedence)}.") from None
     if any(len(pair) != 2 for pair in listed):
         raise ValueError(f"precedence must hold pairs (i, j), i before j, got {listed}.")
     pairs = np.array(listed, dtype=np.int64).reshape(-1, 2)

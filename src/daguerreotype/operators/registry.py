@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.registry import Registry, load
 
 if TYPE_CHECKING:  # the registry alone needs none of them
@@ -106,7 +107,7 @@ def check_operator(operator: object) -> None:
     if operator not in OPERATORS and (not callable(operator) or isinstance(operator, type)):
         raise ValueError(
             f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got "
-            f"{operator!r}."
+            f"{shown(operator)}."
         )
 
 

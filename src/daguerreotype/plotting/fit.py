@@ -42,7 +42,7 @@ def plot_fit(
     """What ``Daguerreotype.plot`` draws."""
     for name, value, owner in (("truth", truth, "graph"), ("X", X, "curves"), ("effect", effect, "curves")):
         if value is not None and kind != owner:
-            raise ValueError(f"{name} goes with kind={owner!r}, got kind={kind!r}. Leave it out.")
+            raise ValueError(f"{name} goes with kind={owner!r}, got kind={shown(kind)}. Leave it out.")
     names = [str(name) for name in model.kinds_]
     if kind == "graph":
         return draw_view(view_fit(model, truth), ax)
@@ -240,7 +240,7 @@ def plot_curves(
     target = None if effect is None else ColumnPlaces(columns).find(effect)
     if effect is not None and target is None:
         known = listed(columns, quote=False)
-        raise ValueError(f"effect is {effect!r}, which is no column; expected one of {known}.")
+        raise ValueError(f"effect is {shown(effect)}, which is no column; expected one of {known}.")
     values = model._result.seen if X is None else read_rows(model, X)
     if not len(values):
         raise ValueError(

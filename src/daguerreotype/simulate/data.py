@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.checks import check_flag, check_positive_int
-from daguerreotype._lib.labels import label
+from daguerreotype._lib.labels import label, shown
 from daguerreotype._lib.seeds import as_seed
 from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 from daguerreotype.graphs.dag import Dag, GraphLike, as_dag
@@ -186,7 +186,7 @@ def _numbers(value: object, name: str, expected: str) -> FloatArray:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}: give {expected}.") from None
+        raise TypeError(f"{name} is {shown(value)}: give {expected}.") from None
 
 
 def _check_ranges(weights: Ranges) -> Ranges:

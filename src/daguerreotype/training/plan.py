@@ -20,6 +20,7 @@ from daguerreotype._lib.checks import (
     one_of,
     optional,
 )
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.parallel import count_jobs
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind, check_names, read_given
@@ -287,7 +288,7 @@ def _make_noise(
     kinds = table.kinds or (Kind(),) * table.n_columns
     chosen = noise_by_column(noise, continuous, kinds, table.labels)
     if joint and any(each.needs_residuals for each in chosen):
-        raise ValueError(f"training='joint' takes Gaussian noise, got noise={noise!r}.")
+        raise ValueError(f"training='joint' takes Gaussian noise, got noise={shown(noise)}.")
     ordered = tuple(chosen[j] for j in columns)
     automatic = isinstance(noise, str) and noise == "auto" and isinstance(loss, str) and loss == "auto"
     if not automatic or joint:

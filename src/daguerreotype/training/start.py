@@ -56,7 +56,9 @@ def make_start(
         return order_to_theta(rng.permutation(np.arange(d) if columns is None else columns), tau)
     if isinstance(init, str):
         if order_source == "given":
-            raise ValueError(f"operator='fixed' needs the order: init=[...] with all columns, got init={init!r}.")
+            raise ValueError(
+                f"operator='fixed' needs the order: init=[...] with all columns, got init={shown(init)}."
+            )
         if init == "zeros":
             return np.zeros(d)
         if init == "variances":

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from sklearn.base import clone
 
+from daguerreotype._lib.labels import shown
 from daguerreotype.edges import make_estimator
 from daguerreotype.edges.registry import entry_of
 
@@ -109,7 +110,7 @@ def _read_one(name: str, spec: Any) -> Range | Choice:
     numbers = isinstance(spec, tuple) and len(spec) in (2, 3) and all(_is_number(each) for each in spec[:2])
     if not numbers or (len(spec) == 3 and spec[2] not in ("log", "linear")):
         raise ValueError(
-            f"space[{name!r}] is {spec!r}: expected (low, high, 'log'), (low, high, 'linear') or a list of "
+            f"space[{name!r}] is {shown(spec)}: expected (low, high, 'log'), (low, high, 'linear') or a list of "
             "choices."
         )
     low, high, log = spec[0], spec[1], spec[2:] == ("log",)
@@ -139,6 +140,7 @@ def default_space(learner: Any) -> dict[str, Spec]:
     >>> default_space(Daguerreotype(edges="bic"))
     {'penalty': (0.5, 8.0, 'log')}
     """
+    check_learner(learner)
     edges = getattr(learner, "edges", None)
     entry = None if edges is None else entry_of(edges)
     if entry is not None and entry.space:

@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 
 from daguerreotype._lib.child_process import describe_error
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.optional import require
 from daguerreotype.tune.criteria import Criterion
 from daguerreotype.tune.space import Space, clone_with, with_settings
@@ -104,7 +105,7 @@ def _open_storage(storage: Any) -> Any:
         return storage
     example = "such as sqlite:///study.db, or postgresql://user@host/database for several machines"
     if "://" not in storage:
-        raise ValueError(f"storage is {storage!r}: expected the URL of a database, {example}.")
+        raise ValueError(f"storage is {shown(storage)}: expected the URL of a database, {example}.")
     patient = {"connect_args": {"timeout": 60}} if storage.startswith("sqlite") else {}
     for tries_left in reversed(range(TRIES)):
         try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.baselines.base import Baseline, Learned
 
@@ -90,7 +91,7 @@ class VIDPDAG(Baseline):
     def _check_settings(self) -> None:
         """Refuse settings outside their range."""
         if self.regularizer not in ("kl", "released"):
-            raise ValueError(f"regularizer must be 'kl' or 'released', got {self.regularizer!r}.")
+            raise ValueError(f"regularizer must be 'kl' or 'released', got {shown(self.regularizer)}.")
         for name in ("max_epochs", "patience", "frequency", "batch_size"):
             check_positive_int(getattr(self, name), name)
         for units in self.hidden:

@@ -16,6 +16,7 @@ from daguerreotype._lib.checks import (
     one_of,
     optional,
 )
+from daguerreotype._lib.labels import shown
 
 SETTINGS: Mapping[str, Check] = {
     **dict.fromkeys(("pruning", "l2", "tol"), partial(check_positive, zero=True)),
@@ -144,7 +145,7 @@ class GradientEdges:
         if not isinstance(self.final_fit, Mapping) or not set(self.final_fit) <= known:
             raise ValueError(
                 f"final_fit must hold settings of {type(self).__name__} by name, such as {{'max_iter': 1000}}, "
-                f"got {self.final_fit!r}."
+                f"got {shown(self.final_fit)}."
             )
         final = self.for_final_fit()
         assert final is not None
