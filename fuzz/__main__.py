@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help="journal of cases; those in it are not tried again")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cases at a time")
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="folder for failing cases")
+    parser.add_argument("--shrink", type=int, default=3, help="failures of one kind to make smaller")
     parser.add_argument("--case", metavar="PART:K", help="try this case alone")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="try the case in this file alone")
     given = parser.parse_args()
@@ -37,7 +38,7 @@ def main() -> int:
         parser.error(f"there is no part {unknown[0]!r}: expected some of {', '.join(PARTS)}")
     most = {name: int(n) for name, _, n in (each.partition("=") for each in given.cases.split(",") if each)}
     journal = None if given.resume is None else given.resume.resolve()
-    campaign = Campaign(load(names), given.seed, journal, given.out.resolve(), given.jobs)
+    campaign = Campaign(load(names), given.seed, journal, given.out.resolve(), given.jobs, given.shrink)
     try:
         campaign.run(given.minutes, most)
     except KeyboardInterrupt:

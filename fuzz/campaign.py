@@ -12,8 +12,6 @@ from fuzz.part import case_of
 from fuzz.shrink import kind, shrink
 from fuzz.workers import FAILED, Job, Outcome, run_cases
 
-SHRUNK = 3  # failures of one kind that are made smaller; the rest are only listed
-
 
 class Campaign:
     """A run over cases of several parts.
@@ -30,12 +28,21 @@ class Campaign:
         Folder for files of failing cases.
     n_workers : int
         Cases at a time.
+    n_shrunk : int
+        Failures of one kind that are made smaller; the rest are only listed.
     """
 
     def __init__(
-        self, parts: Mapping[str, Any], seed: int, journal: Path | None, out: Path, n_workers: int
+        self,
+        parts: Mapping[str, Any],
+        seed: int,
+        journal: Path | None,
+        out: Path,
+        n_workers: int,
+        n_shrunk: int = 3,
     ) -> None:
         self.parts, self.seed, self.journal, self.out, self.n_workers = dict(parts), seed, journal, out, n_workers
+        self.n_shrunk = n_shrunk
         self.tried: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.words: Counter[tuple[str, str]] = Counter()
@@ -98,7 +105,7 @@ class Campaign:
         seen: Counter[tuple[str, str]] = Counter()
         for job, outcome in self.failures:
             seen[job[0], kind(outcome)] += 1
-            if seen[job[0], kind(outcome)] <= SHRUNK:
+            if seen[job[0], kind(outcome)] <= self.n_shrunk:
                 yield job, outcome
 
     def _shrunk(self, job: Job, outcome: Outcome) -> tuple[dict[str, Any], Outcome]:

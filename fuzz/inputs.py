@@ -539,6 +539,8 @@ VERBS: dict[str, list[list[str]]] = {
         ["--seed", "0"],
     ],
 }
+HUGE = "99999999999999999999"
+ENDLESS = ("--trials",)  # of which a huge number is right, and takes as long as it says
 WORDS = [
     "",
     "-1",
@@ -547,7 +549,7 @@ WORDS = [
     "nan",
     "inf",
     "1e400",
-    "99999999999999999999",
+    HUGE,
     "rain=",
     "=3",
     "hail=1",
@@ -600,6 +602,8 @@ def draw(rng: np.random.Generator) -> Case:
             entry[-1] = str(rng.choice(pool))
         elif len(entry) > 1 and rng.random() < 0.9:
             entry[1] = str(rng.choice(WORDS))
+            if entry[0] in ENDLESS and entry[1] == HUGE:
+                entry[1] = "-1"
         else:
             words.append([str(rng.choice(["--no-such-option", "--edges", "extra", "-x", "--out"]))])
     return {"verb": verb, "words": words}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daguerreotype._lib.labels import ColumnPlaces, plural
+from daguerreotype._lib.labels import ColumnPlaces, plural, shown
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.completion.draws import completions, integrated
 from daguerreotype.completion.mechanisms import Mechanisms
@@ -437,7 +437,7 @@ class FitResult:
         """The number of a column that the user names."""
         place = ColumnPlaces(self.own_names or self.names, numbered=not self.named).find(column)
         if place is None:
-            raise ValueError(f"{column!r} is no column of the fitted table; its columns are {self.labels}.")
+            raise ValueError(f"{shown(column)} is no column of the fitted table; its columns are {self.labels}.")
         return place
 
     def component(self, cause: int, effect: int, values: FloatArray) -> FloatArray:

@@ -235,7 +235,5 @@ def test_predictions_that_are_not_numbers_are_refused_with_the_names_of_the_colu
 def test_what_a_regressor_refuses_comes_with_the_names_of_the_columns():
     few = table_of(*np.random.default_rng(0).normal(size=(3, 3)))
     models = RegressorEdges(LassoLarsIC()).prepare(few)
-    with pytest.raises(
-        ValueError, match=r"LassoLarsIC could not be fitted to '\w+' on '\w+', '\w+': You"
-    ):
+    with pytest.raises(ValueError, match=r"LassoLarsIC could not be fitted to '\w+' on '\w+', '\w+': You"):
         models.fit(1, np.array([0, 2]))

@@ -1,5 +1,6 @@
 """Specification of an experiment: a TOML file, read and checked before any work."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from daguerreotype._lib.bounded_reading import read_words
-from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.checks import check_positive, check_positive_int, check_text
 from daguerreotype._lib.file_names import check_file_name
 from daguerreotype.baselines import available
 from daguerreotype.experiments.method import (
@@ -121,6 +122,7 @@ def load_spec(name: str, *, quick: bool = False, trust: bool = False) -> Spec:
         Let the file name any class to import and run. Classes that installed packages offer as entry points of
         the group ``daguerreotype.estimators`` need no trust.
     """
+    check_text(name, "name")
     if name.endswith(".toml"):
         path = Path(name)
         return read_spec(read_words(path), path.stem, quick=quick, folder=path.parent, trust=trust)
@@ -188,8 +190,13 @@ def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | Non
     data = str(entry.get("data", ""))
     tags, settings = entry.get("tags", {}), entry.get("settings", {})
     for varied in _combinations(entry.get("vary", {}), vary):
-        label = str(entry.get("label", data)).format(**tags, **varied)
+        label = _filled(str(entry.get("label", data)), tags | varied)
         yield DataSource(label, data, settings | varied, tags | varied, str((folder or Path()).resolve()))
+
+
+def _filled(label: str, values: Mapping[str, Any]) -> str:
+    """The label with what is varied in the place of its name in braces; all other braces are text."""
+    return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), label)
 
 
 def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Iterator[Method]:
@@ -214,7 +221,7 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Ite
     for varied in _combinations(entry.get("vary", {}), vary):
         limit = entry.get("time_limit")
         yield Method(
-            label=label.format(**varied),
+            label=_filled(label, varied),
             source=source,
             name=name,
             settings=settings | varied,

@@ -83,6 +83,8 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
     nodes : iterable, optional
         All nodes, in the order they are to have. Without it they are those of the edges, as they come.
     """
+    if not isinstance(edges, pd.DataFrame):
+        raise TypeError(f"edges is a {type(edges).__name__}: expected a DataFrame with columns source and target.")
     missing = [name for name in ("source", "target") if name not in edges.columns]
     if missing:
         raise ValueError(

@@ -14,6 +14,8 @@ from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 def check_scores(theta: npt.ArrayLike, name: str = "theta") -> FloatArray:
     """A contiguous float64 vector (d,) of finite scores."""
     refuse_masked(theta, name)
+    if getattr(theta, "dtype", None) is not None and np.iscomplexobj(theta):  # numpy would drop half of them
+        raise ValueError(f"{name} must be a vector of real numbers, but they are complex.")
     try:
         scores = np.asarray(theta, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:

@@ -100,7 +100,10 @@ def plot_scores(theta: npt.ArrayLike, names: Sequence[str], *, ax: Axes | None =
     ax : matplotlib Axes, optional
         Where to draw.
     """
-    path = np.asarray(theta, dtype=np.float64)
+    try:
+        path = np.asarray(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"theta must be numbers, got {shown(theta)}.") from None
     last = path if path.ndim == 1 else path[-1]
     if last.shape != (len(names),):
         raise ValueError(f"theta has shape {path.shape}; expected ({len(names)},) or (steps, {len(names)}).")
