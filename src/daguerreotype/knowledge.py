@@ -112,10 +112,14 @@ class Knowledge:
     @classmethod
     def from_dict(cls, known: Mapping[str, Any]) -> Self:
         """Knowledge from the arguments of the class, by name."""
+        if not isinstance(known, Mapping):
+            raise TypeError(f"known is a {type(known).__name__}: expected a dict with keys such as 'forbidden'.")
         kinds = [each.name for each in fields(cls)]
         unknown = [name for name in known if name not in kinds]
         if unknown:
-            raise KnowledgeError(f"{unknown[0]!r} is no kind of knowledge: expected some of {', '.join(kinds)}.")
+            raise KnowledgeError(
+                f"{shown(unknown[0])} is no kind of knowledge: expected some of {', '.join(kinds)}."
+            )
         return cls(**known)
 
     @classmethod

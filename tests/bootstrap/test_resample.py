@@ -270,7 +270,7 @@ def test_resamples_of_a_table_with_gaps_have_gaps(table):
 )
 def test_settings_are_checked_before_any_work(table, arguments, message):
     with pytest.raises(ValueError, match=message):
-        bootstrap(None, table, **arguments)
+        bootstrap(ByMean(), table, **arguments)
 
 
 def test_thresholds_and_confidences_outside_their_range_are_refused(table):

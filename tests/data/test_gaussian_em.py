@@ -133,6 +133,17 @@ def test_parts_merge_to_what_one_would_have_seen():
     np.testing.assert_allclose(found.covariance, expected.covariance, atol=1e-5)
 
 
+def test_means_far_from_zero_cost_no_digits_of_the_variances():
+    values = np.round(rows_with_gaps(n=400) * 2**16) / 2**16
+    far = 2.0**35 * np.array([1.0, -1.0, 0.0, 1.0, 2.0])[: values.shape[1]]
+    merged, moved = (SplitRows(Moments(), GapPatterns()) for _ in range(2))
+    for part in np.array_split(values, 3):
+        merged.merge(SplitRows(Moments(), GapPatterns()).update(part))
+        moved.merge(SplitRows(Moments(), GapPatterns()).update(part + far))
+    near, apart = (each.gaps.fit_normal(each.inner) for each in (merged, moved))
+    np.testing.assert_allclose(apart.covariance, near.covariance, atol=1e-5)
+
+
 def test_rows_without_gaps_are_taken_in_as_ever_to_the_last_bit():
     values = np.random.default_rng(0).normal(size=(300, 3))
     split = SplitRows(Moments(), GapPatterns()).update(values)

@@ -164,7 +164,7 @@ def test_one_column_is_refused():
 
 
 def test_a_vector_is_refused():
-    refused(np.arange(10.0), r"Expected 2D array, got 1D array")
+    refused(np.arange(10.0), r"expected a table, with rows and columns. One row is \[\[1.0, 2.0\]\]")
 
 
 @pytest.mark.parametrize("edges", ["gam", "bic", "lars", "lasso"])

@@ -795,3 +795,11 @@ def test_the_file_gets_the_name_that_was_given(tmp_path, monkeypatch):
 def test_a_noise_model_of_the_package_comes_back_as_a_setting(tmp_path):
     learner = Daguerreotype(edges="bic", noise=FreeShape("maxent"), **QUICK).fit(draw_table())
     assert reload(learner, tmp_path).noise == FreeShape("maxent")
+
+
+def test_columns_with_bases_of_other_sizes_by_intervention_come_back(tmp_path):
+    X = [[1.0, -0.0014, -1.0], [-1.0, 0.1, 1e6], [0.0, -0.0003, 1.0], [-1.0, 0.0009, 0.0]]
+    learner = Daguerreotype(penalty=3.0, min_gain=0.0, **QUICK).fit(X, interventions=[None, None, None, 0])
+    assert len({part.stride for part in learner._result.best.training.models.parts}) > 1
+    learner.save(tmp_path / "model.npz")
+    assert np.array_equal(Daguerreotype.load(tmp_path / "model.npz").weights_, learner.weights_)

@@ -82,10 +82,28 @@ def check_seed(value: object, name: str = "random_state") -> int:
     return check_count(value, name)
 
 
+def check_learner(learner: Any) -> None:
+    """Refuse what cannot be given settings and fitted."""
+    if isinstance(learner, type):
+        raise TypeError(
+            f"learner is the class {learner.__name__}: expected an object. Write {learner.__name__}()."
+        )
+    for method in ("fit", "get_params", "set_params"):
+        if not callable(getattr(learner, method, None)):
+            raise TypeError(
+                f"learner is a {type(learner).__name__} without {method}: expected a scikit-learn estimator whose "
+                "fit leaves adjacency_matrix_, such as Daguerreotype() or one of the baselines."
+            )
+
+
 def check_path(value: object, name: str) -> Path:
     """``value`` as the path of a file."""
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name} must be the path of a file, got {shown(value)}.")
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be the path of a file, but no file can be called {shown(value)}.") from None
     return Path(value)
 
 

@@ -2,6 +2,8 @@
 
 import re
 
+from daguerreotype._lib.labels import shown
+
 PLAIN = re.compile(r"\w[\w .,()+-]{0,99}", re.UNICODE)
 
 
@@ -13,7 +15,7 @@ def check_file_name(name: object, what: str) -> str:
     """
     if not isinstance(name, str) or not PLAIN.fullmatch(name):
         raise ValueError(
-            f"{what} is {name!r}; expected the name of a file without a folder: it begins with a letter or digit "
-            "and has at most 100 letters, digits, blanks and any of . , ( ) + - _"
+            f"{what} is {shown(name)}; expected the name of a file without a folder: it begins with a letter or "
+            "digit and has at most 100 letters, digits, blanks and any of . , ( ) + - _"
         )
     return name

@@ -15,7 +15,14 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from daguerreotype._lib.bounded_reading import open_regular
-from daguerreotype._lib.checks import check_flag, check_frequency, check_path, check_positive_int, check_seed
+from daguerreotype._lib.checks import (
+    check_flag,
+    check_frequency,
+    check_learner,
+    check_path,
+    check_positive_int,
+    check_seed,
+)
 from daguerreotype._lib.fingerprint import differences, digest_table, plain_setting
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.journal import decode_line, encode_line
@@ -51,6 +58,7 @@ def bootstrap(
     :meth:`daguerreotype.Daguerreotype.bootstrap` describes the parameters; ``learner`` may be any scikit-learn
     estimator whose fit leaves ``adjacency_matrix_`` and ``causal_order_`` behind. It is not changed.
     """
+    check_learner(learner)
     n_resamples = check_positive_int(n_resamples, "n_resamples")
     check_threshold(threshold)
     count_jobs(n_jobs)

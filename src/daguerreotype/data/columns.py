@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from daguerreotype._lib.labels import shown
 from daguerreotype._lib.masked import fill_masked
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.grids import NOISE
@@ -75,10 +76,7 @@ class Rows:
 def read_columns(X: Any) -> Rows:
     """The columns of a pandas or polars DataFrame, a pyarrow Table, an array or a list of rows as numbers."""
     X = to_pandas(X)
-    if issparse(X):
-        raise TypeError("X is a sparse matrix, which is not supported: give X.toarray(), if it fits in memory.")
-    if X is None or isinstance(X, str | bytes | Mapping | Set | Iterator):
-        raise TypeError(f"X is a {type(X).__name__}: expected a DataFrame, or an array or a list of rows.")
+    check_table_like(X)
     if isinstance(X, pd.DataFrame):
         return _read_frame(X)
     frame = _frame_of_objects(X)
@@ -88,6 +86,17 @@ def read_columns(X: Any) -> Rows:
         return Rows(X, (origin,) * X.shape[1] if short else (), named=False)
     read = _read_frame(frame)
     return Rows(np.asarray(read.table, dtype=np.float64), read.origins, named=False)
+
+
+def check_table_like(X: Any) -> None:
+    """Refuse what has no rows and columns."""
+    if issparse(X):
+        raise TypeError("X is a sparse matrix, which is not supported: give X.toarray(), if it fits in memory.")
+    listed = isinstance(X, list | tuple)
+    if not (listed or isinstance(X, pd.DataFrame) or hasattr(X, "__array__")):
+        raise TypeError(f"X is a {type(X).__name__}: expected a DataFrame, or an array or a list of rows.")
+    if getattr(X, "ndim", 2) != 2 or (listed and len(X) > 0 and np.ndim(X[0]) == 0):
+        raise ValueError(f"X is {shown(X)}: expected a table, with rows and columns. One row is [[1.0, 2.0]].")
 
 
 def to_pandas(X: Any) -> Any:

@@ -29,19 +29,27 @@ class Pattern:
         The columns.
     n_rows : int
         Rows in the sums.
+    centre : array of shape (k,)
+        Taken off before rows are summed, near their mean: a mean of 1e12 costs no digit of a variance of 1.
     total : array of shape (k,)
-        Their sum.
+        Their sum, less the centre each.
     products : array of shape (k, k)
-        Sum of their outer products, about zero.
+        Sum of their outer products about the centre.
     rows : list of arrays of shape (m, k)
         Rows that are not in the sums.
     """
 
     seen: IntArray
     n_rows: int
+    centre: FloatArray
     total: FloatArray
     products: FloatArray
     rows: list[FloatArray]
+
+    @classmethod
+    def empty(cls, seen: IntArray) -> Self:
+        """No rows of these columns."""
+        return cls(seen, 0, np.zeros(seen.size), np.zeros(seen.size), np.zeros((0, 0)), [])
 
     @property
     def size(self) -> int:
@@ -53,11 +61,29 @@ class Pattern:
         self.rows.append(rows)
         waiting = sum(map(len, self.rows))
         if waiting > self.seen.size:
-            some = np.concatenate(self.rows)
-            self.n_rows, self.rows = self.n_rows + waiting, []
-            self.total = self.total + some.sum(axis=0)
-            products = some.T @ some
-            self.products = products + self.products if self.products.size else products
+            some, self.rows = np.concatenate(self.rows), []
+            centre = self.centre if self.n_rows else some.mean(axis=0)
+            some -= centre
+            self._add_sums(waiting, centre, some.sum(axis=0), some.T @ some)
+
+    def merge(self, other: "Pattern") -> None:
+        """Take in the rows of another one; it is left as it is."""
+        if other.n_rows:
+            centre = self.centre if self.n_rows else other.centre
+            self._add_sums(other.n_rows, centre, *other.sums_about(centre))
+        for rows in other.rows:
+            self.add(rows)
+
+    def sums_about(self, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum (k,) and sum of outer products (k, k) of the rows in the sums, less ``origin`` (k,) each."""
+        shift = self.centre - origin
+        cross = np.outer(shift, self.total)
+        total: FloatArray = self.total + self.n_rows * shift
+        return total, self.products + cross + cross.T + self.n_rows * np.outer(shift, shift)
+
+    def _add_sums(self, n_rows: int, centre: FloatArray, total: FloatArray, products: FloatArray) -> None:
+        self.n_rows, self.centre, self.total = self.n_rows + n_rows, centre, self.total + total
+        self.products = self.products + products if self.products.size else products
 
 
 class GapPatterns:
@@ -108,7 +134,7 @@ class GapPatterns:
 
     def _of(self, key: bytes, seen: IntArray) -> Pattern:
         if key not in self._patterns:
-            self._patterns[key] = Pattern(seen, 0, np.zeros(seen.size), np.zeros((0, 0)), [])
+            self._patterns[key] = Pattern.empty(seen)
         return self._patterns[key]
 
     def merge(self, other: "GapPatterns") -> Self:
@@ -121,12 +147,7 @@ class GapPatterns:
         self.counts = self.counts + other.counts
         self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         for key, pattern in other._patterns.items():
-            own = self._of(key, pattern.seen)
-            own.n_rows, own.total = own.n_rows + pattern.n_rows, own.total + pattern.total
-            if pattern.products.size:
-                own.products = pattern.products + own.products if own.products.size else pattern.products
-            for rows in pattern.rows:
-                own.add(rows)
+            self._of(key, pattern.seen).merge(pattern)
         return self
 
     def seen_together(self, n_complete: int) -> FloatArray:
@@ -151,10 +172,8 @@ class GapPatterns:
         for pattern in self._patterns.values():
             seen, shift, unit = pattern.seen, centre[pattern.seen], scale[pattern.seen]
             if pattern.n_rows:
-                cross = np.outer(shift, pattern.total)
-                about = pattern.products - cross - cross.T + pattern.n_rows * np.outer(shift, shift)
-                total = (pattern.total - pattern.n_rows * shift) / unit
-                heavy.append((seen, pattern.n_rows, total, about / (unit[:, None] * unit)))
+                total, about = pattern.sums_about(shift)
+                heavy.append((seen, pattern.n_rows, total / unit, about / (unit[:, None] * unit)))
             for part in pattern.rows:
                 rows = np.full((len(part), d), np.nan)
                 rows[:, seen] = (part - shift) / unit
@@ -166,17 +185,17 @@ class GapPatterns:
         """Means and spreads (d,) of all that is seen, to begin with."""
         d = self.counts.size
         n, first, second = np.zeros((3, d))
-        middle: FloatArray = 0.5 * (self.low + self.high)
+        # Without complete rows, some row with gaps has seen each column; otherwise its ends may be infinite.
+        middle: FloatArray = complete.mean if complete.n_rows else 0.5 * self.low + 0.5 * self.high
         if complete.n_rows:
-            middle = complete.mean
             n, second = n + complete.n_rows, second + complete.n_rows * np.diag(complete.covariance)
         for pattern in self._patterns.values():
             shift = middle[pattern.seen]
-            n[pattern.seen] += pattern.n_rows
-            first[pattern.seen] += pattern.total - pattern.n_rows * shift
             if pattern.n_rows:
-                squares = np.diag(pattern.products) - 2.0 * shift * pattern.total + pattern.n_rows * shift**2
-                second[pattern.seen] += squares
+                total, about = pattern.sums_about(shift)
+                n[pattern.seen] += pattern.n_rows
+                first[pattern.seen] += total
+                second[pattern.seen] += np.diag(about)
             for part in pattern.rows:
                 n[pattern.seen] += len(part)
                 first[pattern.seen] += (part - shift).sum(axis=0)

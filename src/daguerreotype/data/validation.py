@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from daguerreotype._lib.labels import check_writable, listed, plural, row_called, shown
 from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.data.columns import check_table_like
 
 if TYPE_CHECKING:
     from daguerreotype.data.moments import Moments
@@ -37,8 +38,12 @@ def own_names(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 def validate_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Values (n, d) and column names of a table of numbers to fit ``estimator`` on: finite, and large enough."""
+    check_table_like(X)
     check_frame(X)
-    values = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    try:
+        values = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    except OverflowError as error:
+        raise ValueError(f"X has whole numbers that are too large for floats: {error}.") from None
     names = column_names(X, values.shape[1])
     check_size(values)
     check_finite(values, names)

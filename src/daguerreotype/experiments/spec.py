@@ -139,6 +139,7 @@ def read_spec(
     text: str, name: str, *, quick: bool = False, folder: Path | None = None, trust: bool = False
 ) -> Spec:
     """The experiment that the TOML ``text`` describes; see docs/reproduction.md for what it may say."""
+    check_text(text, "text")
     check_file_name(name, "the name of the experiment, which its folder gets,")
     try:
         content = tomllib.loads(text)

@@ -183,6 +183,8 @@ def match_names(wanted: Names, given: Names, wanted_by: str, given_by: str) -> I
 
 def find_cycle(adjacency: BoolArray) -> list[int] | None:
     """Nodes of one cycle in the direction of its edges (the last leads back to the first), or None."""
+    if not isinstance(adjacency, np.ndarray) or adjacency.ndim != 2 or adjacency.dtype != np.bool_:
+        adjacency = as_adjacency(adjacency, "adjacency").adjacency
     core = _layers(adjacency) < 0  # every such node has a parent among them, so walking back must repeat
     if not core.any():
         return None

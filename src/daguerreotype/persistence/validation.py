@@ -114,8 +114,8 @@ def _check_models(models: Any, fits: Sequence[LocalFit], d: int) -> None:
         _need(models.group.shape == (d,) and _within(models.group, len(models.parts)), "groups")
         for centres in (models.centres, models.effect_centres):
             _shape(centres, (len(models.parts), d), "centres of groups")
-        for part in models.parts:
-            _check_models(part, fits, d)
+        for number, part in enumerate(models.parts):
+            _check_models(part, [fits[node] for node in np.flatnonzero(models.group == number)], d)
         return
     if not isinstance(models, CurvePredictor | MixedPredictor):
         return

@@ -163,7 +163,7 @@ def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
             names = listed(absent, quote=False)
             raise ValueError(f"X lacks columns of the fit: {names}. Give it the same columns.")
         X = X[columns]
-    rows = read_columns(X if isinstance(X, pd.DataFrame) else np.asarray(X))
+    rows = read_columns(X)
     table = rows.table if isinstance(rows.table, pd.DataFrame) else pd.DataFrame(rows.table)
     values: FloatArray = table.to_numpy(dtype=np.float64, na_value=np.nan)
     if values.shape[1] != model.n_features_in_ or len(values) == 0:

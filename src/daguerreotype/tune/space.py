@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from sklearn.base import clone
 
+from daguerreotype._lib.checks import check_learner
 from daguerreotype._lib.labels import shown
 from daguerreotype.edges import make_estimator
 from daguerreotype.edges.registry import entry_of
@@ -152,20 +153,6 @@ def default_space(learner: Any) -> dict[str, Spec]:
         f"there is no usual space for {learner!r}: give one, such as space={{{known[0]!r}: (low, high, 'log')}}. "
         f"Its settings are {', '.join(map(repr, known))}."
     )
-
-
-def check_learner(learner: Any) -> None:
-    """Refuse what cannot be given settings and fitted."""
-    if isinstance(learner, type):
-        raise TypeError(
-            f"learner is the class {learner.__name__}: expected an object. Write {learner.__name__}()."
-        )
-    for method in ("fit", "get_params", "set_params"):
-        if not callable(getattr(learner, method, None)):
-            raise TypeError(
-                f"learner is a {type(learner).__name__} without {method}: expected a scikit-learn estimator whose "
-                "fit leaves adjacency_matrix_, such as Daguerreotype() or one of the baselines."
-            )
 
 
 def clone_with(learner: Any, **settings: Any) -> Any:
