@@ -59,7 +59,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
         os.chmod(self._folder.name, 0o755)  # for children that give up their rights
-        self.process = context.Process(target=_serve, args=(theirs, parts, self._folder.name))
+        self.process = context.Process(target=_serve, args=(theirs, self.connection, parts, self._folder.name))
         self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -93,8 +93,9 @@ class Worker:
         self._folder.cleanup()
 
 
-def _serve(connection: Connection, parts: dict[str, Any], folder: str) -> None:
-    """Try cases until somebody ends this process. Ctrl-C is for the parent."""
+def _serve(connection: Connection, other_end: Connection, parts: dict[str, Any], folder: str) -> None:
+    """Try cases until somebody ends this process, or the parent is gone. Ctrl-C is for the parent."""
+    other_end.close()
     os.setsid()  # by which all that it starts can be found
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_quiet(os.open(os.devnull, os.O_WRONLY))

@@ -14,6 +14,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from daguerreotype import Daguerreotype  # noqa: E402
+from daguerreotype._lib.archive import read_archive, write_archive  # noqa: E402
 from daguerreotype._lib.interrupts import CancelToken  # noqa: E402
 from daguerreotype._lib.locks import InUseError  # noqa: E402
 from daguerreotype.operators.sparsemax import Sparsemax  # noqa: E402
@@ -296,3 +298,15 @@ def test_nothing_is_saved_after_an_interrupt(tmp_path):
     with Checkpoint(tmp_path / "run.npz") as file:
         assert file.stage("train", {}).load() == ({}, {"count": 1})
         assert file.stage("refine", {}).load() is None
+
+
+def test_a_file_that_was_altered_is_refused(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    learner = Daguerreotype(edges="bic", transform="none", max_iter=5, n_restarts=0, posterior=0)
+    learner.fit(X, resume=path)
+    arrays, header = read_archive(path)
+    order = next(name for name in arrays if name.endswith("best_order"))
+    write_archive(path, arrays | {order: -arrays[order]}, header)  # would be indices of kernels
+    with pytest.raises(ValueError, match="not a complete checkpoint of training .*altered since"):
+        learner.fit(X, resume=path)

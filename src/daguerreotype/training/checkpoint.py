@@ -146,7 +146,8 @@ class Checkpoint:
         stages = {key: {"settings": each.settings, "header": each.header} for key, each in self._states.items()}
         self._saved_at = time.monotonic()
         try:
-            write_archive(self.path, arrays, {"kind": KIND, "format": FORMAT, "stages": stages})
+            header = {"kind": KIND, "format": FORMAT, "stages": stages, "digest": _digest_of(arrays, stages)}
+            write_archive(self.path, arrays, header)
         except OSError as error:
             self._tell(error)
         else:
@@ -173,6 +174,9 @@ class Checkpoint:
                 raise KeyError(f"it is a {header['kind']}")
             stated = header["format"]
             if stated == FORMAT:
+                # What it holds becomes indices of kernels: whatever was altered since must not get there.
+                if header["digest"] != _digest_of(arrays, header["stages"]):
+                    raise KeyError("it was altered since")
                 self._states = {
                     key: _State(each["settings"], {}, each["header"]) for key, each in header["stages"].items()
                 }
@@ -189,6 +193,13 @@ class Checkpoint:
                 f"{self.path} is a checkpoint of format {stated!r}, but this version reads format "
                 f"{FORMAT}. Go on with the version that wrote it, or delete it to train from the start."
             )
+
+
+def _digest_of(arrays: Arrays, stages: Header) -> str:
+    """A digest of all that a file holds."""
+    names = sorted(arrays)
+    words = np.frombuffer(json.dumps([names, stages], sort_keys=True).encode(), dtype=np.uint8)
+    return digest(words, *(arrays[name] for name in names))
 
 
 class Stage:
