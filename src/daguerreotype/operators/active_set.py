@@ -14,7 +14,8 @@ restricted to the active rankings, and its derivative follows from the KKT syste
 
 Under a partial order that is more than tiers the projection on the hull of the rankings that obey is not known.
 The target then is :math:`\eta` itself, and local search finds the next ranking (see ``linear_extension``). The
-method ends where that ranking is no better aligned with the residual than the active ones.
+method ends where that ranking is no better aligned with the residual than the active ones. Scores that break the
+partial order by far have too many digits for this file: see ``wide_scores``.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ INDEPENDENCE = 1e-10  # squared distance of a new unit vector from the span of t
 
 
 @kernel
-def _unit_scale(d: int) -> float:
+def unit_scale(d: int) -> float:
     """One over the length of a centred ranking of d nodes."""
     return 1.0 / np.sqrt(d * (d * d - 1.0) / 12.0) if d > 1 else 1.0
 
@@ -73,7 +74,7 @@ def sort_block(keys: FloatArray, order: IntArray, scratch: IntArray, first: int,
 
 
 @algebra_kernel
-def _append_to_factor(factor: FloatArray, units: FloatArray, m: int) -> bool:
+def append_to_factor(factor: FloatArray, units: FloatArray, m: int) -> bool:
     """Extend the Cholesky factor of <u_i, u_j> + 1 by unit vector m; False if it depends on the others."""
     for i in range(m):
         entry = 1.0
@@ -108,7 +109,7 @@ def _drop_from_factor(factor: FloatArray, m: int, gone: int) -> None:
 
 
 @algebra_kernel
-def _solve_lower(factor: FloatArray, m: int, first: int, solution: FloatArray) -> None:
+def solve_lower(factor: FloatArray, m: int, first: int, solution: FloatArray) -> None:
     """Forward substitution in place, for entries from ``first`` on."""
     for i in range(first, m):
         value = solution[i]
@@ -183,12 +184,12 @@ def _drop(
         products[i], weights[i] = products[i + 1], weights[i + 1]
     for i in range(gone, m - 1):
         half_products[i], half_ones[i] = products[i], 1.0
-    _solve_lower(factor, m - 1, gone, half_products)
-    _solve_lower(factor, m - 1, gone, half_ones)
+    solve_lower(factor, m - 1, gone, half_products)
+    solve_lower(factor, m - 1, gone, half_ones)
 
 
 @kernel
-def _settle(
+def settle(
     m: int,
     ranks: IntArray,
     units: FloatArray,
@@ -249,7 +250,7 @@ def decompose(
     if capacity > d + 2 + n_initial:
         capacity = d + 2 + n_initial  # affinely independent rankings: never more than d
     # Rankings are centred and scaled to unit length.
-    scale = _unit_scale(d)
+    scale = unit_scale(d)
     centre = 0.5 * (d - 1)
     goal, residual = np.empty(d), np.empty(d)
     order, scratch = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
@@ -273,7 +274,7 @@ def decompose(
             ranks[m, j] = initial[i, j]
             units[m, j] = (initial[i, j] - centre) * scale
         if known_factor.size == 0:
-            if not _append_to_factor(factor, units, m):
+            if not append_to_factor(factor, units, m):
                 continue
         else:
             for j in range(m + 1):
@@ -286,8 +287,8 @@ def decompose(
         total += shares[i]
         m += 1
     if m > 0:
-        _solve_lower(factor, m, 0, half_products)
-        _solve_lower(factor, m, 0, half_ones)
+        solve_lower(factor, m, 0, half_products)
+        solve_lower(factor, m, 0, half_ones)
         for i in range(m - 1, -1, -1):
             if weights[i] == 0.0:
                 _drop(i, m, ranks, units, factor, products, half_products, half_ones, weights)
@@ -295,7 +296,7 @@ def decompose(
             else:
                 weights[i] /= total
         if m > 0:
-            m = _settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
+            m = settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
 
     # In exact arithmetic every iteration comes closer, so that no set of rankings is met twice. Where rounding
     # makes that untrue for more iterations than there are rankings to exchange, it is as close as it gets.
@@ -334,7 +335,7 @@ def decompose(
         iterations += 1
         for j in range(d):
             units[m, j] = (ranks[m, j] - centre) * scale
-        if not _append_to_factor(factor, units, m):
+        if not append_to_factor(factor, units, m):
             break
         products[m] = 0.0
         for j in range(d):
@@ -343,18 +344,18 @@ def decompose(
         half_ones[m] = 1.0
         weights[m] = 0.0 if m > 0 else 1.0
         m += 1
-        _solve_lower(factor, m, m - 1, half_products)
-        _solve_lower(factor, m, m - 1, half_ones)
+        solve_lower(factor, m, m - 1, half_products)
+        solve_lower(factor, m, m - 1, half_ones)
 
         # --- weights: the affine minimiser, or as far towards it as no weight turns negative
-        m = _settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
+        m = settle(m, ranks, units, factor, products, half_products, half_ones, weights, proposal)
     return m, weights, ranks, factor
 
 
 def support_factor(ranks: IntArray) -> FloatArray:
     """Cholesky factor of <u_i, u_j> + 1 of affinely independent rankings (m, d)."""
     d = ranks.shape[1]
-    units = (ranks - 0.5 * (d - 1)) * _unit_scale(d)
+    units = (ranks - 0.5 * (d - 1)) * unit_scale(d)
     return np.linalg.cholesky(units @ units.T + 1.0).astype(np.float64, copy=False)
 
 
@@ -366,12 +367,12 @@ def support_vjp(grad_probs: FloatArray, ranks: IntArray, factor: FloatArray) -> 
     1^T G^{-1} 1) R` with the Gram matrix G of the rankings R; adding a constant to G changes nothing.
     """
     m, d = ranks.shape
-    scale = _unit_scale(d)
+    scale = unit_scale(d)
     solution, ones = np.empty(m), np.empty(m)
     for i in range(m):
         solution[i], ones[i] = grad_probs[i], 1.0
-    _solve_lower(factor, m, 0, solution)
-    _solve_lower(factor, m, 0, ones)
+    solve_lower(factor, m, 0, solution)
+    solve_lower(factor, m, 0, ones)
     overlap = squared = 0.0
     for i in range(m):
         overlap += solution[i] * ones[i]
