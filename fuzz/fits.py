@@ -262,7 +262,9 @@ class Problem:
         if by == "chunks":
             return learner.fit_chunks(np.array_split(frame.to_numpy(), 3))
         if by == "moments":
-            return learner.fit_moments(frame.cov(ddof=0), len(frame))
+            with np.errstate(all="ignore"):  # of values that overflow: the learner is to refuse them
+                covariance = frame.cov(ddof=0)
+            return learner.fit_moments(covariance, len(frame))
         return learner.fit(contain(frame, container), interventions=intervened)
 
 

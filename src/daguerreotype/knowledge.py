@@ -136,6 +136,8 @@ class Knowledge:
             if not isinstance(known, dict):
                 raise ValueError("expected a table with keys such as forbidden, required and tiers")
             return cls.from_dict(known)
+        except RecursionError:
+            raise KnowledgeError(f"{file}: it is nested deeper than any knowledge.") from None
         except ValueError as error:  # those of both readers, and ours
             raise KnowledgeError(f"{file}: {error}") from error
 

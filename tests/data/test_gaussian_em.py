@@ -133,6 +133,15 @@ def test_parts_merge_to_what_one_would_have_seen():
     np.testing.assert_allclose(found.covariance, expected.covariance, atol=1e-5)
 
 
+def test_a_column_that_is_constant_where_it_is_seen_has_no_variance_and_leaves_the_others_alone():
+    values = rows_with_gaps(n=300)
+    constant = np.where(np.arange(300) % 3 == 0, np.nan, 2.0)
+    found, alone = fit_normal(np.column_stack([values, constant])), fit_normal(values)
+    assert found.mean[-1] == pytest.approx(2.0)
+    assert not found.covariance[-1].any()
+    np.testing.assert_allclose(found.covariance[:-1, :-1], alone.covariance, atol=1e-6)
+
+
 def test_means_far_from_zero_cost_no_digits_of_the_variances():
     values = np.round(rows_with_gaps(n=400) * 2**16) / 2**16
     far = 2.0**35 * np.array([1.0, -1.0, 0.0, 1.0, 2.0])[: values.shape[1]]

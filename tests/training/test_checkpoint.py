@@ -308,5 +308,5 @@ def test_a_file_that_was_altered_is_refused(tmp_path):
     arrays, header = read_archive(path)
     order = next(name for name in arrays if name.endswith("best_order"))
     write_archive(path, arrays | {order: -arrays[order]}, header)  # would be indices of kernels
-    with pytest.raises(ValueError, match="not a complete checkpoint of training .*altered since"):
+    with pytest.raises(ValueError, match=r"not a complete checkpoint of training .*altered since"):
         learner.fit(X, resume=path)

@@ -95,7 +95,8 @@ def fit_normal(values: FloatArray, max_steps: int = MOST_STEPS, tolerance: float
     EM from the observed means and variances, on standardized columns, until correlations settle.
     """
     centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    rows = GappyRows((values - centre) / scale)
+    # A function of a column may be constant where that column is seen.
+    rows = GappyRows((values - centre) / np.where(scale > 0.0, scale, 1.0))
     return iterate(rows.expected, max_steps, tolerance, centre.size).on_scale(centre, scale)
 
 

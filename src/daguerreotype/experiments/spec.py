@@ -143,7 +143,7 @@ def read_spec(
     check_file_name(name, "the name of the experiment, which its folder gets,")
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"experiment {name!r} is not valid TOML: {error}.") from error
     _known(content, TOP, f"experiment {name!r}")
     changes = content.pop("quick", {})
