@@ -5,7 +5,7 @@ from itertools import permutations, product
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from daguerreotype.bootstrap import consensus as module
@@ -80,6 +80,7 @@ def test_many_columns_are_ordered_such_that_no_move_of_one_improves(seed, d):
 
 
 @given(seed=SEEDS, d=st.integers(2, 6), n=st.integers(1, 12))
+@example(seed=6292, d=5, n=3)  # majorities tie, and one of them leaves more room for the rest
 def test_the_consensus_order_is_the_best_of_all_orders(seed, d, n):
     resamples = random_resamples(seed, d, n)
     edges = sum(each.adjacency().astype(int) for each in resamples)

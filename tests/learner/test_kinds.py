@@ -1,5 +1,7 @@
 """Learning from tables of any kinds: what is kept of them, asked by them, refused for them."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -232,7 +234,11 @@ def test_codes_without_an_order_are_combined_with_nothing():
         ({"edges": LinearRegression(), "loss": "auto"}, r"edges=LinearRegression\(\.\.\.\)"),
         ({"loss": "nll_ev"}, "loss='nll_ev'"),
         ({"loss": lambda variance, dof, n: variance}, "a loss of your own"),
-        ({"edges": "linear", "training": "joint", "loss": "auto"}, "training='joint'"),
+        pytest.param(
+            {"edges": "linear", "training": "joint", "loss": "auto"},
+            "training='joint'",
+            marks=pytest.mark.skipif(find_spec("torch") is None, reason="needs torch"),
+        ),
     ],
 )
 def test_levels_are_refused_by_name_where_numbers_alone_are_taken(settings, named):

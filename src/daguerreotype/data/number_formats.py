@@ -19,7 +19,8 @@ def parse_numbers(columns: Iterable[pd.Series], formats: Sequence[str]) -> tuple
     A cell such as 1,234 can be read in two ways. The format that more columns have is taken for the whole table,
     of equals the one that comes first.
     """
-    words = {str(column.name): column.astype("str").str.strip() for column in columns}
+    # Objects: as text, older versions of pandas would call an empty cell "nan".
+    words = {str(column.name): column.astype("object").str.strip() for column in columns}
     fits = {each: [name for name, cells in words.items() if _all_match(cells, FORMATS[each])] for each in formats}
     chosen = max(formats, key=lambda each: len(fits[each]))
     return {name: _to_floats(words[name], chosen) for name in fits[chosen]}, chosen
