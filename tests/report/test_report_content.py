@@ -308,3 +308,9 @@ def test_a_report_that_cannot_be_written_leaves_the_old_page(model, tmp_path, mo
         model.report(path)
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_title_that_is_no_text_is_refused(tmp_path):
+    model = Daguerreotype(edges="bic", posterior=0).fit(np.random.default_rng(0).normal(size=(60, 3)))
+    with pytest.raises(TypeError, match="title must be a text, got b'graph'"):
+        model.report(tmp_path / "page.html", title=b"graph")

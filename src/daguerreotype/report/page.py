@@ -13,7 +13,7 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.checks import check_path, check_text
 from daguerreotype._lib.replacement import replace_text
 from daguerreotype.graphs import GraphLike
 from daguerreotype.report.content import collect
@@ -34,6 +34,7 @@ def write_report(
 ) -> Path:
     """Write the report of a fitted learner to ``path`` and return it; see ``Daguerreotype.report``."""
     target = check_path(path, "path")
+    check_text(title, "title")
     page = render(collect(model, X, truth=truth, bootstrap=bootstrap, title=title))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(target.parent)!r} for the report; make it first.")
