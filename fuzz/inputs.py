@@ -540,7 +540,7 @@ VERBS: dict[str, list[list[str]]] = {
     ],
 }
 HUGE = "99999999999999999999"
-ENDLESS = ("--trials", "--seeds")  # of which a huge number is right, and takes as long as it says
+ENDLESS = ("--trials", "--seeds", "--bootstrap")  # of which a huge number is right, and takes as long as it says
 WORDS = [
     "",
     "-1",

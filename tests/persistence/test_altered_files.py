@@ -14,6 +14,7 @@ from daguerreotype import Daguerreotype
 
 JUNK = [None, True, -1, 0, 10**12, 1.5, float("nan"), "", "x", [], [1], {}, {"array": "header"}, {"list": [1]}]
 NUMBERS = [-1, 0, 3, 10**9, -(2**62), np.nan, np.inf, -1e300]
+WAYS = ["number", "all", "cut", "empty", "longer", "flat", "deeper", "kind", "swap", "gone"]
 PROFILE = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
@@ -59,7 +60,7 @@ def test_an_altered_array_is_refused_or_harmless(parts, tmp_path, data):
     arrays = dict(arrays)
     name = data.draw(st.sampled_from(sorted(arrays)))
     array = arrays[name]
-    way = data.draw(st.sampled_from(["number", "all", "cut", "longer", "flat", "deeper", "kind", "swap", "gone"]))
+    way = data.draw(st.sampled_from(WAYS))
     if way == "number" and array.size:
         array = array.astype(np.float64).ravel()
         array[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(NUMBERS))
@@ -67,6 +68,8 @@ def test_an_altered_array_is_refused_or_harmless(parts, tmp_path, data):
             array = array.reshape(arrays[name].shape).astype(arrays[name].dtype)
     elif way == "all":
         array = np.full(array.shape, data.draw(st.sampled_from([0, 1, 2])), array.dtype)
+    elif way == "empty":
+        array = np.atleast_1d(array)[:0]
     elif way in ("cut", "longer"):
         array = array[:-1] if way == "cut" and array.ndim else np.concatenate([np.atleast_1d(array)] * 2)
     elif way in ("flat", "deeper"):

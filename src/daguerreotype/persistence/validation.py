@@ -19,6 +19,7 @@ from daguerreotype.edges.base import LocalFit
 from daguerreotype.edges.interventional import GroupedModels
 from daguerreotype.edges.mixed import MixedFit, MixedPredictor
 from daguerreotype.edges.predictors import CurvePredictor, GamFit
+from daguerreotype.noise.free_shape import RelativeDensity
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.active_set import SupportPullback
 from daguerreotype.operators.k_best import RankingTree
@@ -49,6 +50,9 @@ def check_result(result: FitResult) -> None:
     _need(_is_order(result.columns, d), "columns")
     _need(len(result.kinds) == d, "kinds")
     _need(len(best.densities) == d, "densities")
+    for density in best.densities:
+        if isinstance(density, RelativeDensity):
+            _need(density.heights.ndim == 1 and density.heights.size > 0, "heights of a density")
     _need(len(best.noise) in (0, d), "noise")
     _shape(best.typical, (d,), "typical")
     for scaled in (best.scaled, best.scaled.of_effects):
