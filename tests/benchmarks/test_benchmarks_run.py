@@ -73,6 +73,14 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
             {"fits.csv", "schedules.md", "problems.md", "schedules.svg", "refined.csv", "refined.md"},
         ),
         ("interventional_rows.py", {"fits.csv", "observed.md", "replaced.md", "rows.svg"}),
+        (
+            "paper_cells.py",
+            {
+                f"{part}.{ending}"
+                for part in ("orders", "rates", "networks", "patience", "again")
+                for ending in ("csv", "md")
+            },
+        ),
     ],
 )
 def test_the_quick_version_writes_its_tables_and_figures(script, files, tmp_path):
