@@ -7,6 +7,7 @@ standard errors over tables.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +60,12 @@ def difference(first: pd.DataFrame, second: pd.DataFrame, measure: str, by: list
     return first.set_index(by)[measure].sub(second.set_index(by)[measure]).dropna()
 
 
-def published_cells(results: Path) -> pd.DataFrame:
-    """Every published mean of the ten configurations, ours, and how many standard errors lie between."""
+def published_cells(results: Path, labels: Sequence[str]) -> pd.DataFrame:
+    """Every published mean of these rows, ours, and how many standard errors lie between."""
     rows = []
     for data, title in (("sachs", "Sachs"), ("syntren", "SynTReN")):
         runs, published = runs_of(data, results), load_published(data)
-        for label in CONFIGURATIONS:
+        for label in labels:
             for measure, name in zip(MEASURES, ("SHD", "SID", "edges"), strict=True):
                 values, known = of_method(runs, label)[measure], published.loc[label, measure]
                 error = values.std(ddof=1) * np.sqrt(2 / len(values))
@@ -81,10 +82,10 @@ def published_cells(results: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def agreement(results: Path) -> pd.DataFrame:
+def agreement(results: Path, labels: Sequence[str] = CONFIGURATIONS) -> pd.DataFrame:
     """The ten configurations beside the published means, in standard errors of a difference of two means."""
-    rows = []
-    for (data, configuration), cells in published_cells(results).groupby(["data", "configuration"], sort=False):
+    rows, cells_of = [], published_cells(results, labels).groupby(["data", "configuration"], sort=False)
+    for (data, configuration), cells in cells_of:
         row = {"data": data, "configuration": configuration}
         for cell in cells.itertuples():
             apart = f"{cell.apart:+.1f}" if np.isfinite(cell.apart) else "–"
@@ -93,9 +94,16 @@ def agreement(results: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def agreement_baselines(results: Path) -> pd.DataFrame:
+    """The same for the methods that the paper compares with."""
+    rows = load_published("sachs").index
+    found = agreement(results, [label for label in rows if label not in CONFIGURATIONS])
+    return found.rename(columns={"configuration": "method"})
+
+
 def agreement_counts(results: Path) -> pd.DataFrame:
     """How many cells lie beyond two standard errors, how many would by chance, and on which side cells lie."""
-    cells = published_cells(results)
+    cells = published_cells(results, CONFIGURATIONS)
     joint = cells["configuration"].str.contains("joint")
     groups = [("all", cells)]
     for data in ("Sachs", "SynTReN"):
@@ -363,6 +371,7 @@ def fronts(results: Path) -> pd.DataFrame:
 
 TABLES = {
     "agreement": agreement,
+    "agreement-baselines": agreement_baselines,
     "agreement-counts": agreement_counts,
     "authors-code": authors_code,
     "orders-over-k": orders_over_k,

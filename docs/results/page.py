@@ -12,7 +12,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent
 NAMES = ("reproduction.md", "speed.md", "mixed-tables.md", "misfit.md", "missing.md", "calibration.md")
-NAMES += ("future-work.md", "claims.md", "gradient-edges.md")
+NAMES += ("future-work.md", "claims.md", "gradient-edges.md", "baselines.md")
 PAGES = tuple(RESULTS.parent / name for name in NAMES)
 BLOCK = re.compile(r"<!-- (\S+\.md) -->\n.*?<!-- end -->", re.DOTALL)
 
