@@ -102,6 +102,18 @@ def test_the_tables_of_claims_are_those_of_the_committed_runs(tmp_path):
         assert path.read_text(encoding="utf-8") == (committed / path.name).read_text(encoding="utf-8"), path.name
 
 
+def test_the_tables_of_cells_are_those_of_the_committed_runs(tmp_path):
+    committed = BENCHMARKS.parent / "docs" / "results" / "paper-cells"
+    for path in committed.glob("*.csv"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    command = [sys.executable, BENCHMARKS / "paper_cells.py", "--no-run", "--out", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in committed.iterdir()}
+    for path in tmp_path.glob("*.md"):
+        assert path.read_text(encoding="utf-8") == (committed / path.name).read_text(encoding="utf-8"), path.name
+
+
 @pytest.mark.parametrize(
     ("name", "ends"),
     [
