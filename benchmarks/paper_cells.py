@@ -191,7 +191,7 @@ def variants(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     kind = table.variant.str.split(", ").str
     best = table[(kind[0] == "best order") & (kind[1] != "ties by column")]
     return {
-        "best order": best[best.variant.str.endswith("table")],
+        "best order, seeds of the table": best[best.variant.str.endswith("table")],
         "best order, further seeds": best[best.variant.str.endswith("further seeds")],
         "best order, all seeds": best,
         "last order, all seeds": table[kind[0] == "last order"],
