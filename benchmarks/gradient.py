@@ -1,8 +1,9 @@
 """How fast are gradient-trained edges, and what memory do they take? Fits, single steps, and minibatches.
 
 ``python benchmarks/gradient.py`` fits the four neural configurations of the paper to Sachs, once each, and prints
-seconds and peak memory; ``--fits converged`` brings every fit to its optimum, ``--device cuda`` uses a GPU. With
-``--steps`` it prints the seconds per step of joint linear training, with ``--rows 1000000`` the memory of
+seconds and peak memory; ``--fits converged`` brings every fit to its optimum, ``--device cuda`` uses a GPU, and
+``--out docs/results/gradient`` writes the table for the page of gradient edges.
+With ``--steps`` it prints the seconds per step of joint linear training, with ``--rows 1000000`` the memory of
 training in minibatches. The graphs are those of ``daguerreotype reproduce sachs``.
 """
 
@@ -10,6 +11,7 @@ import argparse
 import time
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
@@ -17,12 +19,14 @@ import numpy as np
 from daguerreotype import Daguerreotype
 from daguerreotype.datasets import load_sachs
 from daguerreotype.edges import Table
+from tables import markdown
 
 STEP_SECONDS = {20: 0.08, 50: 0.81, 100: 4.0}  # the authors' code, per step, on two shared cores
 
 
-def print_fits(fits, device, max_iter):
+def print_fits(fits, device, max_iter, out=None):
     """Seconds and peak memory of neural fits to Sachs: the device's own, or without one the whole process's."""
+    lines = []
     import torch
 
     torch.set_num_threads(1)
@@ -43,6 +47,11 @@ def print_fits(fits, device, max_iter):
             f"{training:8} {operator:10} {cpu:6.1f} s of the processor, {wall:6.1f} s, {model.n_iter_} steps, "
             f"{memory:.0f} MB, {n_edges} edges"
         )
+        lines.append([f"{training} {operator}", f"{cpu:.1f}", str(model.n_iter_), f"{memory:.0f}", str(n_edges)])
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        heads = ("configuration", "seconds of the processor", "steps", "MB", "edges")
+        (out / f"{fits}.md").write_text(markdown(heads, lines), encoding="utf-8")
 
 
 def print_steps(sizes, steps):
@@ -110,6 +119,7 @@ def main():
     parser.add_argument("--device", default="cpu", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--steps", action="store_true", help="time steps of joint linear training only")
     parser.add_argument("--rows", type=int, help="train on so many rows in minibatches only; shows peak memory")
+    parser.add_argument("--out", type=Path, help="folder for the table of fits")
     parser.add_argument("--smoke", action="store_true", help="a few seconds")
     options = parser.parse_args()
     if options.smoke:
@@ -121,7 +131,7 @@ def main():
     elif options.steps:
         print_steps(tuple(STEP_SECONDS), 200)
     else:
-        print_fits(options.fits, options.device, 5000)
+        print_fits(options.fits, options.device, 5000, options.out)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def test_gradient_edges_in_the_authors_manner_come_out_near_the_published_row(tr
     assert n_edges == pytest.approx(published[2], abs=2)
 
 
-def test_the_paper_settings_are_those_of_its_appendix():
+def test_the_paper_settings_are_those_of_its_appendix_and_the_rate_that_of_the_authors_script():
     params = Daguerreotype.paper("sparsemap", max_iter=7).get_params()
     expected = {"edges": "lars", "loss": "nll_ev", "k": 100, "tau": 1.0, "init": "zeros", "standardize": True}
     assert expected.items() <= params.items()

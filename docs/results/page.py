@@ -1,9 +1,10 @@
 """Which numbers do the pages of results show? Puts tables of this folder between their markers.
 
 Run ``python docs/results/page.py`` after ``daguerreotype reproduce``, or after ``bench.py``, ``mixed.py``,
-``misfit.py``, ``missing.py``, ``calibration.py``, ``temperature.py``, ``interventional_rows.py`` or
-``warm_start.py`` of the benchmarks. A marker is a comment that names a file:
-``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by that table, if it is there.
+``misfit.py``, ``missing.py``, ``calibration.py``, ``temperature.py``, ``interventional_rows.py``,
+``warm_start.py``, ``paper_claims.py``, ``paper_cells.py`` or ``gradient.py`` of the benchmarks. A marker is a
+comment that names a file: ``<!-- sachs/table.md -->``. What stands between it and ``<!-- end -->`` is replaced by
+that table, if it is there.
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent
 NAMES = ("reproduction.md", "speed.md", "mixed-tables.md", "misfit.md", "missing.md", "calibration.md")
-NAMES += ("future-work.md", "claims.md")
+NAMES += ("future-work.md", "claims.md", "gradient-edges.md", "baselines.md")
 PAGES = tuple(RESULTS.parent / name for name in NAMES)
 BLOCK = re.compile(r"<!-- (\S+\.md) -->\n.*?<!-- end -->", re.DOTALL)
 

@@ -73,6 +73,14 @@ def test_the_smoke_version_of_the_misfit_writes_its_tables_and_figure(tmp_path):
             {"fits.csv", "schedules.md", "problems.md", "schedules.svg", "refined.csv", "refined.md"},
         ),
         ("interventional_rows.py", {"fits.csv", "observed.md", "replaced.md", "rows.svg"}),
+        (
+            "paper_cells.py",
+            {
+                f"{part}.{ending}"
+                for part in ("orders", "rates", "networks", "patience", "again")
+                for ending in ("csv", "md")
+            },
+        ),
     ],
 )
 def test_the_quick_version_writes_its_tables_and_figures(script, files, tmp_path):
@@ -91,6 +99,18 @@ def test_the_tables_of_claims_are_those_of_the_committed_runs(tmp_path):
     committed = BENCHMARKS.parent / "docs" / "results" / "claims"
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in committed.iterdir()}
     for path in tmp_path.iterdir():
+        assert path.read_text(encoding="utf-8") == (committed / path.name).read_text(encoding="utf-8"), path.name
+
+
+def test_the_tables_of_cells_are_those_of_the_committed_runs(tmp_path):
+    committed = BENCHMARKS.parent / "docs" / "results" / "paper-cells"
+    for path in committed.glob("*.csv"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    command = [sys.executable, BENCHMARKS / "paper_cells.py", "--no-run", "--out", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in committed.iterdir()}
+    for path in tmp_path.glob("*.md"):
         assert path.read_text(encoding="utf-8") == (committed / path.name).read_text(encoding="utf-8"), path.name
 
 
