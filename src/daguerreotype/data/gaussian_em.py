@@ -95,8 +95,14 @@ def fit_normal(values: FloatArray, max_steps: int = MOST_STEPS, tolerance: float
     EM from the observed means and variances, on standardized columns, until correlations settle.
     """
     centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    # A function of a column may be constant where that column is seen.
-    rows = GappyRows((values - centre) / np.where(scale > 0.0, scale, 1.0))
+    varies = scale > 0.0
+    if not varies.all():  # a function of a column may be constant where that column is seen
+        mean, covariance = centre.copy(), np.zeros((centre.size, centre.size))
+        if varies.any():
+            some = fit_normal(values[:, varies], max_steps, tolerance)
+            mean[varies], covariance[np.ix_(varies, varies)] = some.mean, some.covariance
+        return NormalFit(mean, covariance)
+    rows = GappyRows((values - centre) / scale)
     return iterate(rows.expected, max_steps, tolerance, centre.size).on_scale(centre, scale)
 
 

@@ -18,7 +18,7 @@ def check_scores(theta: npt.ArrayLike, name: str = "theta") -> FloatArray:
         raise ValueError(f"{name} must be a vector of real numbers, but they are complex.")
     try:
         scores = np.asarray(theta, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be a vector of numbers, but: {error}.") from None
     if scores.ndim != 1:
         raise ValueError(

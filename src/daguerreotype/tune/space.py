@@ -97,6 +97,8 @@ def space_for(learner: Any, space: Mapping[str, Spec] | None) -> Space:
 
 def read_space(space: Mapping[str, Spec]) -> Space:
     """What a user's words mean: (low, high), (low, high, "log" or "linear") or a list of choices, by name."""
+    if not isinstance(space, Mapping):
+        raise TypeError(f'space is {shown(space)}: expected a dict, such as {{"penalty": (0.5, 8, "log")}}.')
     if not space:
         raise ValueError('space is empty: expected settings, such as {"penalty": (0.5, 8, "log")}.')
     return {name: _read_one(name, spec) for name, spec in space.items()}
