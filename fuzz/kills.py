@@ -26,6 +26,7 @@ from fuzz.inputs import SPEC
 from fuzz.part import BrokenError, Case
 
 seconds = 300.0
+LEAST_ROOM = 1000  # bytes: what a command says goes to a file, too
 FAST = {"max_iter": 30, "n_restarts": 3, "posterior": 40}
 SIGNALS = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "KILL": signal.SIGKILL}
 DONE, BAD_FILE, INTERRUPTED = 0, 3, 130  # exit codes of the command line
@@ -424,7 +425,7 @@ def _two(operation: Operation, known: Reference, folder: Path) -> str:
 def _no_room(case: Case, operation: Operation, known: Reference, folder: Path) -> str:
     """No room on the disk, or a folder in which nothing can be written: a refusal, or a warning and the result."""
     if case["what"] == "full":
-        ended = run_forked(operation.work, folder, file_size=int(case["size"] * known.largest))
+        ended = run_forked(operation.work, folder, file_size=max(LEAST_ROOM, int(case["size"] * known.largest)))
     else:
         for path in [folder, *folder.rglob("*")]:
             os.chmod(path, 0o555 if path.is_dir() else 0o444)

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from daguerreotype import Daguerreotype
+from daguerreotype.data import read_table
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
 FRAME = pd.DataFrame(ROWS, columns=["a", "b"])
@@ -49,3 +50,16 @@ FRAME = pd.DataFrame(ROWS, columns=["a", "b"])
 def test_what_is_no_table_is_refused_in_words(X, error, text):
     with pytest.raises(error, match=text):
         Daguerreotype(edges="bic").fit(X)
+
+
+def test_columns_too_small_for_floats_are_refused_chunk_by_chunk_too():
+    rows = np.random.default_rng(0).normal(size=(40, 3)) * [1.0, 1.0, 1e-300]
+    rows[3, 1] = np.nan
+    with pytest.raises(ValueError, match="variance of column 'x2' is too large or too small for floats"):
+        Daguerreotype(edges="bic").fit_chunks([rows[:20], rows[20:]])
+
+
+def test_a_path_that_no_file_can_have_is_refused():
+    for name in ("a\0b.csv", "\ud800.csv"):
+        with pytest.raises(ValueError, match="path must be the path of a file, but no file can be called"):
+            read_table(name)

@@ -101,9 +101,11 @@ def check_path(value: object, name: str) -> Path:
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name} must be the path of a file, got {shown(value)}.")
     try:
-        os.fsencode(value)
+        possible = b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
-        raise ValueError(f"{name} must be the path of a file, but no file can be called {shown(value)}.") from None
+        possible = False
+    if not possible:
+        raise ValueError(f"{name} must be the path of a file, but no file can be called {shown(value)}.")
     return Path(value)
 
 

@@ -27,6 +27,7 @@ from daguerreotype.data.validation import (
     check_gappy,
     check_given,
     check_moments,
+    check_ranges,
     check_renamed,
     check_size,
     check_sizes,
@@ -195,6 +196,7 @@ def _table_of_patterns(complete: Moments, gaps: GapPatterns) -> tuple[StreamedTa
         skewness = complete.skewness
     check_size(np.broadcast_to(0.0, (n, len(names))))
     check_spread(low, high, names)
+    check_ranges(low, high, n, names)
     found = gaps.fit_normal(complete)
     check_covariance(found.covariance, n, names)
     summary = Summary(n, found.mean, found.covariance, skewness, low, high)

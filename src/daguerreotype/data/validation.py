@@ -139,13 +139,17 @@ def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> Non
 
 
 def check_sizes(values: FloatArray, names: Sequence[str]) -> None:
-    """Refuse columns (n, d) whose squares no float holds, before any is squared; gaps are nan.
+    """Refuse columns (n, d) whose squares no float holds, before any is squared; gaps are nan."""
+    check_ranges(np.nanmin(values, axis=0), np.nanmax(values, axis=0), len(values), names)
+
+
+def check_ranges(low: FloatArray, high: FloatArray, n: int, names: Sequence[str]) -> None:
+    """The same by the least (d,) and largest values (d,) of n rows.
 
     No standard deviation is above half the range, and none below the range divided by the root of 2 n.
     """
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     half = high / 2.0 - low / 2.0  # the range itself may overflow
-    large = half / np.sqrt(0.5 * len(values)) > MOST_SPREAD
+    large = half / np.sqrt(0.5 * n) > MOST_SPREAD
     odd = np.flatnonzero(large | ((half > 0) & (half < LEAST_SPREAD)))
     if odd.size:
         j = odd[0]
