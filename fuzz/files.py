@@ -69,7 +69,7 @@ NAMES = {
     "dot": 'a" -> "b"; evil [label="x',
     "brackets": "]; evil [x=1",
     "up": "../../up",
-    "absolute": "/tmp/absolute",
+    "absolute": "/pwned",
     "bidi": "\u202egnp.exe",
     "nothing": "\u200b",
     "letters": "Größe 名前",
@@ -170,7 +170,7 @@ def run(case: Case) -> str:
         )
         strays = [path for path in Path(place).rglob("*") if "pwned" in path.name]
         _hold(not strays, f"{case['what']}: something was run or written: {strays[:1]}")
-        _hold(not Path("/tmp/pwned").exists(), "something was written to another folder")
+        _hold(not Path("/pwned").exists(), "something was written to another folder")
     return word
 
 

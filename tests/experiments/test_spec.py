@@ -342,7 +342,7 @@ def test_classes_that_packages_offer_need_no_trust(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "file", ["../../x", "/tmp/x", "..", "a/b", "a\\\\b", "", ".hidden", "x\\u0000", "C:x", "x" * 200]
+    "file", ["../../x", "/x", "..", "a/b", "a\\\\b", "", ".hidden", "x\\u0000", "C:x", "x" * 200]
 )
 def test_a_figure_stays_in_its_folder(file):
     text = PROBLEM + METHOD + f'[[figures]]\nfile = "{file}"\nkind = "pareto"\n'
