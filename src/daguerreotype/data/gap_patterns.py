@@ -11,7 +11,7 @@ import pandas as pd
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.accumulators import chunk_names, chunk_values, refuse_not_finite
 from daguerreotype.data.gaussian_em import MOST_STEPS, TOLERANCE, GappyRows, NormalFit, iterate
-from daguerreotype.data.moments import Moments
+from daguerreotype.data.moments import QUIET, Moments
 from daguerreotype.data.streams import Accumulator, Source
 
 FULL = 2**30  # bytes of rows and sums with gaps that are held at most
@@ -56,6 +56,7 @@ class Pattern:
         """Numbers that are held."""
         return self.products.size + sum(part.size for part in self.rows)
 
+    @QUIET
     def add(self, rows: FloatArray) -> None:
         """Take in rows (m, k); those of a pattern with many become sums."""
         self.rows.append(rows)
@@ -66,6 +67,7 @@ class Pattern:
             some -= centre
             self._add_sums(waiting, centre, some.sum(axis=0), some.T @ some)
 
+    @QUIET
     def merge(self, other: "Pattern") -> None:
         """Take in the rows of another one; it is left as it is."""
         if other.n_rows:
