@@ -190,13 +190,12 @@ def _table_of_patterns(complete: Moments, gaps: GapPatterns) -> tuple[StreamedTa
     names, n = complete.names, complete.n_rows + gaps.n_rows
     check_together(gaps.seen_together(complete.n_rows), names)
     low, high = gaps.low, gaps.high
-    skewness: FloatArray = np.zeros(len(names))
     if complete.n_rows:
         low, high = np.minimum(low, complete.low), np.maximum(high, complete.high)
-        skewness = complete.skewness
     check_size(np.broadcast_to(0.0, (n, len(names))))
     check_spread(low, high, names)
     check_ranges(low, high, n, names)
+    skewness: FloatArray = complete.skewness if complete.n_rows else np.zeros(len(names))
     found = gaps.fit_normal(complete)
     check_covariance(found.covariance, n, names)
     summary = Summary(n, found.mean, found.covariance, skewness, low, high)
