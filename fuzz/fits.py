@@ -315,6 +315,7 @@ def _check_refusal(error: Exception, problem: Problem) -> None:
     parameters = set(Daguerreotype._get_param_names()) | {
         "X",
         "interventions",
+        "source",
         "n_rows",
         "covariance",
         "posterior",
