@@ -7,6 +7,8 @@ from scipy import sparse
 
 from daguerreotype import Daguerreotype
 from daguerreotype.data import read_table
+from daguerreotype.metrics import var_sortability
+from daguerreotype.operators import project_permutahedron
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
 FRAME = pd.DataFrame(ROWS, columns=["a", "b"])
@@ -65,3 +67,12 @@ def test_a_path_that_no_file_can_have_is_refused():
     for name in ("a\0b.csv", "\ud800.csv"):
         with pytest.raises(ValueError, match="path must be the path of a file, but no file can be called"):
             read_table(name)
+
+
+def test_complex_numbers_are_refused():
+    for refuse in (
+        lambda: project_permutahedron(np.ones(3) * 1j),
+        lambda: var_sortability(ROWS * 1j, np.eye(2, k=1)),
+    ):
+        with pytest.raises(ValueError, match="must be real numbers, but they are complex"):
+            refuse()

@@ -96,6 +96,12 @@ def check_learner(learner: Any) -> None:
             )
 
 
+def refuse_complex(values: object, name: str) -> None:
+    """Refuse complex numbers, of which numpy would drop half with a warning."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"{name} must be real numbers, but they are complex.")
+
+
 def check_path(value: object, name: str) -> Path:
     """``value`` as the path of a file."""
     if not isinstance(value, str | os.PathLike):

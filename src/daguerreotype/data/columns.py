@@ -95,7 +95,7 @@ def check_table_like(X: Any) -> None:
     listed = isinstance(X, list | tuple)
     if not (listed or isinstance(X, pd.DataFrame) or hasattr(X, "__array__")):
         raise TypeError(f"X is a {type(X).__name__}: expected a DataFrame, or an array or a list of rows.")
-    if getattr(X, "ndim", 2) != 2 or (listed and len(X) > 0 and np.ndim(X[0]) == 0):
+    if getattr(X, "ndim", 2) != 2 or (listed and (len(X) == 0 or np.ndim(X[0]) == 0)):
         raise ValueError(f"X is {shown(X)}: expected a table, with rows and columns. One row is [[1.0, 2.0]].")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.checks import refuse_complex
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
@@ -181,8 +182,7 @@ def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatA
         data = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         refuse_masked(X, "X")
-        if np.iscomplexobj(X):  # numpy would drop half of them
-            raise TypeError("the data are complex numbers; expected real ones.")
+        refuse_complex(X, "X")
         data = np.asarray(X, dtype=np.float64)
     if data.ndim != 2 or data.shape[0] < 2 or data.shape[1] < 1:
         raise ValueError(f"the data have shape {data.shape}; expected (n, d) with n >= 2 rows.")

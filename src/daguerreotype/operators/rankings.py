@@ -5,6 +5,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype._lib.checks import refuse_complex
 from daguerreotype._lib.labels import shown
 from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.seeds import as_generator
@@ -14,8 +15,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 def check_scores(theta: npt.ArrayLike, name: str = "theta") -> FloatArray:
     """A contiguous float64 vector (d,) of finite scores."""
     refuse_masked(theta, name)
-    if getattr(theta, "dtype", None) is not None and np.iscomplexobj(theta):  # numpy would drop half of them
-        raise ValueError(f"{name} must be a vector of real numbers, but they are complex.")
+    refuse_complex(theta, name)
     try:
         scores = np.asarray(theta, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
