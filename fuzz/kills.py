@@ -71,15 +71,23 @@ def fit_gaps() -> Any:
     return bits(Daguerreotype(**FAST | {"edges": "bic"}).fit(table(gaps=0.1), resume="fit.checkpoint"))
 
 
+def _fitted_whole() -> Daguerreotype:
+    """A fit to go on from: what Ctrl-C left of one would be another, which files of the whole one refuse."""
+    model = Daguerreotype(**FAST | {"edges": "bic"}).fit(table())
+    if model.interrupted_:
+        raise KeyboardInterrupt
+    return model
+
+
 def posterior() -> Any:
     """A long posterior."""
-    model = Daguerreotype(**FAST | {"edges": "bic"}).fit(table())
+    model = _fitted_whole()
     return model.posterior(n_sweeps=3000, resume="posterior.checkpoint").probabilities.tobytes()
 
 
 def bagged() -> Any:
     """An average of posteriors of resamples."""
-    model = Daguerreotype(**FAST | {"edges": "bic"}).fit(table())
+    model = _fitted_whole()
     return model.posterior(n_sweeps=20, bagged=3, resume="bagged.checkpoint").probabilities.tobytes()
 
 
