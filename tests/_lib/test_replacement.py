@@ -153,3 +153,13 @@ def test_a_place_can_be_checked_without_changing_anything(tmp_path):
     with pytest.raises(IsADirectoryError):
         check_place(tmp_path)
     check_place(Path("/dev/null"))
+
+
+def test_an_error_of_the_disk_names_the_file_that_was_asked_for_and_no_other(tmp_path):
+    path = tmp_path / "page.html"
+    with pytest.raises(OSError, match="No space left") as full, replaced(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert str(full.value) == f"[Errno {errno.ENOSPC}] No space left on device: {str(path)!r}"
+    with pytest.raises(FileNotFoundError) as missing, replaced(tmp_path / "no" / "page.html"):
+        pass
+    assert str(missing.value).endswith(f": {str(tmp_path / 'no' / 'page.html')!r}")

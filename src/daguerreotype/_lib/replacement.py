@@ -85,7 +85,7 @@ def _named(path: Path, target: Path) -> Iterator[None]:
     except OSError as error:
         ours = error.filename in (None, str(target.parent)) or str(error.filename).endswith(PARTIAL)
         if error.errno is not None and ours:
-            error.filename, error.filename2 = str(path), None
+            raise OSError(error.errno, error.strerror, str(path)) from error  # of the same subclass
         raise
 
 
