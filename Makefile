@@ -16,7 +16,13 @@ MINIMUM_TESTS := tests/operators tests/graphs/test_dag.py tests/graphs/test_cpda
 	tests/learner/test_learner.py tests/learner/test_kinds.py tests/data/test_readers.py tests/cli/test_fit.py \
 	tests/cli/test_evaluate.py tests/bootstrap tests/plotting
 
-.PHONY: help install check test test-minimum docs demo bench fuzz lock dist-check clean
+NEXT ?= python3.13
+NEXT_VENV := build/next
+NEXT_TESTS := tests/_lib/test_archive.py tests/_lib/test_store.py tests/graphs tests/noise tests/data/test_readers.py \
+	tests/data/test_columns.py tests/persistence
+SEED ?= $(shell date +%s)
+
+.PHONY: help install check test test-again test-next test-minimum docs demo bench fuzz lock dist-check clean
 
 help:
 	@echo "make demo   set up .venv and learn the Sachs network that ships with the package"
@@ -24,6 +30,7 @@ help:
 	@echo "make check  ruff, mypy and the import-direction test"
 	@echo "make docs   build the documentation into site/"
 	@echo "make fuzz   try random tables, inputs, kills and files for MINUTES=10"
+	@echo "make test-next  a quick part of the tests on NEXT=python3.13; make test-again  a random part a second time"
 	@echo "make test-minimum  the lowest versions of all dependencies; make dist-check  the sdist and the wheel"
 	@echo "make lock   write requirements-dev.lock anew; LOCKED=1 installs from it"
 	@echo "make bench  measure speed beside other learners, and check what the README says of it (30 minutes)"
@@ -50,6 +57,16 @@ check: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadscope
+
+# A random part a second time: nothing may hang on what the first run left, or on the order.
+test-again: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" --again $(SEED)
+
+# A quick part with the newest of all light dependencies, on the newest Python.
+test-next:
+	test -x $(NEXT_VENV)/bin/python || $(NEXT) -m venv $(NEXT_VENV)
+	$(NEXT_VENV)/bin/python -m pip install --quiet --upgrade --editable . pytest pytest-xdist hypothesis polars
+	$(NEXT_VENV)/bin/python -m pytest -q -n 2 -p no:cacheprovider $(NEXT_TESTS)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

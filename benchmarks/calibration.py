@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 from daguerreotype import Daguerreotype, pipeline
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.datasets import load_sachs
-from daguerreotype.training import train
+from daguerreotype.training import search
 from misfit import say, write
 from missing import gaps_at_random, with_gaps
 from problems import mixed_table, on_grid, problem
@@ -120,12 +120,12 @@ def answers(X: Any) -> Iterator[tuple[str, FloatArray, Row]]:
         plain = Daguerreotype(posterior=0).fit(X)
         seconds = time.process_time() - start
         yield GRAPH, np.asarray(plain.adjacency_matrix_, dtype=np.float64), {"seconds": round(seconds, 3)}
-        yield SHARES, np.asarray(plain.edge_shares_), {"seconds": round(seconds, 3)}
+        yield SHARES, np.asarray(plain._result.edge_shares), {"seconds": round(seconds, 3)}
         start = time.process_time()
         model = Daguerreotype().fit(X)
         yield SHORT, np.asarray(model.edge_probabilities_), told(model.posterior_, time.process_time() - start)
         start = time.process_time()
-        longer = model.posterior()
+        longer = model.sample_posterior()
         yield POSTERIOR, longer.probabilities, told(longer, seconds + time.process_time() - start)
 
 
@@ -244,7 +244,7 @@ def proteins(smoke: bool) -> Iterator[Row]:
     found = list(answers(X))
     with threadpool_limits(1):
         start = time.process_time()
-        bagged = Daguerreotype(posterior=0).fit(X).posterior(bagged=n_bagged)
+        bagged = Daguerreotype(posterior=0).fit(X).sample_posterior(bagged=n_bagged)
         found.append((BAGGED, bagged.probabilities, {"seconds": round(time.process_time() - start, 3)}))
         start = time.process_time()
         resampled = Daguerreotype(posterior=0).bootstrap(X, n_resamples=n_resamples)
@@ -262,15 +262,15 @@ class Stages:
 
     def __init__(self) -> None:
         self.seconds = {"refining": 0.0, "short": 0.0}
-        self._refine, self._posterior = train.refine_order, pipeline.result_posterior
+        self._refine, self._posterior = search.refine_order, pipeline.sample_posterior
 
     def __enter__(self) -> "Stages":
-        train.refine_order = self._timed("refining", self._refine)
-        pipeline.result_posterior = self._timed("short", self._posterior)
+        search.refine_order = self._timed("refining", self._refine)
+        pipeline.sample_posterior = self._timed("short", self._posterior)
         return self
 
     def __exit__(self, *_: object) -> None:
-        train.refine_order, pipeline.result_posterior = self._refine, self._posterior
+        search.refine_order, pipeline.sample_posterior = self._refine, self._posterior
 
     def _timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*args: Any, **settings: Any) -> Any:
@@ -304,7 +304,7 @@ def time_fits(X: FloatArray) -> Row:
             model = Daguerreotype().fit(X)
             row |= {"fit with posterior": time.process_time() - start} | stages.seconds
         start = time.process_time()
-        longer = model.posterior()
+        longer = model.sample_posterior()
         row["posterior()"] = time.process_time() - start
     return {name: round(seconds, 3) for name, seconds in row.items()} | {"agreement": round(longer.agreement, 4)}
 
@@ -539,7 +539,7 @@ def load_kernels() -> None:
     frame, _ = mixed(0, 8, 200)
     for X in (frame, *(problem(family, 0, 5, 200)[0] for family in (LINEAR, ADDITIVE, LAPLACE))):
         for table in (X, with_gaps(X, gaps_at_random(X.shape, 0.1, 0))):
-            Daguerreotype().fit(table).posterior(20)
+            Daguerreotype().fit(table).sample_posterior(20)
 
 
 def main() -> None:

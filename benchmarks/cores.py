@@ -1,4 +1,4 @@
-"""How much faster is the learner with two cores? Restarts, resamples, local fits, and batches of operators.
+"""How much faster is the learner with two cores? Restarts, resamples and local fits.
 
 Run ``python benchmarks/cores.py`` (some two minutes), or with ``--smoke`` for a quick pass. Seconds of the clock,
 the best of several: other work on the machine takes from the second core.
@@ -9,29 +9,27 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from sklearn.ensemble import RandomForestRegressor
 
 from daguerreotype import Daguerreotype
-from daguerreotype.operators.torch import sparsemap
 from fits import draw
 from tables import markdown
 
 Call = Callable[[int], object]  # takes n_jobs
-OTHER = {"transform": "none", "loss": "bic"}
+OTHER = {"scales": "none", "training__loss": "bic"}
 LINEAR = {"edges": "bic", **OTHER}
 
 
 def restarts(d: int) -> Call:
     """One fit that spends most of its time on restarts of refining."""
     X, _ = draw("ER", d, 0)
-    return lambda n_jobs: Daguerreotype(n_restarts=64, n_jobs=n_jobs, **LINEAR).fit(X)
+    return lambda n_jobs: Daguerreotype(n_jobs=n_jobs).set_params(training__n_restarts=64, **LINEAR).fit(X)
 
 
 def bootstrap(d: int) -> Call:
     """Eight resamples."""
     X, _ = draw("ER", d, 0)
-    model = Daguerreotype(**LINEAR).fit(X)
+    model = Daguerreotype().set_params(**LINEAR).fit(X)
     return lambda n_jobs: model.bootstrap(X, n_resamples=8, n_jobs=n_jobs)
 
 
@@ -39,24 +37,19 @@ def local_fits(d: int) -> Call:
     """One fit with edges that have no batch of their own: a regressor of scikit-learn."""
     X, _ = draw("ER", d, 0)
     forest = RandomForestRegressor(max(d // 2, 1), max_depth=5, random_state=0)
-    return lambda n_jobs: Daguerreotype(edges=forest, max_iter=3, refine=False, n_jobs=n_jobs, **OTHER).fit(X)
+    return lambda n_jobs: (
+        Daguerreotype(edges=forest, n_jobs=n_jobs)
+        .set_params(training__max_iter=3, training__refine=False, **OTHER)
+        .fit(X)
+    )
 
 
 def lars_fits(d: int) -> Call:
     """One fit with edges of the paper."""
     X, _ = draw("ER", d, 0)
-    return lambda n_jobs: Daguerreotype(edges="lars", n_restarts=1, n_jobs=n_jobs, **OTHER).fit(X)
-
-
-def operators(d: int) -> Call:
-    """SparseMAP of 64 score vectors and its gradient."""
-    theta = np.random.default_rng(0).normal(size=(64, d))
-
-    def run(n_jobs: int) -> None:
-        scores = torch.tensor(theta, requires_grad=True)
-        sparsemap(scores, n_jobs=n_jobs)[0].square().sum().backward()
-
-    return run
+    return lambda n_jobs: (
+        Daguerreotype(edges="lars", n_jobs=n_jobs).set_params(training__n_restarts=1, **OTHER).fit(X)
+    )
 
 
 CASES = {  # what is spread over cores: its case, and the number of variables
@@ -64,7 +57,6 @@ CASES = {  # what is spread over cores: its case, and the number of variables
     "bootstrap": (bootstrap, 100),
     "local fits of a random forest": (local_fits, 20),
     "local fits by LARS": (lars_fits, 100),
-    "SparseMAP of a batch, with its gradient": (operators, 500),
 }
 
 

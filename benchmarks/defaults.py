@@ -24,6 +24,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
+from daguerreotype.operators import FixedOrder
 from problems import FAMILIES, MISSPECIFIED, problem
 
 PENALTIES = (None, 1.25, 1.5, 2.0, 2.5)  # None: by the number of rows and columns
@@ -31,7 +32,7 @@ TRANSFORMS = ("none", "log", "yeo-johnson", "auto")
 CRITERIA = {"shd": min, "sid": min, "f1": max}  # which of several values is best
 MEASURES = [*CRITERIA, "edges", "seconds"]
 CEILING = "true order"
-CHOSEN = ("edges", "loss", "penalty", "transform", "refine", "n_restarts")
+CHOSEN = ("edges", "penalty", "scales", "training")
 Settings = dict[str, dict[str, Any]]
 
 
@@ -71,7 +72,7 @@ def groups(seeds: int, smoke: bool) -> dict[str, Group]:
 def grid(penalties: Sequence[float | None], transforms: Sequence[str], given: dict[str, Any]) -> Settings:
     """Penalties and transforms that compete with each other, by label."""
     return {
-        f"{penalty} {transform}": given | {"penalty": penalty, "transform": transform}
+        f"{penalty} {transform}": given | {"penalty": penalty, "scales": transform}
         for penalty, transform in product(penalties, transforms)
     }
 
@@ -81,16 +82,16 @@ def single_changes(given: dict[str, Any]) -> Settings:
     return {
         "default": given,
         "edges bic": given | {"edges": "bic"},
-        "loss bic": given | {"loss": "bic"},
-        "refine off": given | {"refine": False},
-        "n_restarts 0": given | {"n_restarts": 0},
+        "loss bic": given | {"training__loss": "bic"},
+        "refine off": given | {"training__refine": False},
+        "n_restarts 0": given | {"training__n_restarts": 0},
     }
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
     """A parameter's name and its value; what is no Python literal is a text."""
     name, equals, value = text.partition("=")
-    if not equals or name not in Daguerreotype().get_params():
+    if not equals or name.partition("__")[0] not in Daguerreotype().get_params():
         raise argparse.ArgumentTypeError(f"{text!r} sets no parameter of Daguerreotype: write name=value.")
     try:
         return name, ast.literal_eval(value)
@@ -101,12 +102,12 @@ def parse_setting(text: str) -> tuple[str, Any]:
 def run_problem(family: str, seed: int, d: int, n: int, settings: Settings) -> list[dict[str, Any]]:
     """One row of measures per setting, and one for the true order under the default setting."""
     X, adjacency = problem(family, seed, d, n)
-    given = settings["default"] | {"operator": "fixed", "init": topological_order(adjacency)}
+    given = settings["default"] | {"operator": FixedOrder(topological_order(adjacency))}
     found: dict[str, dict[str, float]] = {}  # by parameters: the default is one of the grid
     rows = []
     with threadpool_limits(1):
         for label, changes in (settings | {CEILING: given}).items():
-            model = Daguerreotype(**changes)
+            model = Daguerreotype().set_params(**changes)
             key = repr(model.get_params())
             if key not in found:
                 found[key] = measure(model, X, adjacency)
@@ -207,7 +208,7 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     given = dict(options.set)
-    used = Daguerreotype(**given).get_params()
+    used = Daguerreotype().set_params(**given).get_params()
     penalties, transforms = list(dict.fromkeys([*PENALTIES, used["penalty"]])), TRANSFORMS
     if options.smoke:
         penalties, transforms = list(dict.fromkeys([2.0, used["penalty"]])), ("none", "auto")

@@ -6,6 +6,7 @@ those of the clock. Megabytes are the peak beyond imports and a first small fit,
 """
 
 import argparse
+import copy
 import json
 import math
 import os
@@ -25,8 +26,9 @@ from daguerreotype import Daguerreotype, baselines
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
+from daguerreotype.operators import FixedOrder
 from daguerreotype.simulate import simulate_dag, simulate_data
-from daguerreotype.training import train
+from daguerreotype.training import Bilevel, search
 from learner import peak_megabytes
 
 PEERS: dict[str, dict[str, Any]] = {"boss": {}, "grasp": {}, "dagma": {"lambda1": 0.02}, "notears": {}}
@@ -53,10 +55,10 @@ def add_hubs(d: int, seed: int) -> IntArray:
 
 def learner(method: str, adjacency: IntArray) -> Daguerreotype:
     """Ours by edges, or with "true order" told the order."""
-    settings = {"transform": "none", "loss": "bic"}
+    settings = {"scales": "none", "training": Bilevel(loss="bic")}
     if method == "true order":
-        return Daguerreotype("fixed", "bic", init=topological_order(adjacency), **settings)
-    return Daguerreotype("sparsemax", method, **settings)
+        return Daguerreotype(edges="bic", operator=FixedOrder(topological_order(adjacency)), **settings)
+    return Daguerreotype(edges=method, **settings)
 
 
 class Clock:
@@ -64,14 +66,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.spent = {"training": 0.0, "refining": 0.0, "again": 0.0}
-        self._train, self._refine = train.train_bilevel, train.refine_order
+        self._train, self._refine = search.train_bilevel, search.refine_order
 
     def __enter__(self) -> "Clock":
-        train.train_bilevel, train.refine_order = self._timed_train, self._timed_refine
+        search.train_bilevel, search.refine_order = self._timed_train, self._timed_refine
         return self
 
     def __exit__(self, *_: object) -> None:
-        train.train_bilevel, train.refine_order = self._train, self._refine
+        search.train_bilevel, search.refine_order = self._train, self._refine
 
     def _time(self, name: str, function: Callable[..., Any], *args: Any, **settings: Any) -> Any:
         start = time.process_time()
@@ -82,10 +84,10 @@ class Clock:
     def _timed_train(self, *args: Any, **settings: Any) -> Any:
         return self._time("training", self._train, *args, **settings)
 
-    def _timed_refine(self, *args: Any, **settings: Any) -> Any:
-        result = self._time("refining", self._refine, *args, **settings)
-        self._time("again", self._refine, *args, **settings | {"progress": None})
-        return result
+    def _timed_refine(self, moves: Any, *args: Any) -> None:
+        start = copy.deepcopy(moves)  # refining keeps the best order in it
+        self._time("refining", self._refine, moves, *args)
+        self._time("again", self._refine, start, *args)
 
     def split(self, total: float) -> dict[str, float]:
         """Seconds of the fit itself, and of its phases."""

@@ -34,7 +34,7 @@ def print_fits(fits, device, max_iter, out=None):
     X = load_sachs().X
     print(f"Sachs, mlp edges, {fits} fits, {'GPU' if cuda else 'one core'}")
     for training, operator in product(("joint", "bilevel"), ("sparsemax", "sparsemap")):
-        model = Daguerreotype.paper(operator, "mlp", training, fits=fits, max_iter=max_iter)
+        model = Daguerreotype.paper(operator, "mlp", training, fits=fits, training__max_iter=max_iter)
         model.edges = replace(model.edges, device=device)
         if cuda:
             torch.cuda.reset_peak_memory_stats()
@@ -44,10 +44,12 @@ def print_fits(fits, device, max_iter, out=None):
         memory = torch.cuda.max_memory_allocated() / 1e6 if cuda else getrusage(RUSAGE_SELF).ru_maxrss / 1e3
         n_edges = np.count_nonzero(model.adjacency_matrix_)
         print(
-            f"{training:8} {operator:10} {cpu:6.1f} s of the processor, {wall:6.1f} s, {model.n_iter_} steps, "
-            f"{memory:.0f} MB, {n_edges} edges"
+            f"{training:8} {operator:10} {cpu:6.1f} s of the processor, {wall:6.1f} s, "
+            f"{len(model.history_)} steps, {memory:.0f} MB, {n_edges} edges"
         )
-        lines.append([f"{training} {operator}", f"{cpu:.1f}", str(model.n_iter_), f"{memory:.0f}", str(n_edges)])
+        lines.append(
+            [f"{training} {operator}", f"{cpu:.1f}", str(len(model.history_)), f"{memory:.0f}", str(n_edges)]
+        )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         heads = ("configuration", "seconds of the processor", "steps", "MB", "edges")
@@ -59,7 +61,7 @@ def print_steps(sizes, steps):
     import torch
 
     from daguerreotype.edges.linear import LinearEdges
-    from daguerreotype.operators.sparsemax import Sparsemax
+    from daguerreotype.operators import Sparsemax
     from daguerreotype.simulate import simulate_dag, simulate_data
     from daguerreotype.training import EqualVariance
     from daguerreotype.training.joint.train import train_joint
@@ -101,14 +103,14 @@ def print_rows(n, steps):
     print("\njoint mlp, sparsemax, d = 10, batches of 1000 rows, one core")
     for rows in (n // 100, n):
         X = np.asarray(simulate_data(dag, rows, standardize=True, random_state=0).X)
-        model = Daguerreotype.paper("sparsemax", "mlp", "joint", max_iter=steps).set_params(edges=edges)
+        model = Daguerreotype.paper("sparsemax", "mlp", "joint", training__max_iter=steps).set_params(edges=edges)
         before = getrusage(RUSAGE_SELF).ru_maxrss / 1e3
         start = time.perf_counter()
         model.fit(X)
         seconds = time.perf_counter() - start
         more = getrusage(RUSAGE_SELF).ru_maxrss / 1e3 - before
         print(
-            f"n = {rows:8d}: {seconds:6.1f} s for {model.n_iter_} steps and the fit of the mode; table "
+            f"n = {rows:8d}: {seconds:6.1f} s for {len(model.history_)} steps and the fit of the mode; table "
             f"{X.nbytes / 1e6:.0f} MB, peak memory {more:.0f} MB above what was used before"
         )
 

@@ -1,7 +1,7 @@
 """How many observations is an experiment worth? Tables in which interventional rows replace observed ones.
 
 Run ``nice python benchmarks/interventional_rows.py --out docs/results/interventional-rows`` (ten minutes on one
-core), or with ``--smoke`` (or ``--quick``) for a quick pass.
+core), or with ``--smoke`` for a quick pass.
 
 A table has n rows. Of these, m rows each are experiments on one column: its value is drawn as if it had no
 causes, and the learner is told (``interventions=``). The experiments are on every column in turn, or on three
@@ -30,6 +30,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.metrics import f1, shd, shd_cpdag, sid
 from daguerreotype.simulate import simulate_dag, simulate_data
+from daguerreotype.training import Bilevel
 from tables import markdown
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -64,7 +65,9 @@ def fit(kind: str, seed: int, n: int, targets: Sequence[int], per_target: int) -
     measured = []
     for state in range(KINDS[kind]["states"]):
         learner = {name: KINDS[kind][name] for name in ("edges", "min_gain")}
-        model = Daguerreotype(loss="bic", transform="none", posterior=0, random_state=state, **learner)
+        model = Daguerreotype(
+            scales="none", training=Bilevel(loss="bic"), posterior=0, random_state=state, **learner
+        )
         found = np.asarray(model.fit(X, interventions=told if targets else None).adjacency_matrix_)
         measured.append([measure(truth, found) for measure in MEASURES.values()])
     return dict(zip(MEASURES, np.mean(measured, axis=0).round(4).tolist(), strict=True))
@@ -229,7 +232,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results/interventional-rows"), help="folder for tables")
     parser.add_argument("--seeds", type=int, default=20, help="graphs of each kind")
-    parser.add_argument("--smoke", "--quick", action="store_true", help="few tables, some seconds")
+    parser.add_argument("--smoke", action="store_true", help="few tables, some seconds")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     sizes: tuple[Any, ...] = (options.seeds, SIZES, PER_TARGET, LADDER)

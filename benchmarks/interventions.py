@@ -17,6 +17,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.datasets import load_sachs
 from daguerreotype.metrics import evaluate
 from daguerreotype.simulate import simulate_dag, simulate_data
+from daguerreotype.training import Bilevel
 
 KINDS = {"linear, Gaussian": "linear", "additive curves": "gp-add", "networks": "mlp"}
 SHOWN = ("shd", "sid", "f1", "n_edges")
@@ -80,7 +81,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.smoke:
         synthetic("linear, Gaussian", 1, 6, 200)
-        sachs(1, transform="log", edges="bic", loss="bic")
+        sachs(1, scales="log", edges="bic", training=Bilevel(loss="bic"))
         return
     for kind in KINDS:
         synthetic(kind, arguments.seeds, arguments.columns, arguments.rows)

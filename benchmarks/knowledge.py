@@ -20,7 +20,8 @@ from daguerreotype import Daguerreotype, Knowledge, OrderDistribution
 from daguerreotype.edges import RegressorEdges
 from daguerreotype.edges.linear import LinearEdges
 from daguerreotype.edges.mlp import MlpEdges
-from daguerreotype.operators import k_best_rankings
+from daguerreotype.operators import FixedOrder, RandomOrder, SparseMAP, Sparsemax, k_best_rankings
+from daguerreotype.training import Bilevel, Joint
 
 
 class Case(NamedTuple):
@@ -51,11 +52,11 @@ EDGES = {
     "tree": lambda: RegressorEdges(DecisionTreeRegressor(max_depth=2), 0.5, random_state=0, cv=None),
 }
 OPERATORS = {
-    "sparsemax": "sparsemax",
-    "sparsemap": "sparsemap",
-    "own": softmax,
-    "fixed": "fixed",
-    "random": "random",
+    "sparsemax": lambda k, tau, order: Sparsemax(k, tau),
+    "sparsemap": lambda k, tau, order: SparseMAP(k, tau),
+    "own": lambda k, tau, order: softmax,
+    "fixed": lambda k, tau, order: FixedOrder(order),
+    "random": lambda k, tau, order: RandomOrder(),
 }
 TRAINED_JOINTLY = ("linear", "mlp")
 
@@ -81,15 +82,13 @@ def draw_known(rng: np.random.Generator, order: np.ndarray) -> dict[str, list]:
 
 
 def draw_limits(rng: np.random.Generator, required: list, d: int) -> dict[str, Any]:
-    """Random limits on degrees that leave room for required edges: one for all columns, or numbers for some."""
-    limits: dict[str, Any] = {}
-    for end, kind in ((1, "max_parents"), (0, "max_children")):
-        least = np.bincount([edge[end] for edge in required], minlength=d)
-        if rng.random() < 0.3:
-            limits[kind] = int(least.max() + rng.integers(3))
-        elif rng.random() < 0.3:
-            limits[kind] = {j: int(least[j] + rng.integers(2)) for j in range(d) if rng.random() < 0.5}
-    return limits
+    """Random limits on parents that leave room for required edges: one for all columns, or numbers for some."""
+    least = np.bincount([effect for _, effect in required], minlength=d)
+    if rng.random() < 0.3:
+        return {"max_parents": int(least.max() + rng.integers(3))}
+    if rng.random() < 0.3:
+        return {"max_parents": {j: int(least[j] + rng.integers(2)) for j in range(d) if rng.random() < 0.5}}
+    return {}
 
 
 def draw_case(seed: int) -> Case:
@@ -108,25 +107,22 @@ def draw_case(seed: int) -> Case:
     edges = str(rng.choice(list(EDGES), p=[0.2, 0.25, 0.15, 0.1, 0.1, 0.05, 0.075, 0.075]))
     operator = str(rng.choice(list(OPERATORS), p=[0.35, 0.35, 0.1, 0.1, 0.1]))
     joint = edges in TRAINED_JOINTLY and rng.random() < 0.5
-    init: Any = rng.choice(["zeros", "variances", "scores", "order"])
-    if operator == "fixed":
-        init = obeying_order(known, d)
-    elif init == "scores":
-        init = rng.normal(size=d)
-    elif init == "order":
-        init = rng.permutation(d).tolist()
+    start: Any = str(rng.choice(["zeros", "variances", "scores", "order"]))
+    order = obeying_order(known, d) if operator == "fixed" else []
+    if start == "scores":
+        start = rng.normal(size=d)
+    elif start == "order":
+        start = rng.permutation(d).tolist()
+    descent: dict[str, Any] = {"max_iter": 15, "start": start}
+    if not joint:
+        loss, refine = str(rng.choice(["auto", "nll_ev", "bic", "entropy"])), bool(rng.random() < 0.7)
+        descent |= {"loss": loss, "refine": refine, "n_restarts": 1}
+    k, tau = int(rng.integers(2, 30)), float(rng.choice([0.1, 1.0, 5.0]))
     settings = {
-        "operator": OPERATORS[operator],
+        "operator": OPERATORS[operator](k, tau, order),
         "edges": EDGES[edges](),
-        "training": "joint" if joint else "bilevel",
-        "loss": "nll_ev" if joint else str(rng.choice(["auto", "nll_ev", "bic", "entropy"])),
-        "init": init,
-        "k": int(rng.integers(2, 30)),
-        "tau": float(rng.choice([0.1, 1.0, 5.0])),
-        "transform": "none",
-        "refine": bool(rng.random() < 0.7),
-        "n_restarts": 1,
-        "max_iter": 15,
+        "training": Joint(**descent) if joint else Bilevel(**descent),
+        "scales": "none",
         "random_state": int(rng.integers(1000)),
     }
     known |= draw_limits(rng, known["required"], d)
@@ -145,7 +141,7 @@ def obeying_order(known: dict[str, list], d: int) -> list[int]:
 def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
     """All that a fit returned against what was known."""
     found = []
-    adjacency, tables = np.asarray(model.adjacency_matrix_), [np.asarray(model.edge_shares_)]
+    adjacency, tables = np.asarray(model.adjacency_matrix_), [np.asarray(model._result.edge_shares)]
     if model.posterior_ is not None:
         tables += [np.asarray(model.edge_probabilities_), *model.posterior_.graphs]
     d = len(adjacency)
@@ -161,10 +157,9 @@ def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
         if any(abs(table[i, j] - 1) > 1e-9 for table in [adjacency, *tables]):
             found.append(f"{i} -> {j} is missing")
     graphs = [adjacency] if model.posterior_ is None else [adjacency, *model.posterior_.graphs]
-    for axis, kind in enumerate(("max_parents", "max_children")):
-        limit = known.get(kind, d)
-        limits = [limit] * d if isinstance(limit, int) else [limit.get(j, d) for j in range(d)]
-        found += [f"{kind} is broken" for graph in graphs if np.any(np.asarray(graph).sum(axis=axis) > limits)]
+    limit = known.get("max_parents", d)
+    limits = [limit] * d if isinstance(limit, int) else [limit.get(j, d) for j in range(d)]
+    found += ["max_parents is broken" for graph in graphs if np.any(np.asarray(graph).sum(axis=0) > limits)]
     if np.any(tables[0][adjacency > 0] <= 0):
         found.append("an edge of the graph has no share")
     orders = [np.argsort(model.causal_order_), *model.order_distribution_.ranks]

@@ -28,6 +28,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.datasets import load_sachs, load_syntren
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
+from daguerreotype.operators import FixedOrder
 from problems import scale_free
 
 Key = tuple[Any, ...]  # of a problem: ("sachs",), ("syntren", network, folder) or ("scale-free", d, seed)
@@ -83,7 +84,9 @@ def fit_all(learner: Learner, keys: Sequence[Key]) -> list[list[float]]:
 def fit_true_order(keys: Sequence[Key]) -> list[list[float]]:
     """Measures of the default when it is told the true order: as good as it could get."""
     orders = {key: topological_order(data(key)[1]) for key in keys}
-    return [fit_all(lambda o=order: Daguerreotype("fixed", init=o), [key])[0] for key, order in orders.items()]
+    return [
+        fit_all(lambda o=order: Daguerreotype(operator=FixedOrder(o)), [key])[0] for key, order in orders.items()
+    ]
 
 
 def measures(key: Key, estimated: IntArray, seconds: float) -> list[float]:
@@ -169,9 +172,9 @@ def speed_cases(d: int, home: str | None) -> dict[str, tuple[Learner, Key, bool]
     paper, sachs, large = PAPER["paper's settings, sparsemax"], ("sachs",), ("scale-free", d, 0)
     cases: dict[str, tuple[Learner, Key, bool]] = {
         "Sachs, paper's settings": (paper, sachs, True),
-        "Sachs, splines, one scale": (lambda: Daguerreotype(transform="none"), sachs, False),
+        "Sachs, splines, one scale": (lambda: Daguerreotype(scales="none"), sachs, False),
         "Sachs, default": (Daguerreotype, sachs, False),
-        f"d = {d}, edges bic, one scale": (lambda: Daguerreotype(edges="bic", transform="none"), large, False),
+        f"d = {d}, edges bic, one scale": (lambda: Daguerreotype(edges="bic", scales="none"), large, False),
     }
     if home is not None:
         cases["SynTReN 1, paper's settings"] = (paper, ("syntren", 1, home), True)

@@ -1,13 +1,12 @@
 """What becomes of graphs where the model is a little wrong? Edges by rows, on real tables, and weak ones.
 
 Run ``python benchmarks/misfit.py --out docs/results/misfit --label after`` for all of it (some minutes), with
-``--families``, ``--lines``, ``--rows``, ``--real``, ``--sachs``, ``--syntren`` or ``--floor`` for parts, with
+``--families``, ``--rows``, ``--real``, ``--sachs``, ``--syntren`` or ``--floor`` for parts, with
 ``--smoke`` for a quick pass.
 Every part writes a line per fit and a table. A label tells versions or settings of the learner apart; rows of
 other labels are kept as the folder has them. ``--set penalty=2.0`` changes the learner.
 
 - families: the problems of ``defaults.py``, four of each family and size.
-- lines: the same, two of each, where a line costs one degree of freedom, and where its price is learned.
 - rows: tables that are not additive with independent noise, and "gp-add", which is, from 300 to 100000 rows. Small
   tables are the first rows of large ones. A figure shows how many edges are found.
 - real: how many edges the learner finds in ten tables of people, flowers, wines, tumours, schools and states.
@@ -34,6 +33,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.datasets import load_sachs, load_syntren
 from daguerreotype.graphs import topological_order
 from daguerreotype.metrics import f1, shd, sid
+from daguerreotype.operators import FixedOrder
 from daguerreotype.simulate import simulate_dag
 from defaults import groups, parse_setting
 from problems import MISSPECIFIED, drawn_bend, mixed_table, problem, standardized
@@ -53,7 +53,7 @@ def fit(X: Any, changes: Changes, interventions: Any = None) -> tuple[IntArray, 
     """The graph of a table, and its seconds."""
     with threadpool_limits(1):
         start = time.process_time()
-        model = Daguerreotype(**changes).fit(X, interventions=interventions)
+        model = Daguerreotype().set_params(**changes).fit(X, interventions=interventions)
         return np.asarray(model.adjacency_matrix_), time.process_time() - start
 
 
@@ -63,7 +63,7 @@ def fits(
     """Method, graph and seconds of the learner, and of the learner told the order."""
     order = topological_order(truth)
     told = [X.columns[node] for node in order] if isinstance(X, pd.DataFrame) else order
-    for method, more in ((FOUND, {}), (CEILING, {"operator": "fixed", "init": told})):
+    for method, more in ((FOUND, {}), (CEILING, {"operator": FixedOrder(told)})):
         yield method, *fit(X, changes | more, interventions)
 
 
@@ -81,19 +81,6 @@ def family_fits(changes: Changes, smoke: bool, seeds: int = 4) -> Iterator[Row]:
             about = {"group": name, "table": family, "seed": seed, "n": n, "true edges": int(truth.sum())}
             for method, found, seconds in fits(X, truth, changes):
                 yield about | {"method": method} | judge(truth, found, seconds)
-
-
-def prices_of_lines(changes: Changes, smoke: bool) -> Iterator[Row]:
-    """The same where a line costs one degree of freedom, and where its price is learned."""
-    from daguerreotype.edges import GamEdges
-
-    learned = GamEdges(gamma=1.0, min_gain=Daguerreotype(**changes).min_gain, bent_share="auto")
-    for name, group in groups(2, smoke).items():
-        for family, seed, d, n in group.problems():
-            X, truth = problem(family, seed, d, n)
-            for price, more in (("one degree of freedom", {}), ("learned", {"edges": learned})):
-                about = {"group": name, "table": family, "seed": seed, "n": n, "price": price}
-                yield about | judge(truth, *fit(X, changes | more))
 
 
 def edges_by_rows(changes: Changes, smoke: bool) -> Iterator[Row]:
@@ -253,23 +240,6 @@ def scores_by_family(table: pd.DataFrame) -> str:
     return markdown(("table", "true edges", *heads), lines)
 
 
-def scores_by_price(table: pd.DataFrame) -> str:
-    """SHD / SID / F1 of groups of families, and how far the learned price is from the other: Markdown."""
-    lines = []
-    for name, chosen in table.groupby("group", sort=False):
-        wide = chosen.pivot(index=["table", "seed", "n"], columns="price", values=["SHD", "SID", "F1"])
-        line = [str(name), str(len(wide))]
-        for price in ("one degree of freedom", "learned"):
-            mean = wide.xs(price, axis=1, level="price").mean()
-            line.append(f"{mean.SHD:.2f} / {mean.SID:.2f} / {mean.F1:.3f}")
-        for measure in ("SHD", "SID"):
-            change = wide[measure]["learned"] - wide[measure]["one degree of freedom"]
-            line.append(f"{change.mean():+.2f} ± {change.std(ddof=1) / np.sqrt(len(change)):.2f}")
-        lines.append(line)
-    heads = ("one degree of freedom: SHD / SID / F1", "learned", "difference of SHD ± its error", "of SID")
-    return markdown(("tables", "number", *heads), lines)
-
-
 def scores_by_rows(table: pd.DataFrame) -> str:
     """Edges, and SHD / SID / F1, by family and rows, labels beside each other: Markdown."""
     pooled = table.assign(table="mean of the misspecified")[table.table != "gp-add"]
@@ -391,7 +361,6 @@ def draw_edges(table: pd.DataFrame, path: Path) -> None:
 
 PARTS: dict[str, tuple[Callable[..., Iterator[Row]], Callable[[pd.DataFrame], str]]] = {
     "families": (family_fits, scores_by_family),
-    "lines": (prices_of_lines, scores_by_price),
     "rows": (edges_by_rows, scores_by_rows),
     "real": (edges_of_real_tables, real_edges),
     "sachs": (proteins, scores),

@@ -31,10 +31,12 @@ from daguerreotype import Daguerreotype, baselines
 from daguerreotype._lib.child_process import ChildProcess, CrashError
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.baselines.base import Learned
-from daguerreotype.baselines.causal_learn import read_class
-from daguerreotype.baselines.libraries import load, quiet, seeded
+from daguerreotype.baselines.libraries import read_class
+from daguerreotype.baselines.quiet import load, quiet, seeded
 from daguerreotype.graphs import to_cpdag, topological_order
 from daguerreotype.metrics import f1, shd, sid
+from daguerreotype.operators import FixedOrder
+from daguerreotype.training import Bilevel
 from problems import NETWORKS, PAIRS, TABLES, UNDECIDABLE, mixed_pair, mixed_table, network
 from tables import Case, markdown, number
 
@@ -71,14 +73,14 @@ def ours(**settings: Any) -> Method:
 def ours_on_codes(frame: pd.DataFrame, _: IntArray) -> Learned:
     """The learner for numbers, given codes in the place of levels."""
     numbers = dict.fromkeys(frame.columns, "continuous")
-    model = Daguerreotype(transform="none", loss="bic", kinds=numbers).fit(codes(frame))
+    model = Daguerreotype(scales="none", kinds=numbers, training=Bilevel(loss="bic")).fit(codes(frame))
     return Learned(np.asarray(model.adjacency_matrix_))
 
 
 def ours_told_the_order(frame: pd.DataFrame, truth: IntArray) -> Learned:
     """The learner, told a right order: the ceiling of what the best order could give."""
     order = [frame.columns[node] for node in topological_order(truth)]
-    return Learned(np.asarray(Daguerreotype("fixed", init=order).fit(frame).adjacency_matrix_))
+    return Learned(np.asarray(Daguerreotype(operator=FixedOrder(order)).fit(frame).adjacency_matrix_))
 
 
 def pc(test: str, encode: Callable[[pd.DataFrame], pd.DataFrame]) -> Method:

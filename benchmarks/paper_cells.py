@@ -1,9 +1,9 @@
 """Why do some cells of the paper's tables come out otherwise? What might be the cause is changed, one at a time.
 
 Run ``OMP_NUM_THREADS=1 python benchmarks/paper_cells.py --data-home FOLDER --out docs/results/paper-cells`` (some
-forty minutes on one core), or with ``--quick`` for a quick pass; names of parts run these alone.
-``--no-run`` makes the tables again from the CSV files that are there; ``docs/results/page.py`` puts them into
-pages. FOLDER has ``syntren/data1.npy`` and so on; without it the files are downloaded once.
+forty minutes on one core), or with ``--smoke`` for a quick pass; names of parts run these alone.
+``--no-run`` makes the tables again from the CSV files that are there. FOLDER has ``syntren/data1.npy`` and so on;
+without it the files are downloaded once.
 
 - orders: bilevel training on Sachs, with seeds beyond those of the table; with the edges of the best order that
   training met and with those of the last one, which the authors' code keeps; and from a start whose ties are
@@ -21,7 +21,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ from daguerreotype.edges import Table
 from daguerreotype.experiments import load_spec, make_plan
 from daguerreotype.experiments.results import load_published
 from daguerreotype.metrics import shd, sid
-from daguerreotype.operators import OrderDistribution
+from daguerreotype.operators import FixedOrder, OrderDistribution, SparseMAP
 from daguerreotype.training import EqualVariance
 from daguerreotype.training.joint.train import train_joint
 from daguerreotype.training.schedule import Schedule
@@ -67,7 +67,7 @@ def measured(truth: pd.DataFrame, model: Daguerreotype) -> Row:
 
 def paper(operator: str, edges: str, training: str, seed: int, max_iter: int, **changes: Any) -> Daguerreotype:
     """A configuration of the paper; its final fit has no more steps than its search."""
-    changes |= {"random_state": seed, "max_iter": max_iter}
+    changes |= {"random_state": seed, "training__max_iter": max_iter}
     model = Daguerreotype.paper(operator, edges, training, **changes)  # type: ignore[arg-type]
     if edges != "lars":
         final = model.edges.final_fit
@@ -86,12 +86,12 @@ def orders(data: Dataset, seeds: int, max_iter: int) -> Iterator[Row]:
             best, last = model.causal_order_, np.argsort(model.history_.theta[-1], kind="stable")
             kept = "seeds of the table" if seed < seeds else "further seeds"
             yield about | {"variant": f"best order, {kept}"} | measured(data.adjacency, model)
-            again = paper(*settings).set_params(operator="fixed", init=[data.X.columns[each] for each in last])
+            again = paper(*settings).set_params(operator=FixedOrder([data.X.columns[each] for each in last]))
             found = measured(data.adjacency, again.fit(data.X))
             same = [*best] == [*again.causal_order_]
             yield about | {"variant": f"last order, {kept}", "same order": same} | found
             if seed < seeds:
-                moved = paper(*settings, init=by_column).fit(data.X)
+                moved = paper(*settings, training__start=by_column).fit(data.X)
                 yield about | {"variant": "best order, ties by column"} | measured(data.adjacency, moved)
             print(f"{name}, seed {seed} is done", flush=True)
 
@@ -101,21 +101,26 @@ def rates(data: Dataset, seeds: int, max_iter: int) -> Iterator[Row]:
     for rate in RATES:
         for seed in range(3 * seeds):
             model = paper("sparsemax", "linear", "joint", seed, max_iter)
-            model.set_params(learning_rate=rate, edges=replace(model.edges, learning_rate=rate))
+            model.set_params(training__learning_rate=rate, edges=replace(model.edges, learning_rate=rate))
             which = "seeds of the table" if seed < seeds else "further seeds"
             yield {"rate": rate, "seed": seed, "variant": which} | measured(data.adjacency, model.fit(data.X))
 
 
 def networks(tables: list[Dataset], seeds: int, active: int, max_iter: int) -> Iterator[Row]:
     """Bilevel networks with SparseMAP: further seeds, and with these the active set on the first networks."""
-    cases = [("further seeds", "sparsemap-peel", network) for network in range(len(tables))]
-    cases += [("active set", "sparsemap", network) for network in range(active)]
-    for variant, operator, network in cases:
+    cases: list[tuple[str, Literal["peel", "active-set"], int]] = []
+    cases += [("further seeds", "peel", network) for network in range(len(tables))]
+    cases += [("active set", "active-set", network) for network in range(active)]
+    for variant, method, network in cases:
         data, seed = tables[network], network + seeds
-        model = paper("sparsemap", "mlp", "bilevel", seed, max_iter).set_params(operator=operator).fit(data.X)
+        model = (
+            paper("sparsemap", "mlp", "bilevel", seed, max_iter)
+            .set_params(operator=SparseMAP(method=method))
+            .fit(data.X)
+        )
         about = {"network": network + 1, "seed": seed, "variant": variant}
         fits = int(model.history_.misses[-1])
-        yield about | measured(data.adjacency, model) | {"steps": model.n_iter_, "fits": fits}
+        yield about | measured(data.adjacency, model) | {"steps": len(model.history_), "fits": fits}
         print(f"network {network + 1}, {variant} is done", flush=True)
 
 
@@ -315,7 +320,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/paper-cells"), help="folder for the tables")
     parser.add_argument("--data-home", type=Path, help="folder that has syntren/data1.npy and so on")
     parser.add_argument("--no-run", action="store_true", help="make the tables from the CSV files that are there")
-    parser.add_argument("--smoke", "--quick", action="store_true", help="one seed, a few steps, no SynTReN")
+    parser.add_argument("--smoke", action="store_true", help="one seed, a few steps, no SynTReN")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with threadpool_limits(1):

@@ -1,9 +1,8 @@
 """The paper's qualitative claims, counted: small tables from the runs of the full experiments.
 
 Run ``python benchmarks/paper_claims.py`` after ``daguerreotype reproduce`` and a copy of its results into
-``docs/results``; it reads their ``runs.csv`` and writes ``docs/results/claims/*.md``, which
-``docs/results/page.py`` puts into the page of claims. Nothing is fitted. Differences are paired by table, with
-standard errors over tables.
+``docs/results``; it reads their ``runs.csv`` and writes ``docs/results/claims/*.md``, which the notebook shows.
+Nothing is fitted. Differences are paired by table, with standard errors over tables.
 """
 
 import argparse

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.baselines.libraries import quiet
+from daguerreotype.baselines.quiet import quiet
 from daguerreotype.graphs import topological_order
 from daguerreotype.simulate import simulate_dag, simulate_data
 

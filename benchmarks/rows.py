@@ -24,6 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
+from daguerreotype.training import Bilevel
+
 PART = 2**18  # rows made at a time
 MIXED = ("float64", "float32", "int32")  # columns of a mixed file, in turn
 
@@ -84,7 +86,7 @@ def learn(edges: str) -> Callable[[str], int]:
     """The number of edges of the graph that is learned from the file."""
     from daguerreotype import Daguerreotype
 
-    model = Daguerreotype(edges=edges, transform="none", loss="bic")
+    model = Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic"))
     return lambda path: int(np.asarray(model.fit_chunks(path).adjacency_matrix_).sum())
 
 
@@ -137,7 +139,7 @@ def compare_graphs(folder: Path, rows: int, columns: int) -> None:
     write_file(path, rows, columns, "float64")
     frame = pd.read_parquet(path)
     for edges in ("bic", "lars", "gam"):
-        model = Daguerreotype(edges=edges, transform="none", loss="bic", n_restarts=0)
+        model = Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic", n_restarts=0))
         held = model.fit(frame)
         graph, weights, theta = held.adjacency_matrix_, held.weights_, held.theta_
         read = model.fit_chunks(path)

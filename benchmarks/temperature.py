@@ -1,7 +1,7 @@
 """Should the temperature stay as it is during training? Fixed temperatures and schedules, from the same starts.
 
 Run ``nice python benchmarks/temperature.py --out docs/results/temperature`` (ten minutes on one core), or with
-``--smoke`` (or ``--quick``) for a quick pass. Every schedule trains for the same number of steps on the same
+``--smoke`` for a quick pass. Every schedule trains for the same number of steps on the same
 tables, without moves of single columns (``refine=False``), so that the temperature is all that differs:
 
 - fixed: tau stays at one value. The paper's is 1.
@@ -37,9 +37,9 @@ REFERENCE = "tau = 1"
 OPERATORS = ("sparsemax", "sparsemap")
 # family -> what it is called, and the settings of a learner that can identify its graph
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "linear-gaussian": ("equal variances", {"edges": "bic", "loss": "nll_ev", "standardize": False}),
-    "linear-laplace": ("Laplace noise", {"edges": "bic", "loss": "entropy"}),
-    "gp-add": ("additive curves", {"edges": "gam", "loss": "bic"}),
+    "linear-gaussian": ("equal variances", {"edges": "bic", "training__loss": "nll_ev", "standardize": False}),
+    "linear-laplace": ("Laplace noise", {"edges": "bic", "training__loss": "entropy"}),
+    "gp-add": ("additive curves", {"edges": "gam", "training__loss": "bic"}),
 }
 REFINED = (REFERENCE, "tau = 0.1", "tau = 10", "tau = 100", "10 to 0.1, geometric")
 SIZES = (10, 20)
@@ -72,14 +72,11 @@ def fits(seeds: int, sizes: Sequence[int], steps: int, refine: bool = False) -> 
                 X, truth = problem(family, seed, d, ROWS)
                 for operator in operators:
                     for schedule in names:
-                        model = Daguerreotype(
-                            operator,
-                            tau=schedules(steps)[schedule],
-                            transform="none",
-                            refine=refine,
-                            posterior=0,
-                            max_iter=steps,
-                            patience=steps,  # all steps are made, so that schedules end
+                        model = Daguerreotype(scales="none", posterior=0, operator=operator).set_params(
+                            operator__tau=schedules(steps)[schedule],
+                            training__refine=refine,
+                            training__max_iter=steps,
+                            training__patience=steps,  # all steps are made, so that schedules end
                             **settings,
                         )
                         start = time.process_time()
@@ -183,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results/temperature"), help="folder for the tables")
     parser.add_argument("--seeds", type=int, default=20, help="tables of each kind and size")
-    parser.add_argument("--smoke", "--quick", action="store_true", help="small tables, a few seconds")
+    parser.add_argument("--smoke", action="store_true", help="small tables, a few seconds")
     parser.add_argument("--refined", action="store_true", help="only training that refines")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -5,11 +5,11 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from daguerreotype import Daguerreotype
-from daguerreotype.edges import LocalFit, Table
+from daguerreotype.edges import Capabilities, EdgeEstimator, LocalFit, LocalModels, Table
 
 
-class NearestNeighbourEdges:
-    """Parents that tell which rows are alike: leaves out columns for as long as that improves the BIC."""
+class NearestNeighbourEdges(EdgeEstimator):
+    """Leaves out predecessors for as long as that improves the BIC of a regression on the nearest rows."""
 
     def __init__(self, k: int = 10) -> None:
         self.k = k
@@ -18,8 +18,10 @@ class NearestNeighbourEdges:
         return NearestNeighbourModels(table.values, min(self.k, table.n_rows - 1))
 
 
-class NearestNeighbourModels:
+class NearestNeighbourModels(LocalModels):
     """The estimator after it has met its data."""
+
+    can = Capabilities(residuals=True, predictions=True)
 
     def __init__(self, values: np.ndarray, k: int) -> None:
         self.values, self.k = values, k
@@ -30,14 +32,14 @@ class NearestNeighbourModels:
         while parents.size:
             without = [self._score(node, np.delete(parents, i)) for i in range(parents.size)]
             worst = min(range(parents.size), key=lambda i: without[i])
-            if without[worst][0] > score:  # every one of them is worth its price
+            if without[worst][0] > score:  # every parent is worth its penalty
                 break
             score, variance = without[worst]
             parents = np.delete(parents, worst)
-        alone, spread = self._score(node, parents[:0])
-        if parents.size == 0 or score >= alone:
+        empty_score, spread = self._score(node, parents[:0])
+        if parents.size == 0 or score >= empty_score:
             return LocalFit.gaussian(parents[:0], np.zeros(0), spread, 0.0)
-        weights = np.sqrt([other - variance for _, other in without])
+        weights = np.sqrt([larger - variance for _, larger in without])
         return LocalFit.gaussian(parents, weights, variance, float(parents.size))
 
     def residuals(self, node: int, fit: LocalFit) -> np.ndarray:
@@ -62,13 +64,13 @@ class NearestNeighbourModels:
         if parents.size == 0:
             return target.copy()
         inputs = self.values[:, parents]
-        others = np.arange(2, self.k + 2)  # the nearest is the row itself: no two are equal
-        _, rows = cKDTree(inputs).query(inputs, others)
+        nearest = np.arange(2, self.k + 2)  # the first is the row itself: no two are equal
+        _, rows = cKDTree(inputs).query(inputs, nearest)
         return target - target[rows].mean(axis=1)
 
 
 def simulate(n: int = 400, seed: int = 0) -> pd.DataFrame:
-    """Growth is the product of light and water: neither explains anything alone."""
+    """Growth is the product of light and water: neither explains anything by itself."""
     rng = np.random.default_rng(seed)
     light, water = rng.normal(size=(2, n))
     growth = light * water + 0.3 * rng.normal(size=n)
@@ -79,6 +81,6 @@ def simulate(n: int = 400, seed: int = 0) -> pd.DataFrame:
 if __name__ == "__main__":
     X = simulate()
     for name, edges in {"splines": "gam", "neighbours": NearestNeighbourEdges(k=10)}.items():
-        model = Daguerreotype(edges=edges, transform="none").fit(X[:300])
-        found = ", ".join(f"{cause} -> {effect}" for cause, effect in sorted(model.causal_graph_.edges))
-        print(f"{name:<10}  {model.score(X[300:]):.1f} per unseen row:  {found}")
+        model = Daguerreotype(edges=edges, scales="none").fit(X[:300])
+        arrows = ", ".join(f"{cause} -> {effect}" for cause, effect in sorted(model.causal_graph_.edges))
+        print(f"{name:<10}  {model.score(X[300:]):.1f} per unseen row:  {arrows}")

@@ -1,4 +1,4 @@
-"""Forked child of a case: its output, its exit status and its memory, with limits, and a kill if wanted."""
+"""Forked child of a case: its output, its exit status and its memory, with limits, and a signal if wanted."""
 
 import contextlib
 import os
@@ -15,27 +15,12 @@ from pathlib import Path
 from typing import Any
 
 HANG = 90.0  # seconds after which a child has not ended by itself
+NOBODY = 65534
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What is left of a child.
-
-    Attributes
-    ----------
-    code : int or None
-        Exit status; None if a signal ended it.
-    signal : int or None
-        That signal.
-    out, err : bytes
-        What it wrote.
-    result : object
-        What its function returned, or the exception that it raised.
-    grown : int
-        Bytes that it needed beyond what it began with.
-    seconds : float
-        How long it took.
-    """
+    """What is left of a child: exit status, signal, output, result or exception, bytes it grew by, seconds."""
 
     code: int | None
     signal: int | None
@@ -45,24 +30,19 @@ class Ended:
     grown: int
     seconds: float
 
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"signal {self.signal}"
+        if isinstance(self.result, BaseException):
+            return f"{type(self.result).__name__}: {self.result}"
+        return f"exit {self.code}: {self.err.decode(errors='replace').strip()[-300:]}"
+
 
 class Child:
-    """A function that runs in a forked process of its own.
+    """A function in a forked process of its own, in a folder.
 
-    Parameters
-    ----------
-    function : callable
-        What to do; its result must survive pickling.
-    folder : path
-        Where it works.
-    memory : int, optional
-        Bytes of address space beyond what there is already.
-    file_size : int, optional
-        Bytes that a file may have: what does not fit is refused, as on a full disk.
-    powerless : bool
-        Give up the rights of a superuser, for whom no folder is read-only.
-    stdin : bytes
-        What it reads.
+    ``memory`` bounds its address space beyond what there is already, ``file_size`` the bytes of a file, as on a
+    full disk; ``powerless`` gives up the rights of a superuser, for whom no folder is read-only.
     """
 
     def __init__(
@@ -78,8 +58,7 @@ class Child:
         self._files = [tempfile.TemporaryFile() for _ in range(4)]
         self._files[0].write(stdin)
         self._files[0].seek(0)
-        self._before = _resident()
-        self._started = time.monotonic()
+        self._before, self._started = _pages(1), time.monotonic()
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
@@ -100,22 +79,21 @@ class Child:
             open(number, mode, encoding="utf-8", closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.chdir(folder)
         if powerless and os.geteuid() == 0:
-            os.setresuid(65534, 65534, 65534)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
         if memory is not None:
-            limit = _address_space() + memory
+            limit = _pages(0) + memory
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         if file_size is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
-        code = 0
+        code: int = 0
+        result: Any = None
         try:
             result = function()
         except SystemExit as leaving:
             code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-            result = None
         except BaseException as error:
             code, result = 98, error
         sys.stdout.flush()
@@ -137,7 +115,7 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
-    def wait(self, seconds: float = HANG) -> Ended:
+    def wait(self) -> Ended:
         """Wait for its end; one that does not come is a TimeoutError, and the child is killed."""
         hung = threading.Event()
 
@@ -145,26 +123,24 @@ class Child:
             hung.set()
             os.killpg(self.pid, signal.SIGKILL)
 
-        timer = threading.Timer(seconds, kill)
+        timer = threading.Timer(HANG, kill)
         timer.start()
         _, status, usage = os.wait4(self.pid, 0)
         timer.cancel()
         if hung.is_set():
-            raise TimeoutError(f"no end after {seconds:g} seconds")
-        took = time.monotonic() - self._started
-        out, err = (self._read(number) for number in (1, 2))
+            raise TimeoutError(f"no end after {HANG:g} seconds")
+        out, err, written = (self._read(number) for number in (1, 2, 3))
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
         ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-        self._files[3].seek(0)
-        written = self._files[3].read()
         result = pickle.loads(written) if written and ended_by is None else None
         for file in self._files:
             file.close()
-        return Ended(code, ended_by, out, err, result, usage.ru_maxrss * 1024 - self._before, took)
+        grown = usage.ru_maxrss * 1024 - self._before
+        return Ended(code, ended_by, out, err, result, grown, time.monotonic() - self._started)
 
     def _read(self, number: int) -> bytes:
         self._files[number].seek(0)
-        return self._files[number].read(1_000_000)
+        return self._files[number].read(50_000_000)
 
 
 def run_forked(function: Callable[[], Any], folder: Path, **limits: Any) -> Ended:
@@ -172,22 +148,18 @@ def run_forked(function: Callable[[], Any], folder: Path, **limits: Any) -> Ende
     return Child(function, folder, **limits).wait()
 
 
+def command(*arguments: str) -> None:
+    """The command line, in this process."""
+    from daguerreotype.cli.main import app
+
+    app(list(arguments), prog_name="daguerreotype")
+
+
 def run_command(arguments: list[str], folder: Path, **limits: Any) -> Ended:
     """Run the command line in a child."""
-
-    def command() -> None:
-        from daguerreotype.cli.main import app
-
-        app(arguments, prog_name="daguerreotype")
-
-    return run_forked(command, folder, **limits)
+    return run_forked(lambda: command(*arguments), folder, **limits)
 
 
-def _resident() -> int:
-    """Bytes that this process holds in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _address_space() -> int:
-    """Bytes of address space of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+def _pages(field: int) -> int:
+    """Bytes of address space (0) or of resident memory (1) of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[field]) * os.sysconf("SC_PAGE_SIZE")

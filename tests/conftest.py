@@ -18,6 +18,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+AGAIN = 40  # tests of which a second run takes one
+
+
+def pytest_addoption(parser):
+    parser.addoption("--again", type=int, metavar="SEED", help=f"one test in {AGAIN}, in an order of their own")
+
+
+def pytest_collection_modifyitems(config, items):
+    """For a second run: what tests leave behind, or need of those before them, shows in another order."""
+    seed = config.getoption("again")
+    if seed is not None:
+        drawn = np.random.default_rng(seed).permutation(len(items))[: len(items) // AGAIN]
+        items[:] = [items[place] for place in drawn]
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
@@ -31,3 +46,15 @@ def random_dag():
         return upper[np.ix_(order, order)]
 
     return draw
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file, and tells where it is."""
+
+    def written(text, name="file.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return written

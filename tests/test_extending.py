@@ -3,22 +3,27 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from support.learners import make_learner
+
 ROOT = Path(__file__).parents[1]
 TOYS = {
     "edges": '''
 """Edges to the one predecessor that correlates most."""
 import numpy as np
-from daguerreotype.edges import EDGES, EdgesEntry, LinearPredictor, LocalFit
+from dataclasses import replace
+from daguerreotype.edges import EDGES, Capabilities, EdgeEstimator, EdgesEntry, LinearPredictor, LocalFit
 
 
-class ToyEdges:
-    from_moments = True
+class ToyEdges(EdgeEstimator):
+    can = Capabilities(from_moments=True)
 
     def __init__(self, least=0.1):
         self.least = least
@@ -28,6 +33,8 @@ class ToyEdges:
 
 
 class ToyModels(LinearPredictor):
+    can = replace(LinearPredictor.can, residuals=True)
+
     def __init__(self, table, least):
         self.table, self.least = table, least
 
@@ -54,19 +61,20 @@ import numpy as np
 from daguerreotype.operators import OPERATORS, OperatorEntry, OrderDistribution
 
 
-def make(k, precedence):
-    return lambda theta, tau: OrderDistribution.of_order(np.argsort(theta, kind="stable"))
+def sort(theta, tau):
+    return OrderDistribution.of_order(np.argsort(theta, kind="stable"))
 
 
-OPERATORS.register("toy", OperatorEntry(make, "the sorted order"))
+OPERATORS.register("toy", OperatorEntry(lambda: sort, "the sorted order"))
 ''',
     "noise": '''
 """Laplace noise."""
 from dataclasses import dataclass
 import numpy as np
-from daguerreotype.noise import NOISE, NoiseEntry
+from daguerreotype.noise import NOISE, NoiseEntry, saved
 
 
+@saved
 @dataclass(frozen=True)
 class LaplaceDensity:
     scale: float
@@ -75,6 +83,7 @@ class LaplaceDensity:
         return -np.log(2 * self.scale) - np.abs(residuals) / self.scale
 
 
+@saved
 @dataclass(frozen=True)
 class Laplace:
     needs_residuals: bool = True
@@ -91,24 +100,19 @@ NOISE.register("toy", NoiseEntry(Laplace, "Laplace noise"))
 ''',
     "scales": '''
 """Cube roots."""
-from dataclasses import dataclass
 import numpy as np
-from daguerreotype.data import SCALES, ScaleEntry
+from daguerreotype.data import SCALES, Scale
 
 
-@dataclass(frozen=True)
-class CubeRoot:
-    name: str = "toy"
-    n_parameters: int = 0
-
-    def apply(self, values):
-        return np.cbrt(values)
-
-    def log_slopes(self, values):
-        return -np.log(3) - 2 * np.log(np.abs(np.cbrt(values)))
+def log_slope(values, parameters):
+    return -np.log(3) - 2 * np.log(np.abs(np.cbrt(values)))
 
 
-SCALES.register("toy", ScaleEntry(lambda values, intervened: CubeRoot(), "cube roots", from_ends=True))
+def fit(values, intervened):
+    return np.zeros((values.shape[1], 3))
+
+
+SCALES.register("toy", Scale("cube roots", lambda values, parameters: np.cbrt(values), log_slope, fit, True))
 ''',
     "losses": '''
 """The largest negative log-likelihood of a node would not be a sum: the sum of all, doubled."""
@@ -168,10 +172,11 @@ def toys(package):
     """The toys are registered while the tests run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(package))
+        for module, name in (*PARTS.values(), ("daguerreotype._lib.records", "RECORDS")):
+            registry = getattr(import_module(module), name)
+            patch.setattr(registry, "_entries", dict(registry))
         __import__("toys")
         yield
-        for module, name in PARTS.values():
-            getattr(__import__(module, fromlist=[name]), name).unregister("toy")
         for name in [name for name in sys.modules if name.split(".")[0] == "toys"]:
             del sys.modules[name]
 
@@ -185,12 +190,12 @@ def table():
 
 
 SETTINGS = [
-    {"edges": "toy", "transform": "none", "loss": "bic"},
-    {"operator": "toy", "edges": "bic", "transform": "none"},
-    {"noise": "toy", "edges": "bic", "transform": "none"},
-    {"transform": "toy", "edges": "bic", "loss": "bic"},
-    {"loss": "toy", "edges": "bic", "transform": "none"},
-    {"edges": "toy", "operator": "toy", "noise": "toy", "transform": "toy", "loss": "toy"},
+    {"edges": "toy", "scales": "none", "loss": "bic"},
+    {"operator": "toy", "edges": "bic", "scales": "none"},
+    {"noise": "toy", "edges": "bic", "scales": "none"},
+    {"scales": "toy", "edges": "bic", "loss": "bic"},
+    {"loss": "toy", "edges": "bic", "scales": "none"},
+    {"edges": "toy", "operator": "toy", "noise": "toy", "scales": "toy", "loss": "toy"},
 ]
 
 
@@ -198,19 +203,20 @@ SETTINGS = [
 def test_a_learner_with_a_toy_fits_scores_and_is_saved(toys, table, settings, tmp_path):
     from daguerreotype import Daguerreotype
 
-    learner = Daguerreotype(**settings, max_iter=10, n_restarts=0).fit(table)
+    learner = make_learner(max_iter=10, n_restarts=0, **settings).fit(table)
     assert ("cause", "effect") in learner.causal_graph_.edges or ("effect", "cause") in learner.causal_graph_.edges
     assert np.isfinite(learner.score(table))
     learner.save(tmp_path / "model.npz")
     loaded = Daguerreotype.load(tmp_path / "model.npz")
     pd.testing.assert_frame_equal(loaded.weights_, learner.weights_)
     assert loaded.get_params() == learner.get_params()
+    assert loaded.score(table) == learner.score(table)
 
 
 def test_the_noise_of_a_toy_is_what_rows_are_scored_by(toys, table):
     from daguerreotype import Daguerreotype
 
-    learner = Daguerreotype(edges="bic", noise="toy", transform="none", standardize=False).fit(table)
+    learner = Daguerreotype(edges="bic", noise="toy", scales="none", standardize=False).fit(table)
     order, density = list(learner.causal_order_), 0.0
     centred = table - table.mean()
     for column in order:
@@ -225,53 +231,60 @@ def test_the_noise_of_a_toy_is_that_of_the_columns_that_ask_for_it(toys, table, 
 
     sick = table["cause"] + np.random.default_rng(1).logistic(size=200) > 5
     X = table.assign(sick=sick)
-    settings = {"edges": "bic", "transform": "none", "max_iter": 10}
-    learner = Daguerreotype(noise={"cause": "toy"}, **settings).fit(X)
-    assert learner.noise_["cause"] == "toy"
-    assert learner.noise_["effect"] != "toy"
-    assert learner.noise_["sick"] == "bernoulli"
+    settings = {"edges": "bic", "scales": "none", "max_iter": 10}
+    learner = make_learner(noise={"cause": "toy"}, **settings).fit(X)
+    assert learner.columns_["noise"]["cause"] == "toy"
+    assert learner.columns_["noise"]["effect"] != "toy"
+    assert learner.columns_["noise"]["sick"] == "bernoulli"
     learner.save(tmp_path / "model.npz")
     loaded = Daguerreotype.load(tmp_path / "model.npz")
-    assert loaded.noise_ == learner.noise_
+    assert loaded.columns_["noise"].to_dict() == learner.columns_["noise"].to_dict()
+    assert loaded.score(X) == learner.score(X)
     assert loaded.get_params() == learner.get_params()
-    everywhere = Daguerreotype(noise="toy", **settings).fit(X)
-    assert everywhere.noise_ == {"effect": "toy", "cause": "toy", "other": "toy", "sick": "bernoulli"}
+    everywhere = make_learner(noise="toy", **settings).fit(X)
+    assert everywhere.columns_["noise"].to_dict() == {
+        "effect": "toy",
+        "cause": "toy",
+        "other": "toy",
+        "sick": "bernoulli",
+    }
     with pytest.raises(
         ValueError, match=r"noise 'toy' cannot describe 'sick', which is binary .*choose 'bernoulli'"
     ):
-        Daguerreotype(noise={"sick": "toy"}, **settings).fit(X)
+        make_learner(noise={"sick": "toy"}, **settings).fit(X)
 
 
 def test_an_estimator_of_discrete_columns_must_say_how_likely_they_are(toys, table):
     from toys.edges import ToyEdges
 
     from daguerreotype import Daguerreotype
+    from daguerreotype.training import Bilevel
 
     class TakesAll(ToyEdges):
-        takes_kinds = True
+        can = replace(ToyEdges.can, kinds=True)
 
     X = table.assign(sick=table["cause"] > 5)
-    with pytest.raises(TypeError, match=r"ToyModels takes discrete columns, but .*mass\(node, fit\)"):
-        Daguerreotype(edges=TakesAll(), transform="none", loss="bic", max_iter=5).fit(X)
+    with pytest.raises(TypeError, match=r"ToyModels has no mass\(node, fit\): give it one"):
+        Daguerreotype(edges=TakesAll(), scales="none", training=Bilevel(loss="bic", max_iter=5)).fit(X)
 
 
 def test_an_estimator_as_an_object_is_saved_and_searched_over(toys, table, tmp_path):
     from toys.edges import ToyEdges
 
     from daguerreotype import Daguerreotype
+    from daguerreotype.training import Bilevel
     from daguerreotype.tune import default_space
 
-    learner = Daguerreotype(edges=ToyEdges(0.2), transform="none", max_iter=5)
+    learner = Daguerreotype(edges=ToyEdges(0.2), scales="none", training=Bilevel(max_iter=5))
     assert default_space(learner) == {"edges.least": (0.01, 0.5, "log")}
     learner.fit(table).save(tmp_path / "model.npz")
     assert Daguerreotype.load(tmp_path / "model.npz").edges.least == 0.2
 
 
 def test_a_toy_that_says_so_is_streamed(toys, table):
-    from daguerreotype import Daguerreotype
 
-    settings = {"edges": "toy", "transform": "toy", "loss": "bic", "max_iter": 10, "n_restarts": 0}
-    whole, streamed = Daguerreotype(**settings).fit(table), Daguerreotype(**settings)
+    settings = {"edges": "toy", "scales": "toy", "loss": "bic", "max_iter": 10, "n_restarts": 0}
+    whole, streamed = make_learner(**settings).fit(table), make_learner(**settings)
     streamed.fit_chunks(lambda: iter([table[:90], table[90:]]))
     np.testing.assert_allclose(np.asarray(streamed.weights_), np.asarray(whole.weights_), rtol=1e-9)
 
@@ -279,11 +292,12 @@ def test_a_toy_that_says_so_is_streamed(toys, table):
 def test_a_file_of_a_toy_format_is_read_whole_and_in_chunks(toys, table, tmp_path):
     from daguerreotype import Daguerreotype
     from daguerreotype.data import read_table
+    from daguerreotype.training import Bilevel
 
     path = tmp_path / "table.toy"
     path.write_bytes(b"TOY1" + json.dumps(table.to_dict("list")).encode())
     pd.testing.assert_frame_equal(read_table(path), table)
-    streamed = Daguerreotype(edges="bic", max_iter=5).fit_chunks(path)
+    streamed = Daguerreotype(edges="bic", training=Bilevel(max_iter=5)).fit_chunks(path)
     assert list(streamed.feature_names_in_) == list(table.columns)
 
 
@@ -293,27 +307,26 @@ def test_a_file_of_a_toy_format_is_read_whole_and_in_chunks(toys, table, tmp_pat
         ({"edges": "nonsense"}, "edges must be one of"),
         ({"operator": "nonsense"}, "operator must be"),
         ({"noise": "nonsense"}, "noise must be"),
-        ({"transform": "nonsense"}, "transform must be"),
+        ({"scales": "nonsense"}, "scales must be"),
         ({"loss": "nonsense"}, "loss must be one of"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_messages_list_the_toy_among_what_is_known(toys, table, settings, listed):
-    from daguerreotype import Daguerreotype
 
     with pytest.raises(ValueError, match=rf"{listed}.*'toy'.*'nonsense'"):
-        Daguerreotype(**settings).fit(table)
+        make_learner(**settings).fit(table)
 
 
 def test_the_command_line_takes_the_toys(package, table, tmp_path):
     table.to_csv(tmp_path / "table.csv", index=False)
     start = "import toys; from daguerreotype.cli.main import app; app()"
-    options = ["--edges", "toy", "--operator", "toy", "--transform", "toy", "--quiet", "--json"]
+    options = ["--edges", "toy", "--operator", "toy", "--scales", "toy", "--quiet", "--json"]
     command = [sys.executable, "-c", start, "fit", str(tmp_path / "table.csv"), *options]
     environment = {"PYTHONPATH": f"{package}:{ROOT / 'src'}", "PATH": "", "HOME": str(tmp_path)}
     run = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["transform"] == "toy"
+    assert set(json.loads(run.stdout)["scales"].values()) == {"toy"}
     shown = subprocess.run([*command[:3], "fit", "--help"], capture_output=True, text=True, env=environment)
     assert "one parent at most" in " ".join(shown.stdout.replace("│", " ").split())
 

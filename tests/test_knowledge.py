@@ -9,11 +9,13 @@ import pytest
 
 from daguerreotype import Daguerreotype, Knowledge, KnowledgeError
 from daguerreotype.edges import LocalFit
-from daguerreotype.edges.bic import BicEdges
-from daguerreotype.operators import top_k_sparsemax
+from daguerreotype.edges.additive.estimators import BicEdges
+from daguerreotype.edges.base import Capabilities, EdgeEstimator, LocalModels
+from daguerreotype.operators import RandomOrder, top_k_sparsemax
+from support.learners import make_learner
 
 NAMES = ("age", "dose", "diet", "gene_1", "gene_2", "outcome")
-QUICK = {"edges": "bic", "transform": "none", "max_iter": 10, "n_restarts": 1}
+QUICK = {"edges": "bic", "scales": "none", "max_iter": 10, "n_restarts": 1}
 
 
 @pytest.fixture
@@ -56,9 +58,9 @@ def test_knowledge_of_nothing_is_false_and_allows_everything():
 
 def test_limits_are_one_number_or_numbers_by_column():
     for limit, shown in ((3, "3"), (0, "0"), ({"a": 2, "b_*": 0}, "{'a': 2, 'b_*': 0}"), ({0: 1}, "{0: 1}")):
-        known = Knowledge(max_parents=limit, max_children=limit)
+        known = Knowledge(max_parents=limit)
         assert known
-        assert repr(known) == f"Knowledge(max_parents={shown}, max_children={shown})"
+        assert repr(known) == f"Knowledge(max_parents={shown})"
         assert eval(repr(known)) == known
         assert Knowledge.from_dict(known.to_dict()) == known
         assert Knowledge.from_dict(json.loads(json.dumps(known.to_dict()))) == known
@@ -67,16 +69,15 @@ def test_limits_are_one_number_or_numbers_by_column():
 
 
 def test_a_column_goes_by_its_own_limit_and_else_by_the_least_that_matches_it():
-    known = Knowledge(max_parents={"age": 4, "*": 3, "gene_*": 1, "gene_2": 2}, max_children=2).resolve(NAMES)
+    known = Knowledge(max_parents={"age": 4, "*": 3, "gene_*": 1, "gene_2": 2}).resolve(NAMES)
     assert known.max_parents.tolist() == [4, 3, 3, 1, 2, 3]
-    assert known.max_children.tolist() == [2] * 6
     assert known.take(np.array([4, 0])).max_parents.tolist() == [2, 4]
-    assert Knowledge(max_children={5: 1}).resolve(["x0"] * 6, numbered=True).max_children.tolist() == [5] * 5 + [1]
+    assert Knowledge(max_parents={5: 1}).resolve(["x0"] * 6, numbered=True).max_parents.tolist() == [5] * 5 + [1]
 
 
-def test_no_parents_make_a_root_and_no_children_a_leaf():
-    limited = Knowledge(max_parents={"age": 0}, max_children={"gene_*": 0}).resolve(NAMES)
-    named = Knowledge(roots=["age"], leaves=["gene_*"]).resolve(NAMES)
+def test_no_parents_make_a_root():
+    limited = Knowledge(max_parents={"age": 0}).resolve(NAMES)
+    named = Knowledge(roots=["age"]).resolve(NAMES)
     assert np.array_equal(limited.allowed, named.allowed)
 
 
@@ -88,11 +89,11 @@ def test_no_parents_make_a_root_and_no_children_a_leaf():
             {"max_parents": True},
             "max_parents is True: expected a whole number, or a dict of whole numbers by column.",
         ),
-        ({"max_children": 1.5}, "max_children is 1.5: expected a whole number, or a dict"),
-        ({"max_children": "dose"}, "max_children is 'dose': expected a whole number, or a dict"),
+        ({"max_parents": 1.5}, "max_parents is 1.5: expected a whole number, or a dict"),
+        ({"max_parents": "dose"}, "max_parents is 'dose': expected a whole number, or a dict"),
         (
-            {"max_children": {"dose": "many"}},
-            "max_children of 'dose' is 'many': expected a whole number, 0 or more.",
+            {"max_parents": {"dose": "many"}},
+            "max_parents of 'dose' is 'many': expected a whole number, 0 or more.",
         ),
         ({"max_parents": ["dose"]}, "max_parents is ['dose']: expected a whole number, or a dict"),
         ({"max_parents": {"does": 1}}, "max_parents names 'does', which is no column; did you mean 'dose'?"),
@@ -102,8 +103,8 @@ def test_no_parents_make_a_root_and_no_children_a_leaf():
             "raise the limit.",
         ),
         (
-            {"max_children": {"age": 0}, "required": [("age", "dose")]},
-            "'age' has 1 required children, 'dose', but max_children allows 0.",
+            {"max_parents": {"dose": 0}, "required": [("age", "dose")]},
+            "'dose' has 1 required parents, 'age', but max_parents allows 0.",
         ),
     ],
 )
@@ -119,13 +120,12 @@ def test_files_and_dicts_say_the_same_as_arguments(tmp_path):
         tiers=[["age"], ["gene_*"]],
         roots=["age"],
         leaves=["outcome"],
-        max_parents=3,
-        max_children={"age": 2, "gene_*": 1},
+        max_parents={"age": 2, "gene_*": 1},
     )
     (tmp_path / "known.json").write_text(json.dumps(known.to_dict()))
     (tmp_path / "known.toml").write_text(
         'forbidden = [["age", "dose"]]\nrequired = [["dose", "outcome"]]\ntiers = [["age"], ["gene_*"]]\n'
-        'roots = ["age"]\nleaves = ["outcome"]\nmax_parents = 3\n[max_children]\nage = 2\n"gene_*" = 1\n'
+        'roots = ["age"]\nleaves = ["outcome"]\n[max_parents]\nage = 2\n"gene_*" = 1\n'
     )
     assert Knowledge.from_file(tmp_path / "known.json") == known
     assert Knowledge.from_file(str(tmp_path / "known.toml")) == known
@@ -244,39 +244,41 @@ def test_the_learner_takes_knowledge_in_every_form(form, table, tmp_path):
     known = {"forbidden": [["age", "dose"], ["dose", "age"]]}
     (tmp_path / "known.json").write_text(json.dumps(known))
     given = {"object": Knowledge(**known), "dict": known, "path": tmp_path / "known.json"}[form]
-    graph = Daguerreotype(knowledge=given, **QUICK).fit(table).causal_graph_
-    free = Daguerreotype(**QUICK).fit(table).causal_graph_
+    graph = make_learner(knowledge=given, **QUICK).fit(table).causal_graph_
+    free = make_learner(**QUICK).fit(table).causal_graph_
     assert {("age", "dose"), ("dose", "age")} & set(free.edges)
     assert not {("age", "dose"), ("dose", "age")} & set(graph.edges)
 
 
 def test_tiers_turn_the_edges_that_the_data_leave_open(table):
     backwards = [[name] for name in reversed(NAMES)]
-    model = Daguerreotype(knowledge=Knowledge(tiers=backwards), **QUICK).fit(table)
+    model = make_learner(knowledge=Knowledge(tiers=backwards), **QUICK).fit(table)
     assert model.causal_order_ == list(reversed(NAMES))
     assert ("dose", "age") in model.causal_graph_.edges
 
 
 def test_an_edge_against_the_data_is_there_if_required(table):
-    free = Daguerreotype(**QUICK).fit(table)
+    free = make_learner(**QUICK).fit(table)
     assert ("age", "outcome") not in free.causal_graph_.edges
-    model = Daguerreotype(knowledge={"required": [("age", "outcome")]}, **QUICK).fit(table)
+    model = make_learner(knowledge={"required": [("age", "outcome")]}, **QUICK).fit(table)
     assert ("age", "outcome") in model.causal_graph_.edges
     assert model.edge_probabilities_.loc["age", "outcome"] == pytest.approx(1)
 
 
 def test_what_is_known_is_the_same_whatever_the_order_of_the_columns(table):
     known = Knowledge(required=[("outcome", "gene_1")], tiers=[["outcome"], ["age"]], leaves=["gene_2"])
-    first = Daguerreotype(knowledge=known, random_state=None, **QUICK).fit(table)
+    first = make_learner(knowledge=known, random_state=None, **QUICK).fit(table)
     shuffled = table[["gene_2", "age", "outcome", "dose", "gene_1", "diet"]]
-    second = Daguerreotype(knowledge=known, random_state=None, **QUICK).fit(shuffled)
+    second = make_learner(knowledge=known, random_state=None, **QUICK).fit(shuffled)
     assert set(first.causal_graph_.edges) == set(second.causal_graph_.edges)
 
 
 def test_a_fixed_order_that_breaks_knowledge_is_refused_with_the_pair(table):
-    learner = Daguerreotype("fixed", init=list(NAMES), knowledge={"tiers": [["outcome"], ["diet"]]}, **QUICK)
+    learner = make_learner(
+        operator="fixed", start=list(NAMES), knowledge={"tiers": [["outcome"], ["diet"]]}, **QUICK
+    )
     with pytest.raises(
-        KnowledgeError, match="init puts 'diet' before 'outcome', but knowledge says that 'outcome'"
+        KnowledgeError, match="the fixed order puts 'diet' before 'outcome', but knowledge says that 'outcome'"
     ):
         learner.fit(table)
 
@@ -285,7 +287,9 @@ def test_random_orders_obey(table):
     known = {"tiers": [["outcome", "gene_*"], ["age"]], "required": [("diet", "outcome")]}
     orders = []
     for seed in range(10):
-        learner = Daguerreotype("random", knowledge=known, edges="bic", transform="none", random_state=seed)
+        learner = Daguerreotype(
+            edges="bic", knowledge=known, scales="none", random_state=seed, operator=RandomOrder()
+        )
         order = learner.fit(table).causal_order_
         assert max(map(order.index, ("outcome", "gene_1", "gene_2"))) < order.index("age")
         assert order.index("diet") < order.index("outcome")
@@ -295,8 +299,8 @@ def test_random_orders_obey(table):
 
 def test_scores_to_start_from_are_moved_to_the_nearest_that_obey(table):
     scores = [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
-    learner = Daguerreotype(init=scores, knowledge={"required": [("age", "outcome")]}, **QUICK)
-    theta = learner.set_params(max_iter=1, refine=False).fit(table).theta_
+    learner = make_learner(start=scores, knowledge={"required": [("age", "outcome")]}, **QUICK)
+    theta = learner.set_params(training__max_iter=1, training__refine=False).fit(table).theta_
     assert theta.tolist() == [2.5, 4.0, 3.0, 2.0, 1.0, 2.5]
 
 
@@ -311,19 +315,19 @@ def listening(theta, tau, precedence=None):
 
 
 def test_an_operator_that_disobeys_is_refused_with_the_pair_and_the_way_out(table):
-    learner = Daguerreotype(deaf, knowledge={"required": [("age", "outcome")]}, **QUICK)
+    learner = make_learner(operator=deaf, knowledge={"required": [("age", "outcome")]}, **QUICK)
     message = "returned a ranking with 'outcome' before 'age'.* Give it a parameter precedence"
     with pytest.raises(ValueError, match=message):
         learner.fit(table)
 
 
 def test_an_operator_that_asks_for_the_precedence_gets_it(table):
-    model = Daguerreotype(listening, knowledge={"required": [("age", "outcome")]}, **QUICK).fit(table)
+    model = make_learner(operator=listening, knowledge={"required": [("age", "outcome")]}, **QUICK).fit(table)
     ranks = model.order_distribution_.ranks
     assert (ranks[:, 0] < ranks[:, 5]).all()
 
 
-class OwnEdges:
+class OwnEdges(EdgeEstimator):
     """An estimator that was written before knowledge was thought of, but has fast moves."""
 
     def prepare(self, table):
@@ -331,9 +335,9 @@ class OwnEdges:
 
 
 def test_an_estimator_that_cannot_keep_edges_is_refused_with_the_method_to_add(table):
-    learner = Daguerreotype(**{**QUICK, "edges": OwnEdges()}, knowledge={"required": [("age", "outcome")]})
+    learner = make_learner(knowledge={"required": [("age", "outcome")]}, **{**QUICK, "edges": OwnEdges()})
     with pytest.raises(
-        TypeError, match=r"requires the edge 'age' -> 'outcome', but OwnEdges .* prepare_with\(table"
+        TypeError, match=r"requires the edge 'age' -> 'outcome', but OwnEdges .* let prepare\(table, rules\) keep"
     ):
         learner.fit(table)
 
@@ -341,42 +345,44 @@ def test_an_estimator_that_cannot_keep_edges_is_refused_with_the_method_to_add(t
 class ForgetfulEdges(OwnEdges):
     """Promises to keep required parents, and does not."""
 
-    def prepare_with(self, table, rules):
-        return BicEdges(penalty=100.0).prepare(table)
+    can = Capabilities(rules=True)
+
+    def prepare(self, table, rules=None):
+        return BicEdges(penalty=1.0 if rules is None else 100.0).prepare(table)
 
 
-class StubbornModels:
+class StubbornModels(LocalModels):
     """Chooses the first column whatever it is asked about."""
 
     def fit(self, node, predecessors):
         return LocalFit(np.array([0]), np.ones(1), 1.0, 1.0)
 
 
-class StubbornEdges:
+class StubbornEdges(EdgeEstimator):
     def prepare(self, table):
         return StubbornModels()
 
 
 def test_an_estimator_that_breaks_its_promise_is_found_out(table):
-    learner = Daguerreotype(**{**QUICK, "edges": ForgetfulEdges()}, knowledge={"required": [("age", "outcome")]})
+    learner = make_learner(knowledge={"required": [("age", "outcome")]}, **{**QUICK, "edges": ForgetfulEdges()})
     with pytest.raises(ValueError, match="the edge estimator left out 'age' as a parent of 'outcome'"):
         learner.fit(table)
     known = Knowledge(forbidden=[("*", "*")])
     with pytest.raises(ValueError, match=r"the edge estimator chose '.*' as a parent of '.*', against knowledge"):
-        Daguerreotype(**{**QUICK, "edges": StubbornEdges()}, knowledge=known).fit(table)
+        make_learner(knowledge=known, **{**QUICK, "edges": StubbornEdges()}).fit(table)
 
 
 def test_an_estimator_of_ones_own_obeys_forbidden_edges_and_tiers_without_help(table):
     known = Knowledge(forbidden=[("age", "dose"), ("dose", "age"), ("diet", "*")], tiers=[["outcome"], ["gene_*"]])
-    own = Daguerreotype(**{**QUICK, "edges": OwnEdges()}, knowledge=known, penalty=1.0).fit(table)
-    ours = Daguerreotype(**QUICK, knowledge=known, penalty=1.0).fit(table)
+    own = make_learner(knowledge=known, penalty=1.0, **{**QUICK, "edges": OwnEdges()}).fit(table)
+    ours = make_learner(knowledge=known, penalty=1.0, **QUICK).fit(table)
     assert set(own.causal_graph_.edges) == set(ours.causal_graph_.edges)
     assert not any(cause == "diet" for cause, _ in own.causal_graph_.edges)
 
 
 def test_training_does_not_go_on_from_a_checkpoint_under_other_knowledge(table, tmp_path):
     file = tmp_path / "checkpoint"
-    Daguerreotype(knowledge={"forbidden": [("age", "dose")]}, **QUICK).fit(table, resume=file)
-    Daguerreotype(knowledge={"forbidden": [("age", "dose")]}, **QUICK).fit(table, resume=file)
+    make_learner(knowledge={"forbidden": [("age", "dose")]}, **QUICK).fit(table, resume=file)
+    make_learner(knowledge={"forbidden": [("age", "dose")]}, **QUICK).fit(table, resume=file)
     with pytest.raises(ValueError, match="constraints differ"):
-        Daguerreotype(knowledge={"forbidden": [("age", "diet")]}, **QUICK).fit(table, resume=file)
+        make_learner(knowledge={"forbidden": [("age", "diet")]}, **QUICK).fit(table, resume=file)

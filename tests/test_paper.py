@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from daguerreotype import Daguerreotype
-from daguerreotype.baselines.assignment import best_matching
+from daguerreotype.baselines.permutations import best_matching
 from daguerreotype.datasets import load_sachs, load_syntren
 from daguerreotype.metrics import shd, sid
-from daguerreotype.operators import complete_dag, order_to_ranks, score_intervals
+from daguerreotype.operators import SparseMAP, complete_dag, order_to_ranks, score_intervals
+from daguerreotype.training import Bilevel
 
 # benchmark files may lie in a folder beside the checkout; they are not part of the repository
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -67,24 +68,26 @@ def test_gradient_edges_in_the_authors_manner_come_out_near_the_published_row(tr
 
 
 def test_the_paper_settings_are_those_of_its_appendix_and_the_rate_that_of_the_authors_script():
-    params = Daguerreotype.paper("sparsemap", max_iter=7).get_params()
-    expected = {"edges": "lars", "loss": "nll_ev", "k": 100, "tau": 1.0, "init": "zeros", "standardize": True}
-    assert expected.items() <= params.items()
-    assert (params["transform"], params["refine"], params["learning_rate"]) == ("none", False, 0.1)
-    assert params["max_iter"] == 7
+    learner = Daguerreotype.paper("sparsemap", training__max_iter=7)
+    assert (learner.edges, learner.scales, learner.standardize) == ("lars", "none", True)
+    assert learner.operator == SparseMAP(max_iter=100, tau=1.0)
+    ends = {"max_iter": 7, "tol": 1e-5, "patience": 50}
+    assert learner.training == Bilevel(
+        learning_rate=0.1, l2=0.0005, start="zeros", loss="nll_ev", refine=False, **ends
+    )
 
 
 def test_slow_edges_take_the_sparsemap_that_asks_for_fewer_fits():
     X = load_sachs().X
     peeled, active = (
-        Daguerreotype.paper("sparsemap").set_params(operator=operator).fit(X)
-        for operator in ("sparsemap-peel", "sparsemap")
+        Daguerreotype.paper("sparsemap").set_params(operator=SparseMAP(method=method)).fit(X)
+        for method in ("peel", "active-set")
     )
     assert peeled.history_.misses[-1] < active.history_.misses[-1] / 3
     pytest.importorskip("torch")
-    assert Daguerreotype.paper("sparsemap", "mlp").operator == "sparsemap-peel"
-    assert Daguerreotype.paper("sparsemap", "mlp", "joint").operator == "sparsemap"
-    assert Daguerreotype.paper().get_params()["learning_rate"] == 0.05
+    assert Daguerreotype.paper("sparsemap", "mlp").operator == SparseMAP(method="peel")
+    assert Daguerreotype.paper("sparsemap", "mlp", "joint").operator == SparseMAP()
+    assert Daguerreotype.paper().training.learning_rate == 0.05
 
 
 def cost(costs, order):

@@ -8,15 +8,15 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 
 if TYPE_CHECKING:
     from daguerreotype.data.table import Table as Table
     from daguerreotype.edges.base import LocalFit as LocalFit
-    from daguerreotype.imputation import Imputation as Imputation
     from daguerreotype.knowledge import Knowledge as Knowledge
     from daguerreotype.knowledge import KnowledgeError as KnowledgeError
     from daguerreotype.learner import Daguerreotype as Daguerreotype
+    from daguerreotype.missing.imputation import Imputation as Imputation
     from daguerreotype.operators import OrderDistribution as OrderDistribution
     from daguerreotype.posterior.record import Posterior as Posterior
     from daguerreotype.result import FitHistory as FitHistory
@@ -31,7 +31,7 @@ _load = lazy_names(
     {
         "data.table": "Table",
         "edges.base": "LocalFit",
-        "imputation": "Imputation",
+        "missing.imputation": "Imputation",
         "knowledge": "Knowledge KnowledgeError",
         "learner": "Daguerreotype",
         "operators": "OrderDistribution",

@@ -10,9 +10,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from daguerreotype._lib.bounded_reading import read_words
 from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.files import read_words
 from daguerreotype._lib.labels import ColumnPlaces, shown, suggest
+from daguerreotype._lib.records import saved
 from daguerreotype._lib.typing import BoolArray, IntArray
 
 Column: TypeAlias = Hashable  # the name of a column, a pattern, or a position
@@ -20,23 +21,23 @@ Edge: TypeAlias = tuple[Column, Column]
 Limit: TypeAlias = int | Mapping[Column, int] | Iterable[tuple[Column, int]] | None
 
 FREE = -1  # the tier of a column in no tier
-LIMITS = ("max_parents", "max_children")
 
 
 class KnowledgeError(ValueError):
     """Knowledge that cannot be read, names no column, or contradicts itself."""
 
 
+@saved
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Knowledge:
     r"""What is known about a graph before any data; every graph that is learned with it obeys it.
 
-    With F the forbidden and R the required edges, t the tiers, p and c the limits of parents and children, only
-    graphs G and orders < are considered with
+    With F the forbidden and R the required edges, t the tiers and p the limits of parents, only graphs G and
+    orders < are considered with
 
     .. math:: R \subseteq G, \quad G \cap F = \emptyset, \quad
               i < j \text{ whenever } (i, j) \in R \text{ or } t_i < t_j, \quad
-              |\{i : (i, j) \in G\}| \leq p_j, \quad |\{j : (i, j) \in G\}| \leq c_i .
+              |\{i : (i, j) \in G\}| \leq p_j .
 
     Columns are given by name, by position where a table has no names, or by a shell pattern such as
     ``"gene_*"``. A name that a column bears is always that column, whatever pattern it could be read as. Where
@@ -54,10 +55,10 @@ class Knowledge:
         for columns in no tier, anything goes.
     roots, leaves : iterable of columns
         Columns without parents; columns without children.
-    max_parents, max_children : int, or dict of ints by column
-        How many parents, and how many children, a column may have at most: one number for all columns, or numbers
-        for some. A column that is named goes by its own entry, others by the least of the patterns that match
-        them: ``{"*": 2, "yield": 5}``. Required edges count. 0 makes roots, and leaves.
+    max_parents : int, or dict of ints by column
+        How many parents a column may have at most: one number for all columns, or numbers for some. A column that
+        is named goes by its own entry, others by the least of the patterns that match them:
+        ``{"*": 2, "yield": 5}``. Required edges count. 0 makes roots.
 
     Examples
     --------
@@ -72,7 +73,6 @@ class Knowledge:
     roots: Iterable[Column] = ()
     leaves: Iterable[Column] = ()
     max_parents: Limit = None
-    max_children: Limit = None
 
     def __post_init__(self) -> None:
         for name in ("forbidden", "required"):
@@ -81,15 +81,14 @@ class Knowledge:
         object.__setattr__(self, "tiers", tuple(tuple(_columns(tier, "tiers")) for tier in tiers))
         for name in ("roots", "leaves"):
             object.__setattr__(self, name, tuple(_columns(getattr(self, name), name)))
-        for name in LIMITS:
-            object.__setattr__(self, name, _limit(getattr(self, name), name))
+        object.__setattr__(self, "max_parents", _limit(self.max_parents, "max_parents"))
 
     def __repr__(self) -> str:
         known = self.to_dict()
         for name in {"forbidden", "required"} & known.keys():
             known[name] = list(getattr(self, name))  # pairs
-        for name in known.keys() & set(LIMITS):
-            known[name] = known[name] if isinstance(known[name], int) else dict(getattr(self, name))
+        if isinstance(self.max_parents, tuple):
+            known["max_parents"] = dict(self.max_parents)
         return f"Knowledge({', '.join(f'{name}={value!r}' for name, value in known.items())})"
 
     def __bool__(self) -> bool:
@@ -102,7 +101,7 @@ class Knowledge:
             value = getattr(self, each.name)
             if isinstance(value, int):
                 known[each.name] = value
-            elif value and each.name in LIMITS and all(isinstance(column, str) for column, _ in value):
+            elif value and each.name == "max_parents" and all(isinstance(column, str) for column, _ in value):
                 known[each.name] = dict(value)
             elif value:  # positions are no keys in JSON, so that limits by position are pairs
                 plain = each.name in ("roots", "leaves")
@@ -182,9 +181,10 @@ class Knowledge:
                     "name it, or match it, in one of them."
                 )
             tier[members] = number
-        parents, children = (find.limits(getattr(self, kind), kind) for kind in LIMITS)
-        resolved = Resolved(find.names, allowed, required, tier, parents, children)
-        resolved.check(list(find.all(self.roots, "roots")), list(find.all(self.leaves, "leaves")))
+        most = find.limits(self.max_parents, "max_parents")
+        resolved = Resolved(find.names, allowed, required, tier, most)
+        if self != Knowledge():
+            resolved.check(list(find.all(self.roots, "roots")), list(find.all(self.leaves, "leaves")))
         return resolved
 
 
@@ -263,7 +263,7 @@ class _Finder:
             yield from ((i, j) for i in causes for j in effects if i != j)
 
     def limits(self, limit: Any, kind: str) -> IntArray:
-        """How many parents or children each column (d,) may have, d - 1 where nothing is said."""
+        """How many parents each column (d,) may have, d - 1 where nothing is said."""
         d = len(self.names)
         found = np.full(d, d - 1 if limit is None or not isinstance(limit, int) else limit, dtype=np.int64)
         if isinstance(limit, tuple):
@@ -311,8 +311,8 @@ class Resolved:
         Whether i must be a parent of j.
     tier : array of shape (d,)
         Number of each column's tier, -1 for none.
-    max_parents, max_children : arrays of shape (d,)
-        How many parents and children each column may have.
+    max_parents : array of shape (d,)
+        How many parents each column may have.
     """
 
     names: tuple[str, ...]
@@ -320,13 +320,12 @@ class Resolved:
     required: BoolArray
     tier: IntArray
     max_parents: IntArray
-    max_children: IntArray
 
     def take(self, columns: IntArray) -> "Resolved":
         """The same for a table with these columns in this order."""
         square = np.ix_(columns, columns)
         names = tuple(self.names[j] for j in columns)
-        by_column = self.tier[columns], self.max_parents[columns], self.max_children[columns]
+        by_column = self.tier[columns], self.max_parents[columns]
         return Resolved(names, self.allowed[square], self.required[square], *by_column)
 
     def check(self, roots: list[int], leaves: list[int]) -> None:
@@ -338,7 +337,6 @@ class Resolved:
         self._refuse(~self.allowed, "is required, but {0} is a leaf: it has no children")
         self._refuse_degrees()
         self.allowed[:, self.max_parents == 0] = False
-        self.allowed[self.max_children == 0, :] = False
         backwards = (self.tier[:, None] > self.tier[None, :]) & (self.tier[None, :] != FREE)
         self._refuse(backwards, "is required, but the tiers put {1} before {0}")
         self._refuse_cycles()
@@ -351,7 +349,7 @@ class Resolved:
         if broken.size:
             i, j = (self.names[node] for node in broken[0])
             raise KnowledgeError(
-                f"the order given as init puts {j!r} before {i!r}, but knowledge says that {i!r} comes first. "
+                f"the fixed order puts {j!r} before {i!r}, but knowledge says that {i!r} comes first. "
                 "Change the order, or drop that knowledge."
             )
 
@@ -363,19 +361,14 @@ class Resolved:
             raise KnowledgeError(f"the edge {cause} -> {effect} {why.format(cause, effect)}. Drop one of the two.")
 
     def _refuse_degrees(self) -> None:
-        """Name the first column with more required edges than its limits allow."""
-        for kind, limits, required in (
-            ("parents", self.max_parents, self.required),
-            ("children", self.max_children, self.required.T),
-        ):
-            over = np.flatnonzero(required.sum(axis=0) > limits)
-            if over.size:
-                column, limit = self.names[over[0]], limits[over[0]]
-                others = [repr(self.names[i]) for i in np.flatnonzero(required[:, over[0]])]
-                raise KnowledgeError(
-                    f"{column!r} has {len(others)} required {kind}, {', '.join(others)}, but max_{kind} allows "
-                    f"{limit}. Drop some of these edges, or raise the limit."
-                )
+        """Name the first column with more required parents than its limit allows."""
+        over = np.flatnonzero(self.required.sum(axis=0) > self.max_parents)
+        if over.size:
+            parents = [repr(self.names[i]) for i in np.flatnonzero(self.required[:, over[0]])]
+            raise KnowledgeError(
+                f"{self.names[over[0]]!r} has {len(parents)} required parents, {', '.join(parents)}, but "
+                f"max_parents allows {self.max_parents[over[0]]}. Drop some of these edges, or raise the limit."
+            )
 
     def _refuse_cycles(self) -> None:
         """Place columns as soon as all that must come before them are placed; name a cycle if some never are."""

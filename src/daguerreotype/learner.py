@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import networkx as nx
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from daguerreotype._lib.checks import check_count, check_flag, check_path, check_positive_int, check_seed
@@ -20,26 +19,25 @@ from daguerreotype._lib.labels import label
 from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import COMPILING, ProgressBar
-from daguerreotype._lib.settings import SettingAndMethod
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.bagging import bagged_posterior, longer_posterior
 from daguerreotype.bootstrap import Bootstrap, bootstrap
+from daguerreotype.bootstrap.posteriors import bagged_posterior, longer_posterior
 from daguerreotype.data.inputs import ReadTable, rows_of, table_of_chunks, table_of_moments, table_of_rows
 from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
 from daguerreotype.data.streams import Source, read_source
 from daguerreotype.data.table import Table
 from daguerreotype.graphs.cpdag import EquivalenceClass, equivalence_class
-from daguerreotype.imputation import Imputation, make_imputation
+from daguerreotype.missing.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
+from daguerreotype.persistence.codec import check_saved
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
-from daguerreotype.persistence.settings import check_saved
 from daguerreotype.pipeline import fit_table
 from daguerreotype.posterior import Posterior
 from daguerreotype.result import FitResult
 from daguerreotype.training.checkpoint import Checkpoint
-from daguerreotype.training.plan import check_settings, check_streamable, joint_loss, make_plan, numbers_alone
-from daguerreotype.training.run import Run
+from daguerreotype.training.plan import check_settings, check_streamable, make_plan, numbers_alone, read_part
+from daguerreotype.training.run import CACHE_BYTES, Run
 
 logger = logging.getLogger("daguerreotype")
 
@@ -57,35 +55,36 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    operator : {"sparsemax", "sparsemap", "sparsemap-peel", "sparsemap-warm", "fixed", "random"} or callable
-        From scores to orderings. "sparsemax" spreads mass over the ``k`` best orders, "sparsemap" over orders
-        whose mean is the projection of theta; "sparsemap-peel" finds other orders of the same mean that share
-        most of their local fits: for edges that are slow to fit. So do those of "sparsemap-warm", which begins
-        every step with the orders of the one before, and explores less. "fixed" keeps the order given as
-        ``init``, "random" draws one. A callable takes (theta, tau) and returns an OrderDistribution.
     edges : {"gam", "bic", "lars", "lasso", "linear", "mlp"}, regressor, or EdgeEstimator
         From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
         included. "bic": linear, the fastest for many columns. "lars": the paper's. "linear", "mlp": L0
         gates trained by gradient (needs torch). Any scikit-learn regressor.
-    training : {"bilevel", "joint"}
-        "bilevel" fits the edges of every order on their own, and theta by their losses. "joint" trains theta and
-        one set of edges for all orders together: faster, less exact, for "linear" and "mlp" edges only.
-    k : int
-        How many orders may carry mass. 100 explores well; 10 is faster.
-    tau : float, pair (first, last) or callable
-        Temperature: constant, annealed geometrically over ``max_iter`` steps, or a function of the step. Smaller
-        values concentrate the distribution on the mode.
-    loss : {"auto", "bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
-        What an order loses. "bic": Gaussian likelihood less a penalty per parameter. "entropy": the same for
-        noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
-        residuals turn out clearly non-Gaussian; ``criterion_`` says which. "nll_ev": the paper's, equal noise
-        variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
     noise : "auto", a name, a NoiseModel, or a dict of them by column
-        Distribution of a column given its parents. "auto": for continuous columns what ``loss`` implies,
+        Distribution of a column given its parents. "auto": for continuous columns what the loss implies,
         "gaussian", but "free-shape" for "entropy", and for "auto" where residuals are clearly not Gaussian;
         "bernoulli" for binary ones, "categorical" for levels, "ordinal" for levels with an order unless
         "categorical" is likelier, "counts" for counts: "poisson", or "negative-binomial" where they spread more.
-        A single name holds for all columns of the kinds that it can describe; ``noise_`` says what each got.
+        A single name holds for all columns of the kinds that it can describe; ``columns_`` says what each got.
+    scales : {"auto", "none", "log", "yeo-johnson"}
+        Change of scale of all continuous columns. "auto" leaves columns as they came unless residuals ask for
+        other scales; then it finds one for each column, by the likelihood of the values as they came, the measured
+        one having the benefit of the doubt; ``columns_`` says which. Fewer than 50 rows stay as they came.
+    kinds : "auto" or dict
+        How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
+        types and values; ``columns_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
+        otherwise for some columns, by name or, of arrays, by number; its values may be kinds of another fit.
+        Edges other than "gam" and "bic" and losses other than "auto", "bic" and "entropy" take numbers alone.
+    missing : {"auto", "error", "drop"}
+        What to do with missing values (nan, None, NA, empty cells). "auto" learns from all rows: linear edges
+        under Gaussian noise from the moments that EM expects; all others by stochastic EM, which completes the
+        table several times by draws from what was learned, a value's causes *and* effects informing it, and learns
+        again until the graph settles. That is right if values are missing at random given what is seen; nothing
+        can tell if they are missing because of what they are. "drop" leaves out rows with gaps, "error" refuses.
+        ``missing_`` says what was done.
+    knowledge : Knowledge, dict, path or None
+        What is known beforehand: forbidden and required edges, tiers, roots and leaves, how many parents
+        columns may have; as :class:`Knowledge`, as a dict of its arguments, or as a TOML or JSON file of
+        them. Every order of the distribution and every graph obeys it.
     penalty : float or None
         Multiplies the penalty per parameter of "bic" and "gam" edges and of the "bic" and "entropy" losses. 1 is
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
@@ -96,56 +95,29 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         "gam" and "bic" edges pay for. No model is exactly right, and in long tables BIC buys edges to make up for
         that. 0.02 leaves out edges of a partial correlation below 0.14, however many rows show them; 0 leaves
         everything to ``penalty``.
+    operator : {"sparsemax", "sparsemap", "random"}, an object, or callable
+        From scores to orderings. "sparsemax" spreads mass over the best orders, "sparsemap" over orders whose mean
+        is the projection of theta. An object says more: :class:`~daguerreotype.operators.Sparsemax` and
+        :class:`~daguerreotype.operators.SparseMAP` how many orders and at what temperature;
+        :class:`~daguerreotype.operators.FixedOrder` keeps an order that is known, "random" draws one. A callable
+        takes (theta, tau) and returns an OrderDistribution; its attribute ``tau``, if it has one, is the
+        temperature, else 1.
+    training : {"bilevel", "joint"} or an object
+        "bilevel" fits the edges of every order on their own, and theta by their losses. "joint" trains theta and
+        one set of edges for all orders together: faster, less exact, for "linear" and "mlp" edges only. Objects
+        :class:`~daguerreotype.training.Bilevel` and :class:`~daguerreotype.training.Joint` hold the loss, the
+        start, rates, steps and restarts.
+    posterior : int
+        Sweeps of the sampler of graphs that a fit ends with: ``edge_probabilities_`` are its. A hundred take
+        some hundredths of a second, and tell probabilities to within 0.1; :meth:`sample_posterior` takes more.
+        0 leaves it out.
     standardize : bool
         Scale columns to variance one. Leave it on unless all columns share one natural scale.
-    transform : {"auto", "none", "log", "yeo-johnson"}
-        Change of scale of all continuous columns. "auto" leaves columns as they came unless residuals ask for
-        other scales; then it finds one for each column, by the likelihood of the values as they came, the measured
-        one having the benefit of the doubt; ``scales_`` says which. Fewer than 50 rows stay as they came.
-    kinds : "auto" or dict
-        How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
-        types and values; ``kinds_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
-        otherwise for some columns, by name or, of arrays, by number; its values may be kinds of another fit.
-        Edges other than "gam" and "bic" and losses other than "auto", "bic" and "entropy" take numbers alone.
-    missing : {"auto", "error", "drop"}
-        What to do with missing values (nan, None, NA, empty cells). "auto" learns from all rows: linear edges
-        under Gaussian noise from the moments that EM expects; all others by stochastic EM, which completes the
-        table several times by draws from what was learned, a value's causes *and* effects informing it, and learns
-        again until the graph settles. That is right if values are missing at random given what is seen; nothing
-        can tell if they are missing because of what they are. "drop" leaves out rows with gaps, "error" refuses.
-        ``missing_`` says what was done.
-    init : {"zeros", "variances"}, an order, or scores
-        Where theta starts: all tied; at the columns' variances less their median; at an order, a list of all
-        columns, causes first, by name or by position; or at scores, a float for each column, smaller ones first.
-        Whole numbers are an order, and refused if they are none. "fixed" takes nothing but an order.
-    knowledge : Knowledge, dict, path or None
-        What is known beforehand: forbidden and required edges, tiers, roots and leaves, how many parents and
-        children columns may have; as :class:`Knowledge`, as a dict of its arguments, or as a TOML or JSON file of
-        them. Every order of the distribution and every graph obeys it.
-    refine : bool
-        Move single columns to their best place in the order until nothing improves, then train on around the
-        new mode. Gradient steps alone get stuck when there are many columns.
-    n_restarts : int
-        How often refining starts again from a shaken order. More find better orders of many columns.
-    learning_rate : float
-        Of Adam on theta.
-    l2_theta : float
-        Weight of the squared norm of theta.
-    max_iter : int
-        Most training steps.
-    tol, patience : float, int
-        Training stops when ``patience`` steps have not improved the objective by ``tol`` (relative).
-    cache_size : float
-        Megabytes that the cache of local fits may hold.
     n_jobs : int or None
         Threads, -1 for one per core: for restarts of refining with "gam" and "bic" edges, each thread with search
         trees of its own, or for the local fits of other edges. An own estimator's ``fit`` must allow that;
         regressors go to processes once they take long. Within a worker of joblib there is one. The result does
         not depend on it.
-    posterior : int
-        Sweeps of the sampler of graphs that a fit ends with: ``edge_probabilities_`` are its. A hundred take
-        some hundredths of a second, and tell probabilities to within 0.1; the method :meth:`posterior` takes more.
-        0 leaves it out.
     random_state : int or None
         Seeds random orders, ties among equal scores, and estimators that draw. None breaks ties by the data. Not a
         Generator: two fits of one learner are to find the same.
@@ -156,65 +128,47 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     ----------
     adjacency_matrix_ : array or DataFrame of shape (d, d)
         1 where column i is a parent of column j; a DataFrame if X was one.
-    weights_ : array or DataFrame of shape (d, d)
-        Slope of every edge, with its sign: the coefficient of a line; of a curve f(x) the slope of the best line
-        through it, cov(f(x), x) / var(x), an average of its slopes; the average slope of a network. In standard
-        deviations of effect and cause if columns were standardized. Regressors without coefficients give no sign:
-        theirs are the norms.
-    norms_ : array or DataFrame of shape (d, d)
-        Size of every edge's effect, whatever its shape: the standard deviation of what the cause contributes. For
-        a line the absolute slope times the cause's standard deviation. A curve that goes up and down has a large
-        norm and a small weight.
-    slopes_ : array or DataFrame of shape (d, d)
-        ``weights_`` in the units of the columns: by how much the effect changes as the cause grows by one. Where
-        ``scales_`` of the effect or ``cause_scales_`` of the cause is not "none", in the units of that scale.
-    causal_order_ : list or array of length d
-        The most probable order, names if X had them.
+    edges_ : DataFrame
+        A row for every edge, the surest first: ``cause`` and ``effect``; ``weight``, its slope with its sign, see
+        ``weights_``; ``norm``, the size of the effect whatever its shape, the standard deviation of what the cause
+        contributes; ``slope``, the weight in the ``unit`` that stands beside it: by how much the effect changes as
+        the cause grows by one, each on its scale; ``probability`` and ``reverse_probability``, that of the same
+        edge turned around; and ``direction_open``, whether the reverse has a quarter of both or more. The last
+        three are missing without a posterior.
     edge_probabilities_ : array or DataFrame of shape (d, d), or None
         Posterior probability of each edge, given the table and the model; of two directions that no data can tell
         apart, each has its half. None where there is no posterior.
     posterior_ : Posterior or None
         All of the short posterior: pairs, ancestors, graphs, and whether it settled. None with ``posterior=0``,
         after joint training, and for losses that are no sum over columns, such as "nll_ev".
-    order_distribution_ : OrderDistribution
-        The sparse distribution over orders.
-    edge_shares_ : array or DataFrame of shape (d, d)
-        The share of ``order_distribution_`` that has each edge. Training drives it to one order, so that shares
-        near one say little about how sure an edge is.
-    theta_ : array of shape (d,)
-        Scores.
+    causal_order_ : list or array of length d
+        The most probable order, names if X had them.
     causal_graph_ : networkx.DiGraph
         The graph, with ``weight``, ``norm``, ``probability`` and ``reverse_probability`` of every edge.
+    columns_ : DataFrame
+        A row for every column. ``kind`` and, in ``notes``, why. ``scale``, on which its causes' effects and its
+        noise add up: "none", as measured; "log" and "log(x + 2)"; "-log(9 - x)" from the other end; "logit(0, 1)"
+        between both; "asinh((x - 4) / 2)" in either direction from the middle; "yeo-johnson(0.5)", a power of the
+        standardized column. Of a column without causes no scale is likelier than another: there it is the one on
+        which it looks most Gaussian. ``cause_scale``, on which a straight effect of it is straight. ``noise``, the
+        model of it given its causes; ``missing``, the share of its values that were; ``intervened``, in how many
+        rows it was intervened on.
+    weights_ : array or DataFrame of shape (d, d)
+        Slope of every edge, with its sign: the coefficient of a line; of a curve f(x) the slope of the best line
+        through it, cov(f(x), x) / var(x), an average of its slopes; the average slope of a network. In standard
+        deviations of effect and cause if columns were standardized. Regressors without coefficients give no sign:
+        theirs are the norms.
+    theta_ : array of shape (d,)
+        Scores.
+    order_distribution_ : OrderDistribution
+        The sparse distribution over orders. Training drives it to one order, so that it says little about how sure
+        an edge is.
+    history_ : FitHistory
+        What training saw, step by step.
     loss_ : float
         Loss of the mode, per row.
-    scales_ : dict
-        The scale of every column: the one on which its causes' effects and its noise add up. "none", as measured;
-        "log" and "log(x + 2)"; "-log(9 - x)" from the other end; "logit(0, 1)" between both;
-        "asinh((x - 4) / 2)" in either direction from the middle; "yeo-johnson(0.5)", a power of the standardized
-        column. Of a column without causes no scale is likelier than another: there it is the one on which it looks
-        most Gaussian.
-    cause_scales_ : dict
-        The scale that every column has as a cause, on which a straight effect is straight: as measured, or
-        ``scales_``, whichever is likelier for the whole table.
-    transform_ : str
-        One word for ``scales_`` where it describes all continuous columns: "none", "log", "mirrored log", "logit",
-        "asinh" or "yeo-johnson"; else "per column".
-    criterion_ : str or callable
-        The loss that was used; of "auto", "entropy" where noise may have any shape, "bic" where it is Gaussian.
-    noise_ : dict
-        The noise model of every column, by name.
-    kinds_ : dict
-        The :class:`~daguerreotype.data.Kind` of every column: its name, the reason, levels, and grid.
     missing_ : MissingValues or None
         Where values were missing, and what was done about it; None if none was.
-    interventions_ : dict
-        In how many rows each column was intervened on; only columns that were.
-    history_ : FitHistory
-        What training saw.
-    n_iter_ : int
-        Number of training steps.
-    n_parameters_ : float
-        Free parameters that were spent on edges.
     interrupted_ : bool
         Whether Ctrl-C came during the fit; the best that was found until then was kept. A second one raises
         KeyboardInterrupt at once, and nothing is kept.
@@ -239,61 +193,36 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        operator: Literal["sparsemax", "sparsemap", "sparsemap-peel", "sparsemap-warm", "fixed", "random"]
-        | Callable[..., Any] = "sparsemax",
         edges: Any = "gam",
-        training: Literal["bilevel", "joint"] = "bilevel",
         *,
-        k: int = 100,
-        tau: Any = 1.0,
-        loss: Any = "auto",
         noise: Any = "auto",
+        scales: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
+        kinds: Any = "auto",
+        missing: Literal["auto", "error", "drop"] = "auto",
+        knowledge: Any = None,
         penalty: float | None = None,
         min_gain: float = 0.02,
-        standardize: bool = True,
-        transform: Literal["auto", "none", "log", "yeo-johnson"] = "auto",
-        kinds: Any = "auto",
-        init: Any = "zeros",
-        knowledge: Any = None,
-        refine: bool = True,
-        n_restarts: int = 8,
-        learning_rate: float = 0.1,
-        l2_theta: float = 0.0005,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        patience: int = 20,
-        cache_size: float = 256.0,
-        n_jobs: int | None = None,
-        missing: Literal["auto", "error", "drop"] = "auto",
+        operator: Any = "sparsemax",
+        training: Any = "bilevel",
         posterior: int = 100,
+        standardize: bool = True,
+        n_jobs: int | None = None,
         random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
-        self.operator = operator
         self.edges = edges
-        self.training = training
-        self.k = k
-        self.tau = tau
-        self.loss = loss
         self.noise = noise
+        self.scales = scales
+        self.kinds = kinds
+        self.missing = missing
+        self.knowledge = knowledge
         self.penalty = penalty
         self.min_gain = min_gain
-        self.standardize = standardize
-        self.transform = transform
-        self.kinds = kinds
-        self.init = init
-        self.knowledge = knowledge
-        self.refine = refine
-        self.n_restarts = n_restarts
-        self.learning_rate = learning_rate
-        self.l2_theta = l2_theta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.missing = missing
+        self.operator = operator
+        self.training = training
         self.posterior = posterior
+        self.standardize = standardize
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -311,7 +240,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Equal-variance likelihood, 100 orders, temperature 1, theta from zeros, standardized columns, no change
         of scale, no refinement. Theta's rate is 0.1, but 0.05 for sparsemax with LARS and 0.01 in joint training;
         lambda is 0.01 in bilevel training, and in joint training 0.01 or 0.001 (linear, SparseMAP or sparsemax)
-        and 0.001 or 0.0001 (mlp). Bilevel mlp edges are slow to fit, so their SparseMAP is "sparsemap-peel".
+        and 0.001 or 0.0001 (mlp). Bilevel mlp edges are slow to fit, so their SparseMAP peels.
 
         Parameters
         ----------
@@ -327,10 +256,24 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             (:meth:`GradientEdges.as_published <daguerreotype.edges.GradientEdges.as_published>`), or as these
             edges do by themselves.
         **changes
-            Other arguments of the learner. ``random_state`` is that of the edges, too.
+            Other arguments of the learner, or of its parts, as ``training__max_iter``. ``random_state`` is that of
+            the edges, too.
         """
         settings = paper_settings(operator, edges, training, fits, seed=changes.get("random_state"))
-        return cls(**(settings | changes))
+        learner: Self = cls(**settings).set_params(**changes)
+        return learner
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings by name; those of operator and training as ``operator__k`` and ``training__max_iter``.
+
+        A part that has a short name becomes the object that the name stands for.
+        """
+        for part in ("operator", "training"):
+            current = params.get(part, getattr(self, part))
+            if isinstance(current, str) and any(name.startswith(f"{part}__") for name in params):
+                params = {**params, part: read_part(part, current)}
+        learner: Self = super().set_params(**params)
+        return learner
 
     def fit(
         self,
@@ -366,31 +309,31 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> cause = rng.normal(size=300)
         >>> X = np.column_stack([cause + rng.normal(size=300), cause])
         >>> X[:100, 0] = 2 * rng.normal(size=100)  # in a third of the rows the effect was intervened on
-        >>> m = Daguerreotype(transform="none").fit(X, interventions=[0] * 100 + [None] * 200)
+        >>> m = Daguerreotype(scales="none").fit(X, interventions=[0] * 100 + [None] * 200)
         >>> m.adjacency_matrix_
         array([[0, 0],
                [1, 0]])
-        >>> m.interventions_
-        {0: 100}
+        >>> m.columns_["intervened"].tolist()
+        [100, 0]
         """
         file = None if resume is None else check_path(resume, "resume")
         cancel = CancelToken()
         with cancel.listening():
             with cancel.at_once():
                 read = self._read(X, interventions)
-            with ProgressBar(self.verbose, self.max_iter) as bar:
+            with ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar:
                 return self._fit(read, bar, cancel, file)
 
-    def fit_chunks(self, source: Any, *, any_size: bool = False) -> Self:
+    def fit_chunks(self, source: Any) -> Self:
         """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
 
         All rows are read once, for ``edges="gam"`` three times (moments and a sketch of quantiles, exact
-        quantiles, second moments of the splines), for ``transform="log"`` once more. Memory holds a few chunks.
+        quantiles, second moments of the splines), for ``scales="log"`` once more. Memory holds a few chunks.
 
-        Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the transform "none" or
-        "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as transform.
-        Ties of rounded columns are not spread on the scale of logarithms. Rows with missing values count where
-        edges are linear: one pass sums them up by what is seen of them, and EM finds the moments of all rows.
+        Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the scales "none" or
+        "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as scales.
+        Ties of rounded columns are not spread on the scale of logarithms. Rows with missing values are left out
+        with ``missing="drop"`` and refused otherwise: learn from them in memory, with :meth:`fit`.
 
         Parameters
         ----------
@@ -398,8 +341,6 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             A Parquet, CSV or TSV file, a folder of them, or a list of paths; chunks of rows, as arrays or
             DataFrames with the same columns, in a list or an iterator; a function that returns a new iterator, for
             what is read more than once; or a dask DataFrame, whose partitions its cluster takes in.
-        any_size : bool
-            Read packed files even if they hold more than 256 MiB and than 100 times their own size.
 
         Examples
         --------
@@ -415,9 +356,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                [1, 0]])
         """
         cancel = CancelToken()
-        with cancel.listening(), ProgressBar(self.verbose, self.max_iter) as bar:
+        with cancel.listening(), ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar:
             with cancel.at_once():
-                rows = read_source(source, any_size=any_size)
+                rows = read_source(source)
                 quantiles = self._check_streamable(rows)
                 read = table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows, missing=self.missing)
             return self._fit_streamed(read, bar, cancel)
@@ -456,7 +397,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         table = table_of_moments(covariance, n_rows, names, means)
         kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
         cancel = CancelToken()
-        with cancel.listening(), ProgressBar(self.verbose, self.max_iter) as bar:
+        with cancel.listening(), ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar:
             return self._fit_streamed(ReadTable(table, kinds), bar, cancel)
 
     def with_kinds_of(self, X: Any, *, interventions: Any = None) -> Self:
@@ -487,15 +428,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> dict[str, Any]:
         """The learner's own parameters, which a subclass may set without taking them as arguments."""
-        named = {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
-        return named | {"posterior": vars(self)["posterior"]}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name, as of any estimator of scikit-learn."""
-        settings: dict[str, Any] = super().get_params(deep)
-        if "posterior" in settings:
-            settings["posterior"] = vars(self)["posterior"]
-        return settings
+        return {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
 
     def _read(self, X: Any, interventions: Any = None) -> ReadTable:
         """The table to learn from, its kinds and its gaps."""
@@ -510,19 +443,19 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         check_saved(settings)
         quantiles = check_streamable(settings, source)
-        if self.transform == "auto":
-            logger.info("transform='auto' needs all rows at once: columns stay on their scale.")
+        if self.scales == "auto":
+            logger.info("scales='auto' needs all rows at once: columns stay on their scale.")
         return quantiles
 
     def _fit_streamed(self, read: ReadTable, bar: ProgressBar, cancel: CancelToken) -> Self:
         """Take the columns of a table that was not checked by scikit-learn for those of training, and fit."""
         table = read.table
         self.n_features_in_ = table.n_columns
-        if table.named and not table.own_names:
+        if table.named and all(isinstance(name, str) for name in table.names):
             self.feature_names_in_ = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        read_given(self.kinds, table.called, numbered=not table.named)
+        read_given(self.kinds, table.names, numbered=not table.named)
         return self._fit(read, bar, cancel)
 
     def _fit(self, read: ReadTable, bar: ProgressBar, cancel: CancelToken, resume: Path | None = None) -> Self:
@@ -536,8 +469,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         # Threads of a numerical library within threads of ours would only get in each other's way.
         with one_thread, compiling(lambda _: compiled(1)), ExitStack() as files:
             file = None if resume is None else files.enter_context(Checkpoint(resume, cancel=cancel))
-            run = Run(n_jobs, 1e6 * self.cache_size, bar.update, cancel, file)
-            result = fit_table(table, plan, run, joint_loss(settings) if plan.joint else self.loss)
+            run = Run(n_jobs, CACHE_BYTES, bar.update, cancel, file)
+            result = fit_table(table, plan, run)
         self._keep(replace(result, kinds=read.kinds, gaps=read.gaps, n_dropped=read.n_dropped))
         self._table = table
         return self
@@ -548,27 +481,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         names = result.labels if result.named else None
         self.adjacency_matrix_ = label(result.adjacency, names)
         self.weights_ = label(result.weights, names)
-        self.norms_ = label(result.norms, names)
-        self.slopes_ = label(result.slopes, names)
+        self.edges_ = result.edge_table()
+        self.columns_ = result.column_table()
         self.posterior_ = result.posterior
         self.edge_probabilities_ = None if result.posterior is None else result.posterior.edge_probabilities
-        self.edge_shares_ = label(result.edge_shares, names)
         self.causal_order_ = [result.labels[j] for j in result.order] if result.named else result.order
         self.theta_ = result.theta
         self.order_distribution_ = result.distribution
-        self.missing_ = result.missing
-        self.interventions_ = result.interventions
-        self.kinds_ = dict(zip(result.labels, result.kinds, strict=True))
-        self.loss_ = result.best.training.loss
-        self.transform_ = result.transform
-        self.scales_ = dict(zip(result.labels, result.scales, strict=True))
-        self.cause_scales_ = dict(zip(result.labels, result.cause_scales, strict=True))
-        self.criterion_ = result.criterion
-        self.noise_ = dict(zip(result.labels, result.noise, strict=True))
-        self.interrupted_ = result.best.training.interrupted
         self.history_ = result.history
-        self.n_iter_ = len(result.history)
-        self.n_parameters_ = result.n_parameters
+        self.loss_ = result.best.training.loss
+        self.missing_ = result.missing
+        self.interrupted_ = result.best.training.interrupted
 
     @property
     def causal_graph_(self) -> nx.DiGraph:
@@ -578,14 +501,14 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         around; the last two only where there is a posterior.
         """
         check_is_fitted(self)
-        labels = self._result.labels
-        matrices = {"weight": np.asarray(self.weights_), "norm": np.asarray(self.norms_)}
-        if self.posterior_ is not None:
-            likely = self.posterior_.probabilities
+        result = self._result
+        labels, matrices = result.labels, {"weight": result.weights, "norm": result.norms}
+        if result.posterior is not None:
+            likely = result.posterior.probabilities
             matrices |= {"probability": likely, "reverse_probability": likely.T}
         graph = nx.DiGraph()
         graph.add_nodes_from(labels)
-        for i, j in np.argwhere(np.asarray(self.adjacency_matrix_)):
+        for i, j in np.argwhere(result.adjacency):
             graph.add_edge(
                 labels[i], labels[j], **{name: float(matrix[i, j]) for name, matrix in matrices.items()}
             )
@@ -612,7 +535,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> rng = np.random.default_rng(0)
         >>> a, b = rng.normal(size=(2, 500))
         >>> X = np.column_stack([a, b, a + b + rng.normal(size=500)])
-        >>> Daguerreotype(edges="bic", transform="none").fit(X).equivalence_class()
+        >>> Daguerreotype(edges="bic", scales="none").fit(X).equivalence_class()
         EquivalenceClass(compelled=[(0, 2), (1, 2)], reversible=[])
         """
         check_is_fitted(self)
@@ -635,7 +558,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array of shape (m,) or (m, q)
             The fitted component, with mean zero over the training rows, by the noise of the effect:
 
-            - a continuous effect: on its scale, see ``scales_``, in standard deviations of the effect if columns
+            - a continuous effect: on its scale, see ``columns_``, in standard deviations of the effect if columns
               were standardized;
             - "bernoulli": log-odds of the second level;
             - "ordinal": log-odds of a higher level, whichever levels are compared;
@@ -649,16 +572,17 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> from daguerreotype import Daguerreotype
         >>> cause = np.linspace(-1, 1, 200)
         >>> effect = cause**2 + np.tile([-0.01, 0.01], 100)
-        >>> m = Daguerreotype(transform="none").fit(np.column_stack([cause, effect]))
+        >>> m = Daguerreotype(scales="none").fit(np.column_stack([cause, effect]))
         >>> m.curve(0, 1, [-1.0, 0.0, 1.0]).round(1)
         array([ 2.2, -1.1,  2.2])
 
         A cause with levels has a contribution for each:
 
         >>> import pandas as pd
+        >>> from daguerreotype.operators import FixedOrder
         >>> X = pd.DataFrame({"city": np.repeat(["Bonn", "Oslo", "Rome"], 50)})
         >>> X["height"] = np.repeat([1.0, 3.0, 2.5], 50) + np.tile(np.linspace(-0.1, 0.1, 50), 3)
-        >>> m = Daguerreotype("fixed", init=["city", "height"], standardize=False, transform="none").fit(X)
+        >>> m = Daguerreotype(operator=FixedOrder(["city", "height"]), standardize=False, scales="none").fit(X)
         >>> m.curve("city", "height", ["Bonn", "Oslo", "Rome"]).round(1)
         array([-1.2,  0.8,  0.3])
         """
@@ -668,13 +592,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: None = None, *, interventions: Any = None) -> float:
         r"""Mean log-likelihood per row of ``X`` under the learned graph; rows need not have been seen.
 
-        Residuals are judged by the noise that was learned: Gaussian, or of free shape where ``criterion_`` is
-        "entropy". The change of scale is accounted for, so that scores of different transforms compare. A column
+        Residuals are judged by the noise that was learned: Gaussian, or of free shape, see
+        ``columns_``. The change of scale is accounted for, so that scores of different scales compare. A column
         that was intervened on in a row, as ``interventions`` say like those of :meth:`fit`, has no likelihood
         there. What is missing of a row is integrated out, by draws with a seed of their own.
         """
         check_is_fitted(self)
-        values, names, named = rows_of(self, X, self.kinds_)
+        values, names, named = rows_of(self, X, self._result.kinds_by_label)
         intervened = read_interventions(interventions, len(values), names, numbered=not named)
         return self._result.score(values, intervened)
 
@@ -714,7 +638,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         check_positive_int(n_draws, "n_draws")
         check_seed(random_state)
-        values, names, named = rows_of(self, X, self.kinds_)
+        values, names, named = rows_of(self, X, self._result.kinds_by_label)
         intervened = read_interventions(interventions, len(values), names, numbered=not named)
         draws = self._result.draw(values, n_draws, random_state, intervened)
         return make_imputation(X, values, draws, self._result.kinds)
@@ -783,8 +707,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         learner._keep(saved.result)
         return learner
 
-    @SettingAndMethod
-    def posterior(
+    def sample_posterior(
         self,
         n_sweeps: int | None = None,
         *,
@@ -831,7 +754,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> rng = np.random.default_rng(0)
         >>> first = rng.normal(size=300)
         >>> X = np.column_stack([first, first + rng.normal(size=300)])  # either may be the cause
-        >>> sure = Daguerreotype(transform="none").fit(X).posterior(n_sweeps=2000)
+        >>> sure = Daguerreotype(scales="none").fit(X).sample_posterior(n_sweeps=2000)
         >>> [round(p, 1) for p in sure.pair(0, 1)]
         [0.5, 0.5, 0.0]
         """
@@ -844,7 +767,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         jobs, seed = count_jobs(n_jobs), check_seed(random_state)
         file = None if resume is None else check_path(resume, "resume")
         cancel = CancelToken()
-        with cancel.listening(), ProgressBar(self.verbose, self.max_iter) as bar, one_thread:
+        with (
+            cancel.listening(),
+            ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar,
+            one_thread,
+        ):
             if bagged:
                 found = bagged_posterior(
                     self._table,
@@ -891,7 +818,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Needs no fit before and changes nothing about this learner. Ties that the data leave open (two directions
         that explain the rows equally well) are broken anew in every resample. But a direction that no data can
-        tell may come out the same in most of them, even in all: :meth:`posterior` gives each a half.
+        tell may come out the same in most of them, even in all: :meth:`sample_posterior` gives each a half.
         With ``verbose`` one bar shows how many resamples are done.
 
         Parameters
@@ -938,7 +865,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> rng = np.random.default_rng(0)
         >>> cause = rng.normal(size=200)
         >>> X = np.column_stack([cause**2 + 0.1 * rng.normal(size=200), cause])
-        >>> sure = Daguerreotype(transform="none").bootstrap(X, n_resamples=5)
+        >>> sure = Daguerreotype(scales="none").bootstrap(X, n_resamples=5)
         >>> sure.edge_frequencies
         array([[0., 0.],
                [1., 0.]])
@@ -959,7 +886,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
     def plot(
         self,
-        kind: Literal["graph", "training", "scores", "order", "curves"] = "graph",
+        kind: Literal["graph", "training", "order", "curves"] = "graph",
         *,
         truth: Any = None,
         X: Any = None,
@@ -970,21 +897,20 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        kind : {"graph", "training", "scores", "order", "curves"}
+        kind : {"graph", "training", "order", "curves"}
             "graph": causes on the left, width by norm, colour by sign, opacity by probability; an edge whose
             direction is open has no head; effects of and on levels in no order have no sign. "training": the loss,
-            step by step. "scores": theta. "order": how probably each column precedes each other, by ``posterior_``
-            or, without one, the share of ``order_distribution_``. "curves": the effect of every cause, for
-            ``edges="gam"`` and for tables with levels or counts: lines over numbers, points over counts, bars over
-            levels.
+            step by step. "order": how probably each column precedes each other, by ``posterior_`` or, without one,
+            the share of ``order_distribution_``. "curves": the effect of every cause, for ``edges="gam"`` and for
+            tables with levels or counts: lines over numbers, points over counts, bars over levels.
         truth : array, DataFrame or networkx.DiGraph, optional
             A known graph; "graph" then tells correct, missing, wrong and reversed edges apart.
         X : DataFrame or array of shape (n, d), optional
             For "curves", which run over the values in it; without it, over those of the training rows.
         effect : str or int, optional
             For "curves": only those of this column's causes.
-        ax : matplotlib Axes, or an array of them for "curves", optional
-            Where to draw; a new figure if None.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None, and always for "curves".
 
         Returns
         -------
@@ -1033,6 +959,4 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         tags.input_tags.allow_nan = self.missing != "error"
-        # A parameter called transform makes scikit-learn take the class for a transformer, which must say so.
-        tags.transformer_tags = TransformerTags()
         return tags

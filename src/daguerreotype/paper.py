@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from daguerreotype._lib.labels import shown
 from daguerreotype.edges.registry import EDGES
+from daguerreotype.operators.registry import SparseMAP, Sparsemax
+from daguerreotype.training.methods import Bilevel, Joint
 
 # Lambda of the authors' script, by edges and training, for each operator.
 PAPER_EDGES: dict[tuple[str, str], dict[str, float]] = {
@@ -33,22 +35,22 @@ def paper_settings(
         )
     if fits not in ("published", "converged"):
         raise ValueError(f"fits must be 'published' or 'converged', got {shown(fits)}.")
-    slow = (edges, training) == ("mlp", "bilevel")
-    settings: dict[str, Any] = {
-        "operator": "sparsemap-peel" if slow and operator == "sparsemap" else operator,
-        "training": training,
-        "edges": edges,
-        "k": 100,
-        "tau": 1.0,
-        "loss": "nll_ev",
-        "transform": "none",
-        "refine": False,
-        "posterior": 0,
+    numbers: dict[str, Any] = {
         "learning_rate": _rate(operator, edges, training, fits),
-        "l2_theta": 0.0005,
+        "l2": 0.0005,
         "max_iter": 5000,
         "tol": 1e-5,
         "patience": 50,
+        "loss": "nll_ev",
+    }
+    slow = (edges, training) == ("mlp", "bilevel")
+    sparsemap = SparseMAP(method="peel") if slow else SparseMAP()
+    settings: dict[str, Any] = {
+        "operator": sparsemap if operator == "sparsemap" else Sparsemax(),
+        "training": Joint(**numbers) if training == "joint" else Bilevel(**numbers, refine=False),
+        "edges": edges,
+        "scales": "none",
+        "posterior": 0,
     }
     if edges != "lars":
         own = {"pruning": PAPER_EDGES[edges, training][operator], "random_state": seed or 0}

@@ -1,37 +1,40 @@
 """The result of a fit: frozen records of what was learned, in the user's numbering of the columns."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from daguerreotype._lib.labels import ColumnPlaces, plural, shown
+from daguerreotype._lib.labels import ColumnPlaces, listed, shown
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.completion.draws import completions, integrated
-from daguerreotype.completion.mechanisms import Mechanisms
-from daguerreotype.data.column_scales import ColumnScales
 from daguerreotype.data.kinds import Kind, encode_values
 from daguerreotype.data.missing import Gaps
-from daguerreotype.data.support import Support
+from daguerreotype.data.quantiles import Support
+from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import OnScale, mean_sum
-from daguerreotype.data.transforms import Scale
-from daguerreotype.edges.base import HasCurves, LocalFit, offered
-from daguerreotype.edges.mixed import MixedFit
-from daguerreotype.edges.predictors import GamFit, LinearPredictor
-from daguerreotype.noise import Density, Mass, NoiseModel
+from daguerreotype.edges.base import LocalFit
+from daguerreotype.graphs.dag import is_open
+from daguerreotype.missing.draws import completions, integrated
+from daguerreotype.missing.imputation import Completion, MissingValues
+from daguerreotype.missing.mechanisms import Mechanisms
+from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
+from daguerreotype.noise.counts import CountMass
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.posterior import Posterior
-from daguerreotype.training.history import FitHistory
-from daguerreotype.training.train import TrainingResult
+from daguerreotype.training.run import FitHistory, Run
+from daguerreotype.training.search import State, TrainingResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FitHistory", "FitResult", "MissingValues", "ScaleFit"]
 
-SETTLED = 1  # edge that comes and goes with the draws
-CALM = 0.01  # nats per column and row by which they move the loss
 
-
+@saved
 @dataclass(frozen=True)
 class ScaleFit:
     """What training on one scale led to, columns in the order that they took part in.
@@ -47,7 +50,7 @@ class ScaleFit:
     densities : sequence of Density or Mass
         The noise of every node; masses of discrete ones.
     noise : tuple of str
-        Its name; empty in files that were saved before there were several.
+        Its name.
     gaussian : bool
         Whether orders were compared under Gaussian noise.
     log_likelihood : float
@@ -59,14 +62,36 @@ class ScaleFit:
     """
 
     scaled: OnScale
-    typical: FloatArray
+    typical: Annotated[FloatArray, Shape("d")]
     training: TrainingResult
-    densities: Sequence[Density | Mass]
+    densities: Annotated[Sequence[Density | Mass], Shape("d")]
     gaussian: bool
     log_likelihood: float
-    noise: tuple[str, ...] = ()
+    noise: Annotated[tuple[str, ...], Shape("d")]
     noise_models: tuple[NoiseModel, ...] = ()
     support: Support = field(default_factory=Support)
+
+    @classmethod
+    def of(cls, state: State, log_likelihood: float, support: Support) -> "ScaleFit":
+        """What the stages of a fit led to, without the search's cache and display, which may be large."""
+        training, noise = state.found, state.noise
+        densities = training.densities(noise)
+        scores = None if training.scores is None else training.scores.again(Run())
+        return cls(
+            state.scaled,
+            state.table.typical(),
+            replace(training, scores=scores),
+            densities,
+            gaussian=state.gaussian,
+            log_likelihood=log_likelihood,
+            noise=tuple(_name_of(model, density) for model, density in zip(noise, densities, strict=True)),
+            noise_models=noise,
+            support=support,
+        )
+
+    def as_saved(self) -> "ScaleFit":
+        """What a file holds: not what training needs alone."""
+        return replace(self, noise_models=())
 
     def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
         """Contribution of one parent at values (m,) of it, codes of levels among them.
@@ -75,8 +100,8 @@ class ScaleFit:
         levels, the logarithm of the mean for counts. Shape (m, q) for levels without an order: log-odds of the q
         groups of levels beyond the first against it, as ``CategoricalMass`` groups them.
         """
-        models = offered(self.training.models, HasCurves)
-        if models is None:
+        models = self.training.models
+        if not self.training.can.curves:
             raise TypeError(f"{type(self.training.models).__name__} has no curves to show: fit with edges='gam'.")
         rows = np.repeat(self.typical[None, :], values.size, axis=0)
         rows[:, cause] = values
@@ -101,10 +126,10 @@ class ScaleFit:
 
         What is missing of a row, nan, is integrated out.
         """
-        gaps = np.isnan(values)
-        some = gaps.any(axis=1)
-        out = np.zeros(gaps.shape, dtype=np.bool_) if intervened is None else intervened
-        complete, total = values[~some], 0.0
+        missing = np.isnan(values)
+        incomplete = missing.any(axis=1)
+        out = np.zeros(missing.shape, dtype=np.bool_) if intervened is None else intervened
+        complete, total = values[~incomplete], 0.0
         if len(complete):
             causes = self.scaled.apply(complete)
             density = np.column_stack(
@@ -113,10 +138,10 @@ class ScaleFit:
                     for node in range(values.shape[1])
                 ]
             )
-            total += mean_sum(density, out[~some]) * len(complete)
-        if some.any():
+            total += mean_sum(density, out[~incomplete]) * len(complete)
+        if incomplete.any():
             self._check_support()
-            likelihood = integrated(self.mechanisms, values[some], gaps[some], out[some])
+            likelihood = integrated(self.mechanisms, values[incomplete], missing[incomplete], out[incomplete])
             total += float(likelihood.sum())
         return total / len(values)
 
@@ -131,100 +156,36 @@ class ScaleFit:
         """Refuse to draw without knowing what values columns have."""
         if not self.support.seen.size:
             raise ValueError(
-                "this learner was fitted without rows, or saved by an older version: it does not know what values "
-                "columns have, so it cannot tell what is missing. Fit it again, on rows."
+                "this learner was fitted without rows: it does not know what values columns have, so it cannot "
+                "tell what is missing. Fit it again, on rows."
             )
 
 
-def _n_coefficients(fit: LocalFit) -> float:
-    """Coefficients of a fit, of estimators that have any; degrees of freedom of others."""
-    if isinstance(fit, MixedFit):
-        return float(fit.coefficients[1:].size)
-    return float(fit.columns.size if isinstance(fit, GamFit) else fit.dof)
+def _name_of(noise: NoiseModel, density: Density | Mass) -> str:
+    """What ``columns_`` calls it."""
+    if isinstance(density, CountMass):
+        return "poisson" if density.dispersion == 0.0 else "negative-binomial"
+    if isinstance(noise, DiscreteNoise):
+        return noise.name
+    names = {entry.make: name for name, entry in NOISE.items()}
+    return names.get(type(noise), type(noise).__name__)
 
 
-@dataclass(frozen=True)
-class Completion:
-    """How a table with gaps was completed.
+def _on_scale(name: str, words: str) -> str:
+    """A column on its scale.
 
-    Attributes
-    ----------
-    n_tables : int
-        Completed tables that were learned from together; 0 where expected moments were enough.
-    n_rounds : int
-        Rounds of drawing and learning.
-    n_changed : int
-        Pairs of columns that the last two graphs connect differently, but for directions that linear edges leave
-        open.
-    loss_change : float
-        By how much the last round moved the loss, in nats per column and row.
+    >>> _on_scale("wage", "none"), _on_scale("wage", "log(x + 2)"), _on_scale("wage", "yeo-johnson(0.5)")
+    ('wage', 'log(wage + 2)', 'yeo-johnson(0.5) of wage')
     """
-
-    n_tables: int
-    n_rounds: int
-    n_changed: int
-    loss_change: float = 0.0
-
-
-@dataclass(frozen=True)
-class MissingValues:
-    """Where values of a table were missing, and what a fit did about it.
-
-    Attributes
-    ----------
-    counts : dict
-        How many values are missing of each column; only columns with gaps.
-    n_rows, n_complete : int
-        Rows of the table, and those without gaps.
-    n_dropped : int
-        Rows that were left out, with ``missing="drop"``.
-    n_completions : int
-        Completed tables that were learned from together. 0 where none was needed: rows were dropped, or linear
-        edges had the moments that EM expects.
-    n_rounds : int
-        Rounds of completing the table and learning again.
-    n_changed : int
-        Pairs of columns that the last two graphs connect differently, but for directions that linear edges leave
-        open.
-    loss_change : float
-        By how much the last round moved the loss, in nats per column and row.
-    depends_on : dict
-        Columns whose gaps depend on others, and on which: there values are not missing completely at random. That
-        is taken care of, but a column whose gaps depend on others may hide that they depend on itself.
-    shares : array of shape (b, c)
-        A map of the gaps: the share of missing values in blocks of successive rows, of each column with any.
-    """
-
-    counts: dict[Any, int]
-    n_rows: int
-    n_complete: int
-    n_dropped: int
-    n_completions: int
-    n_rounds: int
-    n_changed: int
-    loss_change: float
-    depends_on: dict[Any, list[Any]]
-    shares: FloatArray = field(repr=False)
-
-    @property
-    def settled(self) -> bool:
-        """Whether the last round changed next to nothing: draws alone make an edge come and go."""
-        return self.n_changed <= SETTLED and self.loss_change < CALM
-
-    def __str__(self) -> str:
-        total, d = sum(self.counts.values()), len(self.counts)
-        where = f"{total} missing value{plural(total)} in {d} column{plural(d)}"
-        if self.n_dropped:
-            return f"{where}: left out {self.n_dropped} of {self.n_rows} rows"
-        if not self.n_rounds:
-            return f"{where}: learned from the moments that EM expects"
-        n = self.n_completions
-        how = f"{n} completed table{plural(n)}" if n else "expected moments"
-        moved = f"the last changed {self.n_changed} edges, and the loss of a column by {self.loss_change:.2g}"
-        ended = "settled" if self.settled else f"not settled, {moved}"
-        return f"{where}: {how}, {self.n_rounds} round{plural(self.n_rounds)}, {ended}"
+    if words == "none":
+        return name
+    if words == "log":
+        return f"log({name})"
+    placed = re.sub(r"\bx\b", lambda _: name, words)
+    return placed if placed != words else f"{words} of {name}"
 
 
+@saved
 @dataclass(frozen=True)
 class FitResult:
     """What a fit found, mapped back to the columns as the user numbers them.
@@ -235,7 +196,7 @@ class FitResult:
         The fit on the likeliest scale.
     columns : array of shape (d,)
         The user's column that each of the fitted table is.
-    names : tuple of str
+    names : tuple
         The user's columns.
     named : bool
         Whether the names are the user's.
@@ -251,21 +212,18 @@ class FitResult:
         Rows that were left out because of that.
     posterior : Posterior, optional
         How probable edges and graphs are; None where that was not asked for, or cannot be told.
-    own_names : tuple
-        The user's names as they are, where they are no text.
     """
 
     best: ScaleFit
-    columns: IntArray
-    names: tuple[str, ...]
+    columns: Annotated[IntArray, Shape("d", order=True)]
+    names: Annotated[tuple[Any, ...], Shape("d", filled=True, labels=True)]  # hashable
     named: bool
     criterion: Any
-    kinds: tuple[Kind, ...] = ()
+    kinds: Annotated[tuple[Kind, ...], Shape("d")] = ()
     completion: Completion | None = None
     gaps: Gaps | None = None
     n_dropped: int = 0
     posterior: Posterior | None = None
-    own_names: tuple[Any, ...] = ()  # hashable
 
     @cached_property
     def place(self) -> IntArray:
@@ -275,7 +233,7 @@ class FitResult:
     @property
     def labels(self) -> list[Any]:
         """What the user calls the columns: names, or numbers without any."""
-        return list(self.own_names or self.names) if self.named else list(range(len(self.names)))
+        return list(self.names) if self.named else list(range(len(self.names)))
 
     @property
     def weights(self) -> FloatArray:
@@ -294,6 +252,10 @@ class FitResult:
         slopes: FloatArray = self.weights * of_effects / of_causes[:, None]
         return slopes
 
+    def labelled(self, posterior: Posterior) -> Posterior:
+        """A posterior by node, in the user's columns."""
+        return posterior.taken(self.place, tuple(self.labels), self.named)
+
     def _on_edges(self, read: Callable[[LocalFit], FloatArray]) -> FloatArray:
         """Matrix (d, d) of what fits say of their parents (p,), zero where there is no edge."""
         matrix: FloatArray = np.zeros((len(self.names), len(self.names)))
@@ -304,10 +266,7 @@ class FitResult:
     @property
     def adjacency(self) -> IntArray:
         """Matrix (d, d): one where i is a parent of j."""
-        adjacency: IntArray = np.zeros((len(self.names), len(self.names)), dtype=np.int64)
-        for node, fit in enumerate(self.best.training.fits):
-            adjacency[self.columns[fit.parents], self.columns[node]] = 1
-        return adjacency
+        return self._on_edges(lambda fit: np.ones(fit.parents.size)).astype(np.int64)
 
     @property
     def edge_shares(self) -> FloatArray:
@@ -317,34 +276,104 @@ class FitResult:
     @property
     def noise(self) -> tuple[str, ...]:
         """Names of the noise models of the columns."""
-        known = self.best.noise or ("gaussian" if self.best.gaussian else "free-shape",) * len(self.names)
-        return tuple(known[node] for node in self.place)
+        return tuple(self.best.noise[node] for node in self.place)
 
     @property
     def scales(self) -> tuple[str, ...]:
         """The scale of every column as an effect: the one that noise is added on."""
-        return self._words(self.best.scaled.of_effects.transform)
+        return self._words(self.best.scaled.of_effects.scales)
 
     @property
     def cause_scales(self) -> tuple[str, ...]:
         """The scale of every column as a cause: the one that lines are straight on."""
-        return self._words(self.best.scaled.transform)
+        return self._words(self.best.scaled.scales)
 
-    def _words(self, scale: Scale) -> tuple[str, ...]:
+    def _words(self, scales: ColumnScales) -> tuple[str, ...]:
         """The words for the scale of every column."""
-        words = scale.words if isinstance(scale, ColumnScales) else (scale.name,) * len(self.names)
+        words = scales.words
         discrete = [kind.discrete for kind in self.kinds] or [False] * len(self.names)
         return tuple("none" if out else words[node] for node, out in zip(self.place, discrete, strict=True))
 
     @property
     def transform(self) -> str:
         """One word for the scales of all continuous columns as effects; "per column" where none fits all."""
-        scale = self.best.scaled.of_effects.transform
-        if not isinstance(scale, ColumnScales):
-            return scale.name
+        scales = self.best.scaled.of_effects.scales
         discrete = [kind.discrete for kind in self.kinds] or [False] * len(self.names)
-        forms = {scale.form(int(node)) for node, out in zip(self.place, discrete, strict=True) if not out}
-        return forms.pop() if len(forms) == 1 else "per column"
+        names = {scales.plain_name(int(node)) for node, out in zip(self.place, discrete, strict=True) if not out}
+        return names.pop() if len(names) == 1 else "per column"
+
+    def edge_table(self) -> "pd.DataFrame":
+        """What is known of every edge: the surest first, then the strongest."""
+        import pandas as pd
+
+        labels, units = self.labels, self._units()
+        causes, effects = np.nonzero(self.adjacency)
+        norms = self.norms[causes, effects]
+        likely: FloatArray = np.full((len(labels), len(labels)), np.nan)
+        if self.posterior is not None:
+            # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
+            likely = np.round(self.posterior.probabilities, 9)
+        forward, backward = likely[causes, effects], likely[effects, causes]
+        is_unsure = is_open(forward, backward) if self.posterior is not None else [None] * len(causes)
+        table = pd.DataFrame(
+            {
+                "cause": pd.Series([labels[i] for i in causes], dtype=object),
+                "effect": pd.Series([labels[j] for j in effects], dtype=object),
+                "weight": self.weights[causes, effects],
+                "norm": norms,
+                "slope": self.slopes[causes, effects],
+                "unit": [f"{units[1][j]} per {units[0][i]}" for i, j in zip(causes, effects, strict=True)],
+                "probability": forward,
+                "reverse_probability": backward,
+                "direction_open": is_unsure,
+            }
+        )
+        ranked: pd.DataFrame = table.iloc[np.lexsort((-norms, -np.nan_to_num(forward)))]
+        return ranked.reset_index(drop=True)
+
+    def _units(self) -> tuple[list[str], list[str]]:
+        """What slopes are measured in, of every column as a cause and as an effect: ``log(wage)``."""
+        causes = [_on_scale(*each) for each in zip(map(str, self.names), self.cause_scales, strict=True)]
+        effects = [_on_scale(*each) for each in zip(map(str, self.names), self.scales, strict=True)]
+        for column, kind in enumerate(self.kinds):
+            if kind.discrete:
+                what = "log mean" if kind.name == "count" else "log-odds"
+                effects[column] = f"{what} of {self.names[column]}"
+        return causes, effects
+
+    def column_table(self) -> "pd.DataFrame":
+        """What columns were taken for, by their labels."""
+        import pandas as pd
+
+        d = len(self.names)
+        missing = np.zeros(d) if self.gaps is None else self.gaps.counts / self.gaps.n_rows
+        training = self.best.training
+        rows = np.full(d, training.n_rows) if training.rows_per_node is None else training.rows_per_node
+        return pd.DataFrame(
+            {
+                "kind": [kind.name for kind in self.kinds],
+                "scale": list(self.scales),
+                "cause_scale": list(self.cause_scales),
+                "noise": list(self.noise),
+                "missing": missing,
+                "intervened": training.n_rows - rows[self.place],
+                "notes": [self._notes(column) for column in range(d)],
+            },
+            index=pd.Index(self.labels),
+        )
+
+    def _notes(self, column: int) -> str:
+        """Why a column is of its kind, what its values are, and what its gaps depend on."""
+        kind = self.kinds[column]
+        notes = [kind.reason] if kind.reason else []
+        if kind.levels:
+            notes.append(f"levels {listed(kind.levels, quote=False)}")
+        if kind.step and not kind.discrete:
+            notes.append(f"rounded to steps of {kind.step:g}")
+        if self.gaps is not None and self.gaps.depends[:, column].any():
+            others = [str(self.names[i]) for i in np.flatnonzero(self.gaps.depends[:, column])]
+            notes.append(f"missing or not depending on {listed(others, quote=False)}")
+        return "; ".join(notes)
 
     @property
     def order(self) -> IntArray:
@@ -402,13 +431,9 @@ class FitResult:
         )
 
     @property
-    def n_parameters(self) -> float:
-        """Parameters spent on edges: coefficients of linear and spline edges, degrees of freedom of others."""
-        training = self.best.training
-        if isinstance(training.models, LinearPredictor):
-            return float(self.adjacency.sum())
-        # The dof of splines may hold a penalty per parent beside their columns.
-        return float(sum(_n_coefficients(fit) for fit in training.fits))
+    def kinds_by_label(self) -> dict[Any, Kind]:
+        """The kind of every column, by its label."""
+        return dict(zip(self.labels, self.kinds, strict=True))
 
     @property
     def seen(self) -> FloatArray:
@@ -419,7 +444,7 @@ class FitResult:
     @property
     def has_curves(self) -> bool:
         """Whether the edges are curves that can be shown."""
-        return offered(self.best.training.models, HasCurves) is not None
+        return self.best.training.can.curves
 
     def density(self, column: int) -> Density | Mass:
         """The noise of one of the user's columns, by number."""
@@ -435,7 +460,7 @@ class FitResult:
 
     def find(self, column: Any) -> int:
         """The number of a column that the user names."""
-        place = ColumnPlaces(self.own_names or self.names, numbered=not self.named).find(column)
+        place = ColumnPlaces(self.names, numbered=not self.named).find(column)
         if place is None:
             raise ValueError(f"{shown(column)} is no column of the fitted table; its columns are {self.labels}.")
         return place

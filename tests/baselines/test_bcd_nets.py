@@ -4,16 +4,22 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from daguerreotype.baselines.bcd_nets.method import BCDNets, horseshoe_scale
 from daguerreotype.graphs import find_cycle
 from daguerreotype.metrics import shd
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.baselines.bcd_nets.horseshoe import log_horseshoe  # noqa: E402
-from daguerreotype.baselines.bcd_nets.posterior import Posterior, elbo, log_likelihood, weight_matrices  # noqa: E402
-from daguerreotype.baselines.gumbel import log_matching_probability  # noqa: E402
+from daguerreotype.baselines.bcd_nets import (  # noqa: E402
+    BCDNets,
+    Posterior,
+    elbo,
+    horseshoe_scale,
+    log_horseshoe,
+    log_likelihood,
+    weight_matrices,
+)
+from daguerreotype.baselines.permutations import log_matching_probability  # noqa: E402
 
 
 def easy_problem(seed=0, d=8, n=1000):
@@ -26,20 +32,15 @@ def start_posterior(d=5, *, equal_variance=False, seed=0):
     return Posterior(d, settings, torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("equal_variance", [True, False])
-def test_every_sample_is_a_dag_along_its_own_order(equal_variance):
-    draw = start_posterior(equal_variance=equal_variance).sample(50)
-    for weights, permutation in zip(weight_matrices(draw), draw.permutations, strict=True):
-        order = permutation.argmax(dim=1).numpy()
-        sorted_weights = weights.detach().numpy()[np.ix_(order, order)]
-        assert find_cycle(weights.detach().numpy() != 0) is None
-        np.testing.assert_array_equal(sorted_weights, np.triu(sorted_weights, 1))
-    assert (draw.log_noise.std(dim=1).max() < 1e-6) == equal_variance
-
-
-def test_samples_spread_over_orders_before_training():
-    draw = start_posterior().sample(200)
-    assert len(torch.unique(draw.permutations.argmax(dim=2), dim=0)) > 50
+def test_every_sample_is_a_dag_along_its_own_order():
+    for equal_variance in (True, False):
+        draw = start_posterior(equal_variance=equal_variance).sample(50)
+        for weights, permutation in zip(weight_matrices(draw), draw.permutations, strict=True):
+            order = permutation.argmax(dim=1).numpy()
+            sorted_weights = weights.detach().numpy()[np.ix_(order, order)]
+            assert find_cycle(weights.detach().numpy() != 0) is None
+            np.testing.assert_array_equal(sorted_weights, np.triu(sorted_weights, 1))
+        assert (draw.log_noise.std(dim=1).max() < 1e-6) == equal_variance
 
 
 def test_the_likelihood_is_that_of_the_gaussian_with_the_graphs_covariance(rng):
@@ -66,29 +67,12 @@ def test_the_elbo_adds_up_likelihood_priors_and_entropies(rng):
     assert elbo(draw, moments, 50, 0.1).item() == pytest.approx((terms.mean() + entropy).item(), rel=1e-5)
 
 
-def test_gradients_reach_every_parameter():
-    posterior = start_posterior()
-    bound = elbo(posterior.sample(64), torch.eye(5), 100, 0.1)
-    (gradient,) = torch.autograd.grad(bound, posterior.flat)
-    assert torch.isfinite(gradient).all()
-    assert (gradient != 0).double().mean() > 0.99
-
-
 def test_weight_decay_touches_the_network_alone():
     posterior = start_posterior()
     normal = 2 * posterior.shapes[0][0]
     decayed = posterior.decay(torch.ones_like(posterior.flat))
     assert (decayed[:normal] == 1).all()
     torch.testing.assert_close(decayed[normal:], 1 + posterior.flat.detach()[normal:])
-
-
-def test_the_elbo_is_finite_and_rises():
-    _, X = easy_problem(d=5)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    _, _, bounds = BCDNets(n_steps=300).maximise(X.T @ X / len(X), len(X), np.random.default_rng(0))
-    assert np.isfinite(bounds).all()
-    thirds = bounds.reshape(3, 100).mean(axis=1)
-    assert thirds[0] < thirds[1] < thirds[2]
 
 
 def test_raw_columns_of_equal_noise_are_recovered():
@@ -99,38 +83,26 @@ def test_raw_columns_of_equal_noise_are_recovered():
     assert (model.weights_[model.adjacency_matrix_ == 0] == 0).all()
 
 
-def test_the_same_seed_gives_the_same_graph_and_another_seed_other_weights():
-    _, X = easy_problem(d=5)
-    first, again, other = (
-        BCDNets(n_steps=30, threshold=0.0, random_state=seed).fit(X).weights_ for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert np.abs(first - other).max() > 1e-6
-
-
 def test_the_prior_scale_follows_piironen_and_vehtari_and_stays_positive_on_tiny_graphs():
     assert horseshoe_scale(11, 100, 1) == pytest.approx(2 / 8 / 10)
     assert horseshoe_scale(3, 100, 1) == pytest.approx(1 / 6)
     assert horseshoe_scale(2, 100, 1) == pytest.approx(1 / 4)
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"n_steps": 0}, "n_steps must be at least 1, got 0"),
-        ({"batch_size": 1.5}, "batch_size must be a whole number of at least 1, got 1.5"),
-        ({"temperature": 0.0}, "temperature must be above 0, got 0.0"),
-        ({"degree": -1}, "degree must be above 0, got -1"),
-        ({"threshold": -0.1}, "threshold must be at least 0, got -0.1"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, text, rng):
-    with pytest.raises(ValueError, match=text):
-        BCDNets(**settings).fit(rng.normal(size=(20, 3)))
-
-
-def test_columns_beyond_single_precision_are_refused_with_advice(rng):
-    with pytest.raises(
-        ValueError, match=r"the ELBO became .* in step 0: columns of this scale .* Set standardize=True"
-    ):
-        BCDNets(n_steps=2, standardize=False).fit(1e25 * rng.normal(size=(20, 3)))
+def test_settings_out_of_range_and_columns_beyond_single_precision_are_refused(rng):
+    X = rng.normal(size=(20, 3))
+    cases = [
+        ({"n_steps": 0}, X, "n_steps must be at least 1, got 0"),
+        ({"batch_size": 1.5}, X, "batch_size must be a whole number of at least 1, got 1.5"),
+        ({"temperature": 0.0}, X, "temperature must be above 0, got 0.0"),
+        ({"degree": -1}, X, "degree must be above 0, got -1"),
+        ({"threshold": -0.1}, X, "threshold must be at least 0, got -0.1"),
+        (
+            {"n_steps": 2, "standardize": False},
+            1e25 * X,
+            r"the ELBO became .* in step 0: columns of this scale .* Set standardize=True",
+        ),
+    ]
+    for settings, table, message in cases:
+        with pytest.raises(ValueError, match=message):
+            BCDNets(**settings).fit(table)

@@ -7,8 +7,8 @@ from scipy.optimize import brentq
 from sklearn.preprocessing import SplineTransformer
 
 from daguerreotype.baselines.additive import spline_curves
-from daguerreotype.baselines.cam.method import CAM, add_edges
-from daguerreotype.baselines.cam.preselect import select_neighbours
+from daguerreotype.baselines.cam import CAM, add_edges, select_neighbours
+from daguerreotype.baselines.npvar import NPVAR
 from daguerreotype.graphs import find_cycle
 from daguerreotype.metrics import shd, sid
 from daguerreotype.simulate import simulate_dag, simulate_data
@@ -46,13 +46,13 @@ def greedy_by_refits(X, candidates, max_parents):
         graph[edge] = True
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_greedy_search_adds_the_edges_that_refits_would_add(seed):
     _, X = additive_data(seed)
-    candidates = np.random.default_rng(seed).random((6, 6)) < (0.6, 1.0)[seed % 2]
+    candidates = np.random.default_rng(seed).random((6, 6)) < (0.6, 1.0)[seed]
     np.fill_diagonal(candidates, False)
-    found = add_edges(spline_curves(X, 10, 5), candidates, 3 + seed)
-    np.testing.assert_array_equal(found, greedy_by_refits(X, candidates, 3 + seed))
+    graph = add_edges(spline_curves(X, 10, 5), candidates, 3 + seed)
+    np.testing.assert_array_equal(graph, greedy_by_refits(X, candidates, 3 + seed))
 
 
 def boost_by_rows(X, node, most):
@@ -86,17 +86,16 @@ def boost_by_rows(X, node, most):
     return taken, often[:most]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_neighbours_are_those_of_boosting_on_the_rows(seed):
-    _, X = additive_data(seed, d=5, n=150)
+def test_neighbours_are_those_of_boosting_on_the_rows():
+    _, X = additive_data(0, d=5, n=150)
     for most in (2, 10):
         chosen = select_neighbours(spline_curves(X, 10, 4), most)
         for node in range(5):
             taken, expected = boost_by_rows(X, node, most)
-            found = np.flatnonzero(chosen[:, node])
+            neighbours = np.flatnonzero(chosen[:, node])
             # the counts decide; which of two equal ones is kept does not matter here
-            assert sorted(taken[found]) == sorted(taken[expected])
-            assert node not in found
+            assert sorted(taken[neighbours]) == sorted(taken[expected])
+            assert node not in neighbours
 
 
 def test_smooth_additive_data_are_recovered():
@@ -106,11 +105,6 @@ def test_smooth_additive_data_are_recovered():
         found = CAM(neighbours=None).fit(X).adjacency_matrix_
         distances.append((shd(truth, found), sid(truth, found)))
     assert np.mean(distances, axis=0).max() <= 1.0
-
-
-def test_preliminary_neighbours_lose_little_of_an_additive_graph():
-    truth, X = additive_data(0, d=20, n=500, edges=20)
-    assert shd(truth, CAM().fit(X).adjacency_matrix_) <= 4
 
 
 def test_the_graph_does_not_depend_on_the_order_or_scale_of_columns(rng):
@@ -134,29 +128,22 @@ def test_no_node_has_more_than_one_parent_for_twenty_rows(rng):
     assert CAM(neighbours=None, alpha=None).fit(X).adjacency_matrix_.sum(axis=0).max() == 3
 
 
-@pytest.mark.parametrize("shape", [(3, 2), (5, 4), (10, 12), (30, 3)])
-def test_small_tables_give_a_graph_too(rng, shape):
-    assert find_cycle(CAM().fit(rng.normal(size=shape)).adjacency_matrix_ != 0) is None
+def test_settings_out_of_range_are_refused(rng):
+    X = rng.normal(size=(50, 3))
+    cases = [
+        (CAM(n_basis=3), "n_basis must be at least 4, got 3"),
+        (CAM(neighbours=0), "neighbours must be at least 1, got 0"),
+        (CAM(alpha=0.0), "alpha must be above 0, got 0.0"),
+        (CAM(alpha=5), "alpha is 5: give a significance level between 0 and 1, or None to keep all edges"),
+        (NPVAR(n_basis=2.5), "n_basis must be a whole number of at least 4, got 2.5"),
+        (NPVAR(alpha=2.0), "alpha is 2.0: give a significance level between 0 and 1, or None to keep all edges"),
+    ]
+    for model, message in cases:
+        with pytest.raises(ValueError, match=message):
+            model.fit(X)
 
 
-def test_columns_of_few_values_take_part(rng):
-    dose = rng.integers(0, 3, size=400).astype(float)
-    answer = (dose == 1) + 0.2 * rng.normal(size=400)
-    coin = rng.integers(0, 2, size=400).astype(float)
-    found = CAM().fit(np.column_stack([answer, dose, coin])).adjacency_matrix_
-    assert found[0, 1] + found[1, 0] == 1
-    assert found.sum() == 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_basis": 3}, "n_basis must be at least 4, got 3"),
-        ({"neighbours": 0}, "neighbours must be at least 1, got 0"),
-        ({"alpha": 0.0}, "alpha must be above 0, got 0.0"),
-        ({"alpha": 5}, "alpha is 5: give a significance level between 0 and 1, or None to keep all edges"),
-    ],
-)
-def test_settings_out_of_range_are_refused(rng, settings, message):
-    with pytest.raises(ValueError, match=message):
-        CAM(**settings).fit(rng.normal(size=(50, 3)))
+def test_small_tables_give_a_graph_too(rng):
+    for shape in [(3, 2), (5, 4), (10, 12), (30, 3)]:
+        for method in (CAM, NPVAR):
+            assert find_cycle(method().fit(rng.normal(size=shape)).adjacency_matrix_ != 0) is None

@@ -1,15 +1,14 @@
 """A method that runs too long, fails or dies is reported as that."""
 
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.baselines import TimeLimitError
-from daguerreotype.baselines.limit import warm_up
+from daguerreotype.experiments.method import warm_up
+from daguerreotype.operators import FixedOrder
 from support.fits import linear_data
 from support.waiting import HANG
 
@@ -41,58 +40,26 @@ def test_within_its_limit_a_method_finds_what_it_finds_without_one(ending, capfd
     assert capfd.readouterr().out == "a library that talks\n"  # of the free one; the child's is kept apart
 
 
-def test_an_error_within_the_limit_is_raised_with_its_story(ending):
-    with pytest.raises(ZeroDivisionError, match=r"nothing is left of column 3") as caught:
-        ending(end="error", time_limit=HANG).fit(X)
-    assert "in learn" in caught.value.__notes__[0]
-
-
-def test_an_error_that_cannot_travel_keeps_its_words(ending):
-    with pytest.raises(RuntimeError, match=r"Local: made inside a function"):
-        ending(end="unpicklable error", time_limit=HANG).fit(X)
-
-
 def test_a_method_that_dies_is_reported_with_its_exit_code(ending):
     with pytest.raises(RuntimeError, match=r"Ending ended with exit code 9: "):
         ending(end="death", time_limit=HANG).fit(X)
 
 
-def test_a_class_that_a_new_process_cannot_import_is_reported(ending, monkeypatch):
-    module = ModuleType("only_here")
-    module.Ending = ending
-    monkeypatch.setitem(sys.modules, "only_here", module)
-    monkeypatch.setattr(ending, "__module__", "only_here")
-    with pytest.raises(RuntimeError, match=r"Ending ended with exit code 1: .*only_here"):
-        ending(time_limit=HANG).fit(X)
-
-
-def test_a_class_of_a_script_travels_to_the_new_process(ending, monkeypatch):
-    monkeypatch.setattr(ending, "__module__", "__main__")
-    monkeypatch.setattr("__main__.Ending", ending, raising=False)
-    assert ending(time_limit=HANG).fit(X).adjacency_matrix_.sum() == 1
-
-
-@pytest.mark.parametrize("edges", ["gam", "lars", "mlp"])
-def test_a_warm_up_leaves_the_learner_as_it_was(edges):
-    learner = Daguerreotype(edges=edges, operator="fixed", init=[1, 0, 2], verbose=1)
-    before = learner.get_params()
-    warm_up(learner)
-    assert learner.get_params() == before
-    assert not hasattr(learner, "adjacency_matrix_")
-
-
-def test_a_warm_up_imports_the_libraries_of_a_baseline(ending, monkeypatch):
+def test_a_warm_up_imports_libraries_and_leaves_the_learner_as_it_was(ending, monkeypatch):
     loaded = []
     monkeypatch.setattr(ending, "load_libraries", lambda self: loaded.append(self.end))
     warm_up(ending(end="well"))
     assert loaded == ["well"]
+    for edges in ("gam", "mlp"):
+        learner = Daguerreotype(edges=edges, verbose=1, operator=FixedOrder([1, 0, 2]))
+        before = learner.get_params()
+        warm_up(learner)
+        assert learner.get_params() == before
+        assert not hasattr(learner, "adjacency_matrix_")
 
 
-def test_a_graph_with_a_cycle_is_never_handed_out(ending):
+def test_a_graph_with_a_cycle_or_an_edge_against_its_order_is_never_handed_out(ending):
     with pytest.raises(RuntimeError, match=r"Ending returned a graph with the cycle x0 -> x1 -> x0; expected"):
         ending(end="cycle").fit(X)
-
-
-def test_an_edge_against_the_reported_order_is_noticed(ending):
     with pytest.raises(RuntimeError, match=r"Ending returned an edge against its own causal order"):
         ending(end="against its order").fit(X)

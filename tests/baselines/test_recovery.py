@@ -57,9 +57,7 @@ def test_uniform_noise_is_recovered_with_its_order_from_standardized_columns():
     assert not (model.adjacency_matrix_ < (WEIGHTS != 0)).any()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_sine_is_recovered_with_its_direction_by_networks(seed):
-    rng = np.random.default_rng(seed)
+def test_a_sine_is_recovered_with_its_direction_by_networks(rng):
     cause = rng.normal(size=300)
     X = np.column_stack([3 * np.sin(2 * cause) + 0.3 * rng.normal(size=300), cause])
     assert get("notears-mlp").fit(X).adjacency_matrix_.tolist() == [[0, 0], [1, 0]]
@@ -71,7 +69,3 @@ def test_effects_that_are_ever_better_explained_are_sorted_by_r2():
     for j in range(1, 4):
         X[:, j] = X[:, :j].sum(axis=1) + 0.9 * X[:, j] / j
     assert baselines.get("r2-sortnregress").fit(X).causal_order_[-1] == 3
-
-
-def test_the_empty_graph_has_no_edges():
-    assert baselines.get("empty").fit(sample(6)).adjacency_matrix_.sum() == 0

@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
-from daguerreotype.baselines.vi_dp_dag.method import VIDPDAG, VIDPDAGSinkhorn, VIDPDAGSoftSort
 from daguerreotype.graphs import find_cycle
 from daguerreotype.metrics import f1
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 torch = pytest.importorskip("torch")
 
-from daguerreotype.baselines.vi_dp_dag.dag import (  # noqa: E402
+from daguerreotype.baselines.vi_dp_dag import (  # noqa: E402
     MaskedAutoencoder,
     SinkhornLaw,
     SoftSortLaw,
+    VIDPDAGSinkhorn,
+    VIDPDAGSoftSort,
     edge_divergence,
     edge_reward,
     mode_dag,
     sample_dag,
+    train,
 )
-from daguerreotype.baselines.vi_dp_dag.training import train  # noqa: E402
 
-METHODS = [VIDPDAGSoftSort, VIDPDAGSinkhorn]
 LAWS = [SoftSortLaw, SinkhornLaw]
 
 
@@ -65,21 +65,6 @@ def test_the_mode_is_the_order_that_is_drawn_most(law_class):
     assert orders[counts.argmax()].tolist() == law.mode().tolist() == [2, 0, 1]
 
 
-def test_orders_start_uniform():
-    law = SoftSortLaw(3, 1.0)
-    drawn = torch.stack([law.sample(seeded(seed)).argmax(dim=1) for seed in range(1200)])
-    _, counts = torch.unique(drawn, dim=0, return_counts=True)
-    assert len(counts) == 6
-    assert counts.min() > 140
-
-
-def test_edges_are_drawn_with_their_probability():
-    logits = torch.tensor([[0.0, 1.5], [-1.0, 0.0]])
-    identity, generator = torch.eye(2), seeded()
-    share = np.mean([sample_dag(identity, logits, generator)[0, 1].item() for _ in range(4000)])
-    assert share == pytest.approx(torch.sigmoid(torch.tensor(1.5)).item(), abs=0.03)
-
-
 def test_the_mode_keeps_likely_edges_that_the_order_allows():
     logits = torch.tensor([[9.0, 1.0, -1.0], [1.0, 9.0, 2.0], [0.5, 3.0, 9.0]])
     np.testing.assert_array_equal(mode_dag(torch.tensor([2, 0, 1]), logits), [[0, 1, 0], [0, 0, 0], [1, 1, 0]])
@@ -108,26 +93,15 @@ def test_the_divergence_pushes_likely_edges_down_and_the_released_term_pushes_al
 def test_the_networks_of_all_nodes_agree_with_one_network_at_a_time():
     networks = MaskedAutoencoder(4, (7, 3), seeded())
     rows, dag = normal_like(torch.zeros(9, 4)), torch.ones(4, 4).triu(1)
-    found = networks.predict(rows, dag)
+    predicted = networks.predict(rows, dag)
     for node in range(4):
         units = rows * dag[:, node]
         for layer, (weight, bias) in enumerate(zip(networks.weights, networks.biases, strict=True)):
             units = (torch.relu(units) if layer else units) @ weight[node] + bias[node]
-        torch.testing.assert_close(found[:, node], units[:, 0])
+        torch.testing.assert_close(predicted[:, node], units[:, 0])
 
 
-def test_a_network_does_not_see_what_its_mask_hides():
-    networks = MaskedAutoencoder(3, (8,), seeded())
-    rows, dag = normal_like(torch.zeros(5, 3)), torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    moved = rows + torch.tensor([0.0, 5.0, 0.0])
-    torch.testing.assert_close(networks.predict(rows, dag), networks.predict(moved, dag))
-    moved = rows + torch.tensor([5.0, 0.0, 0.0])
-    change = (networks.predict(rows, dag) - networks.predict(moved, dag)).detach().abs().max(dim=0).values
-    assert change[1] > 0
-    assert change[[0, 2]].max() == 0
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [VIDPDAGSoftSort, VIDPDAGSinkhorn])
 def test_small_raw_nonlinear_problems_of_equal_noise_are_recovered_in_part(method):
     scores = []
     for seed in range(2):
@@ -136,65 +110,28 @@ def test_small_raw_nonlinear_problems_of_equal_noise_are_recovered_in_part(metho
     assert np.mean(scores) > 0.5  # four edges at random would give 0.2
 
 
-def test_the_released_regularizer_keeps_more_edges():
-    _, X = small_problem()
-    paper, released = (VIDPDAGSoftSort(regularizer=name, max_epochs=40).fit(X) for name in ("kl", "released"))
-    assert released.adjacency_matrix_.sum() > paper.adjacency_matrix_.sum()
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_same_seed_gives_the_same_training_and_another_seed_another(method):
-    _, X = small_problem()
-    losses = []
-    for seed in (0, 0, 1):
-        settings = method(max_epochs=4)
-        losses.append(train(settings, settings.order_law(5), X, np.random.default_rng(seed)).losses)
-    np.testing.assert_array_equal(losses[0], losses[1])
-    assert (losses[0] != losses[2]).all()
-
-
 def test_training_stops_when_looks_bring_nothing_better_and_keeps_the_best(rng):
     settings = VIDPDAGSoftSort(max_epochs=200, patience=3, learning_rate=0.05)
-    trained = train(settings, settings.order_law(3), rng.normal(size=(60, 3)), np.random.default_rng(0))
+    trained = train(settings, settings.law(3, 1.0), rng.normal(size=(60, 3)), np.random.default_rng(0))
     assert len(trained.losses) == int(np.argmin(trained.losses)) + 1 + 3 < 100
     assert (
-        len(train(settings.set_params(max_epochs=5), settings.order_law(3), rng.normal(size=(60, 3)), rng).losses)
+        len(train(settings.set_params(max_epochs=5), settings.law(3, 1.0), rng.normal(size=(60, 3)), rng).losses)
         == 3
     )
 
 
-def test_orders_and_edges_agree_and_there_are_no_weights():
-    _, X = small_problem()
-    model = VIDPDAGSinkhorn(max_epochs=3).fit(X)
-    places = np.argsort(model.causal_order_)
-    causes, effects = np.nonzero(model.adjacency_matrix_)
-    assert causes.size > 0
-    assert (places[causes] < places[effects]).all()
-    assert model.weights_ is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"regularizer": "l1"}, "regularizer must be 'kl' or 'released', got 'l1'"),
-        ({"prior": 1.0}, r"prior must lie between 0 and 1, got 1\.0"),
-        ({"validation_fraction": 0}, "validation_fraction must lie between 0 and 1, got 0"),
-        ({"max_epochs": 0}, "max_epochs must be at least 1, got 0"),
-        ({"hidden": (16, 0)}, "hidden must be at least 1, got 0"),
-        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
-        ({"regularization": -1.0}, "regularization must be at least 0"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, text, rng):
-    with pytest.raises(ValueError, match=text):
-        VIDPDAGSoftSort(**settings).fit(rng.normal(size=(20, 3)))
-
-
-def test_columns_beyond_single_precision_are_refused_with_advice(rng):
-    with pytest.raises(ValueError, match=r"the validation loss became .* in pass 0: .* Set standardize=True"):
-        VIDPDAGSoftSort(standardize=False).fit(1e25 * rng.normal(size=(20, 3)))
-
-
-def test_the_common_base_says_which_class_to_use(rng):
-    with pytest.raises(NotImplementedError, match="use VIDPDAGSoftSort or VIDPDAGSinkhorn"):
-        VIDPDAG().fit(rng.normal(size=(20, 3)))
+def test_settings_out_of_range_and_columns_beyond_single_precision_are_refused(rng):
+    X = rng.normal(size=(20, 3))
+    cases = [
+        ({"regularizer": "l1"}, X, "regularizer must be 'kl' or 'released', got 'l1'"),
+        ({"prior": 1.0}, X, r"prior must lie between 0 and 1, got 1\.0"),
+        ({"validation_fraction": 0}, X, "validation_fraction must lie between 0 and 1, got 0"),
+        ({"max_epochs": 0}, X, "max_epochs must be at least 1, got 0"),
+        ({"hidden": (16, 0)}, X, "hidden must be at least 1, got 0"),
+        ({"learning_rate": 0.0}, X, "learning_rate must be above 0"),
+        ({"regularization": -1.0}, X, "regularization must be at least 0"),
+        ({"standardize": False}, 1e25 * X, r"the validation loss became .* in pass 0: .* Set standardize=True"),
+    ]
+    for settings, table, message in cases:
+        with pytest.raises(ValueError, match=message):
+            VIDPDAGSoftSort(**settings).fit(table)

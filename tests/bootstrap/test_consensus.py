@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from daguerreotype.bootstrap import consensus as module
 from daguerreotype.bootstrap.consensus import best_order, consensus_order
-from daguerreotype.bootstrap.resample import Resample
-from daguerreotype.bootstrap.summary import summarise
+from daguerreotype.bootstrap.summary import Resample, summarise
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -6,9 +6,9 @@ import joblib
 import pandas as pd
 import pytest
 
-from daguerreotype import Daguerreotype
 from daguerreotype.bootstrap import bootstrap
 from support.fits import linear_data
+from support.learners import make_learner
 from support.resampling import QUICK, ByMean, assert_same
 
 
@@ -19,11 +19,11 @@ def table():
 
 @pytest.fixture(scope="module")
 def alone(table):
-    return Daguerreotype(**QUICK).bootstrap(table, 6)
+    return make_learner(**QUICK).bootstrap(table, 6)
 
 
 def test_two_processes_give_the_same_as_one_with_and_without_a_file(table, alone, tmp_path):
-    model = Daguerreotype(**QUICK, n_jobs=2)
+    model = make_learner(n_jobs=2, **QUICK)
     assert_same(model.bootstrap(table, 6, n_jobs=2), alone)
     model.bootstrap(table, 3, n_jobs=1, resume=tmp_path / "file")
     assert_same(model.bootstrap(table, 6, n_jobs=2, resume=tmp_path / "file"), alone)
@@ -31,7 +31,7 @@ def test_two_processes_give_the_same_as_one_with_and_without_a_file(table, alone
 
 def test_two_threads_give_the_same_as_one(table, alone):
     with joblib.parallel_config("threading", n_jobs=2):
-        assert_same(Daguerreotype(**QUICK).bootstrap(table, 6), alone)
+        assert_same(make_learner(**QUICK).bootstrap(table, 6), alone)
 
 
 def test_a_dask_cluster_of_two_workers_gives_the_same(table, alone, tmp_path):
@@ -41,7 +41,7 @@ def test_a_dask_cluster_of_two_workers_gives_the_same(table, alone, tmp_path):
         distributed.Client(cluster) as client,
     ):
         with joblib.parallel_config("dask"):
-            result = Daguerreotype(**QUICK).bootstrap(table, 6, resume=tmp_path / "file")
+            result = make_learner(**QUICK).bootstrap(table, 6, resume=tmp_path / "file")
         executed = client.run(lambda dask_worker: dask_worker.state.executed_count)
     assert_same(result, alone)
     assert len(executed) == 2
@@ -54,7 +54,7 @@ def test_an_error_in_a_worker_comes_back_in_its_own_words(table):
         raise ValueError("there is no loss today")
 
     with pytest.raises(ValueError, match=r"the first resample could not be fitted .* there is no loss today"):
-        Daguerreotype(**{**QUICK, "loss": loss}).bootstrap(table, 4, n_jobs=2)
+        make_learner(**{**QUICK, "loss": loss}).bootstrap(table, 4, n_jobs=2)
 
 
 def test_a_fit_outside_the_main_thread_needs_no_signals(table):

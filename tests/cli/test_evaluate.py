@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from daguerreotype import Daguerreotype
 from daguerreotype.cli.main import app
 from daguerreotype.metrics import evaluate
-from daguerreotype.metrics.titles import MEANINGS
+from daguerreotype.metrics.summary import MEANINGS
+from daguerreotype.operators import FixedOrder
 
 TRUE = pd.DataFrame([[0, 1, 1], [0, 0, 1], [0, 0, 0]], list("abc"), list("abc"))
 FOUND = pd.DataFrame([[0, 1, 0], [0, 0, 0], [0, 1, 0]], list("abc"), list("abc"))
@@ -45,7 +46,7 @@ def test_every_metric_has_its_words():
 
 def test_a_saved_model_is_judged_with_its_order(files, tmp_path, rng):
     X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
-    model = Daguerreotype(edges="bic", transform="none").fit(X.assign(c=X["a"] + 0.1 * X["c"]))
+    model = Daguerreotype(edges="bic", scales="none").fit(X.assign(c=X["a"] + 0.1 * X["c"]))
     model.save(tmp_path / "model.npz")
     result = run(files[0], tmp_path / "model.npz", "--json")
     assert json.loads(result.stdout) == evaluate(TRUE, model.adjacency_matrix_, model.causal_order_)
@@ -61,7 +62,9 @@ def test_graphs_on_other_nodes_are_refused(files, tmp_path):
 def test_two_saved_models_are_held_against_each_other_whatever_their_columns_are_called(tmp_path, rng):
     a, b = rng.normal(size=(2, 60))
     models = [
-        Daguerreotype("fixed", "bic", init=order, transform="none", posterior=0).fit(np.column_stack([a, a + b]))
+        Daguerreotype(edges="bic", scales="none", posterior=0, operator=FixedOrder(order)).fit(
+            np.column_stack([a, a + b])
+        )
         for order in ([0, 1], [1, 0])
     ]
     for number, model in enumerate(models):

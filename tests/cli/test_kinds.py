@@ -11,7 +11,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.cli.main import app
 from support.mixed import mixed_table
 
-QUICK = ("--edges", "bic", "--transform", "none")
+QUICK = ("--edges", "bic", "--scales", "none")
 
 
 def run(*arguments):
@@ -158,14 +158,18 @@ def test_a_saved_model_is_reported_with_its_table(people, tmp_path):
     result = run("report", folder / "model.npz", "--data", people, *dropped, "--out", page, "-q")
     assert result.exit_code == 0, result.stderr
     assert "3 levels of text" in page.read_text(encoding="utf-8")
-    assert Daguerreotype.load(folder / "model.npz").kinds_["city"].levels == ("Bonn", "Oslo", "Rome")
+    assert Daguerreotype.load(folder / "model.npz")._result.kinds_by_label["city"].levels == (
+        "Bonn",
+        "Oslo",
+        "Rome",
+    )
 
 
 def test_settings_are_searched_for_on_tables_with_text(people):
     pytest.importorskip("optuna")
     result = run(
-        *("tune", people, "--drop", "id", "--drop", "seen", "--edges", "bic", "--criterion", "held-out"),
-        *("--trials", "1", "--kind", "pain=ordinal", "--json", "-q"),
+        *("tune", people, "--drop", "id", "--drop", "seen", "--edges", "bic", "--trials", "1", "--json", "-q"),
+        *("--space", "penalty=2"),
     )
     assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["trials"][0]["state"] == "COMPLETE"
+    assert json.loads(result.stdout)["trials"][0]["reason"] == ""

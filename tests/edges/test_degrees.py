@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from daguerreotype import Daguerreotype, Knowledge
 from daguerreotype.edges import LarsEdges, LassoEdges
+from daguerreotype.edges.additive.estimators import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.bic import BicEdges
-from daguerreotype.edges.gam import GamEdges
+from daguerreotype.training import Bilevel
 
 FREE = np.zeros((7, 7), dtype=bool)
 
@@ -53,7 +53,7 @@ def test_searches_nearly_always_find_the_best_of_all_sets_within_the_limit(edges
     for seed in range(40):
         table = random_table(np.random.default_rng(seed), bent=seed % 2 == 0)
         for most in (1, 2, 3):
-            models = edges.prepare_with(table, rules_for(most))
+            models = edges.prepare(table, rules_for(most))
             fit = models.fit(6, np.arange(6))
             scores = models.score_parents(6, all_sets(range(6), most))
             best = (scores @ [1.0, 0.5 * np.log(200) / 200]).min()
@@ -66,7 +66,7 @@ def test_searches_nearly_always_find_the_best_of_all_sets_within_the_limit(edges
 @pytest.mark.parametrize("edges", [BicEdges(), GamEdges()], ids=["bic", "gam"])
 def test_a_limit_that_does_not_bind_changes_nothing(edges, rng):
     table = random_table(rng, bent=True)
-    free, limited = edges.prepare(table), edges.prepare_with(table, rules_for(5))
+    free, limited = edges.prepare(table), edges.prepare(table, rules_for(5))
     for _ in range(30):
         node = int(rng.integers(7))
         others = np.flatnonzero((np.arange(7) != node) & (rng.random(7) < 0.7))
@@ -83,7 +83,7 @@ def test_a_proxy_that_is_met_first_gives_way_to_the_causes_that_it_stands_for(rn
     table = Table(values - values.mean(axis=0), tuple("pabcy"))
     chosen = {}
     for most in (1, 2, 3):
-        models = BicEdges().prepare_with(table, rules_for(most, 5))
+        models = BicEdges().prepare(table, rules_for(most, 5))
         chosen[most] = models.fit(4, np.arange(4)).parents.tolist()
     assert chosen[1] == [0]
     assert 0 in chosen[2]
@@ -97,7 +97,7 @@ def test_moves_and_sweeps_count_limited_fits_and_required_parents_stay(seed):
     table = random_table(rng, 80, 6, bent=True)
     most = int(rng.integers(1, 4))
     rules = rules_for(most, 6, [(0, 5)])
-    models = GamEdges().prepare_with(table, rules)
+    models = GamEdges().prepare(table, rules)
     node, order = 3, np.arange(6)
     others = np.delete(order, node)
     moves = models.fit_moves(node, others)
@@ -126,7 +126,9 @@ def test_discrete_effects_have_the_best_few_causes(kind, rng):
     X = np.column_stack([causes, effect])
     for most in (1, 2, 3):
         known = Knowledge(max_parents={4: most}, leaves=[4])
-        model = Daguerreotype(knowledge=known, transform="none", n_restarts=1, kinds={4: kind}, posterior=0).fit(X)
+        model = Daguerreotype(
+            knowledge=known, scales="none", kinds={4: kind}, posterior=0, training=Bilevel(n_restarts=1)
+        ).fit(X)
         result = model._result
         node, training = int(result.place[4]), result.best.training
         fits = [
@@ -148,7 +150,7 @@ def test_paths_are_cut_at_the_limit_and_fitted_again_on_those_alone(seed, kind):
     edges = {"lars": LarsEdges(), "lasso": LassoEdges(), "strong": LassoEdges(0.2), "weak": LassoEdges(0.01)}[kind]
     free = edges.prepare(table).fit(6, np.arange(6))
     for most in range(1, 7):
-        models = edges.prepare_with(table, rules_for(most))
+        models = edges.prepare(table, rules_for(most))
         fit = models.fit(6, np.arange(6))
         assert fit.parents.size <= most
         if free.parents.size <= most:
@@ -167,7 +169,7 @@ def test_the_path_as_far_as_the_limit_is_that_of_scikit_learn(rng):
         _, _, path = linear_model.lars_path(X, y, method="lasso")
         for most in (1, 2):
             inside = [column for column in path.T if 0 < np.sum(np.abs(column) > 1e-12) <= most]
-            models = LassoEdges(0.001).prepare_with(table, rules_for(most))
+            models = LassoEdges(0.001).prepare(table, rules_for(most))
             fit = models.fit(6, np.arange(6))
             assert set(fit.parents) <= set(np.flatnonzero(np.abs(inside[-1]) > 1e-12))
 
@@ -176,4 +178,4 @@ def test_required_parents_count_and_stay(rng):
     table = random_table(rng)
     rules = rules_for(2, required=[(0, 6), (5, 6)])
     for edges in (LarsEdges(), LassoEdges(0.01), BicEdges(), GamEdges()):
-        assert edges.prepare_with(table, rules).fit(6, np.arange(6)).parents.tolist() == [0, 5]
+        assert edges.prepare(table, rules).fit(6, np.arange(6)).parents.tolist() == [0, 5]

@@ -6,11 +6,11 @@ from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
 from daguerreotype import Daguerreotype
-from daguerreotype.edges import gam
-from daguerreotype.edges.base import EdgeEstimator, HasMoves, HasResiduals, LocalFit, LocalModels, Table
-from daguerreotype.edges.bic import BicEdges
-from daguerreotype.edges.gam import GamEdges
-from daguerreotype.edges.splines import change_basis, fit_nonlinear_basis, nonlinear_columns
+from daguerreotype.edges.additive import basis
+from daguerreotype.edges.additive.basis import fit_nonlinear_basis, nonlinear_columns
+from daguerreotype.edges.additive.estimators import BicEdges, GamEdges
+from daguerreotype.edges.base import LocalFit, Table
+from daguerreotype.training import Bilevel
 
 
 def table_of(*columns, names=None):
@@ -66,35 +66,14 @@ def test_bends_go_on_as_straight_lines_beyond_the_data():
         )
 
 
-def test_moments_of_changed_columns_are_those_of_the_changed_rows(rng):
-    widths, stride = [3, 0, 2, 3], 2
-    stops = np.cumsum(widths)
-    parts = [slice(stop - width, stop) for stop, width in zip(stops, widths, strict=True)]
-    blocks = [rng.normal(size=(width, 1 if width == 2 else stride)) for width in widths]
-    rows, changed = rng.normal(size=(50, stops[-1])), np.zeros((50, 4 * stride))
-    for i, (part, block) in enumerate(zip(parts, blocks, strict=True)):
-        changed[:, i * stride : i * stride + block.shape[1]] = rows[:, part] @ block
-    found = change_basis(rows.T @ rows, parts, blocks, stride)
-    np.testing.assert_allclose(found, changed.T @ changed, atol=1e-12)
-    assert np.array_equal(found, found.T)
-
-
 def test_many_columns_have_the_moments_that_few_have(monkeypatch, rng):
     X = rng.normal(size=(200, 4))
     X[:, 2] = np.round(X[:, 2])  # ties leave it fewer bends
     table = Table(X - X.mean(axis=0), tuple("abcd"))
     few = GamEdges().prepare(table)._trees.problem.moments
-    monkeypatch.setattr(gam, "EXACT_SIZE", 1)
+    monkeypatch.setattr(basis, "EXACT_SIZE", 1)
     many = GamEdges().prepare(table)._trees.problem.moments
     np.testing.assert_allclose(many, few, atol=1e-10)
-
-
-def test_the_parts_keep_the_contract():
-    models = GamEdges().prepare(table_of(*curved_pair(0)))
-    assert isinstance(GamEdges(), EdgeEstimator)
-    assert isinstance(models, LocalModels)
-    assert isinstance(models, HasResiduals)
-    assert isinstance(models, HasMoves)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -248,7 +227,7 @@ def test_a_curve_of_a_column_that_is_no_parent_is_refused_by_name():
 def test_a_fit_without_curves_is_refused():
     models = GamEdges().prepare(table_of(*curved_pair(0)))
     plain = LocalFit(np.array([0]), np.array([1.0]), 1.0, 1.0)
-    with pytest.raises(TypeError, match=r"expected the GamFit that fit returned.*got LocalFit"):
+    with pytest.raises(TypeError, match=r"expected the AdditiveFit that fit returned.*got LocalFit"):
         models.residuals(1, plain)
 
 
@@ -256,7 +235,9 @@ def test_a_fit_without_curves_is_refused():
 def test_few_rows_of_noise_do_not_bend_edges_into_being(n, d):
     values = np.random.default_rng(0).normal(size=(n, d))
     bent, straight = (
-        Daguerreotype(edges=edges, transform="none", loss="bic", n_restarts=0).fit(values).adjacency_matrix_.sum()
+        Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic", n_restarts=0))
+        .fit(values)
+        .adjacency_matrix_.sum()
         for edges in ("gam", "bic")
     )
     assert bent == straight <= 6

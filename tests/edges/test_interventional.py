@@ -5,30 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
+from daguerreotype.edges.additive.estimators import BicEdges, GamEdges
 from daguerreotype.edges.base import (
-    HasBatchFits,
-    HasCurves,
-    HasMoves,
-    HasPredictions,
-    HasPredictor,
-    HasQuickScores,
-    HasResiduals,
-    LocalFit,
-    LocalModels,
     Table,
-    offered,
 )
-from daguerreotype.edges.bic import BicEdges
-from daguerreotype.edges.gam import GamEdges
 from daguerreotype.edges.interventional import prepare_by_group, row_groups
-from daguerreotype.edges.lars import LarsEdges
-from daguerreotype.edges.lasso import LassoEdges
-from daguerreotype.edges.regressor import RegressorEdges
+from daguerreotype.edges.lasso import LarsEdges, LassoEdges
 from support.fits import linear_data
 
-OPTIONAL = (HasBatchFits, HasCurves, HasMoves, HasPredictions, HasPredictor, HasQuickScores, HasResiduals)
 D = 5
 CLOSED_FORM = {"bic": BicEdges(), "gam": GamEdges(), "lars": LarsEdges(), "lasso": LassoEdges()}
 
@@ -99,24 +84,7 @@ def test_a_fit_is_that_of_the_estimator_on_the_rows_that_count_alone(table, edge
     )
 
 
-class OnlyMoves:
-    """An estimator that scores moves and nothing else at once."""
-
-    def prepare(self, table):
-        models = MovesModels()
-        models.inner = BicEdges().prepare(table)
-        return models
-
-
-class MovesModels:
-    def fit(self, node, predecessors):
-        return self.inner.fit(node, predecessors)
-
-    def fit_moves(self, node, others):
-        return self.inner.fit_moves(node, others)
-
-
-@pytest.mark.parametrize("estimator", [BicEdges(), GamEdges(), OnlyMoves()])
+@pytest.mark.parametrize("estimator", [BicEdges(), GamEdges()])
 def test_moves_are_the_fits_of_all_positions(table, estimator):
     models = prepared(estimator, table)
     order = np.array([3, 0, 4, 2])
@@ -159,36 +127,12 @@ def test_curves_and_the_mean_of_the_rows_that_count_add_up_to_predictions(table)
         np.testing.assert_allclose(models.predict(node, fit, table.values), mean + sum(curves), atol=1e-9)
 
 
-class Mean:
-    """An estimator that offers nothing beyond what it must."""
-
-    def prepare(self, table):
-        models = MeanModels()
-        models.moments = table.moments
-        return models
-
-
-class MeanModels:
-    def fit(self, node, predecessors):
-        return LocalFit.gaussian(predecessors[:0], np.zeros(0), float(self.moments[node, node]), 0.0)
-
-
-@pytest.mark.parametrize(
-    "estimator", [Mean(), *CLOSED_FORM.values(), RegressorEdges(LinearRegression(), random_state=0)]
-)
-def test_it_offers_exactly_what_the_models_of_its_groups_offer(table, estimator):
-    models, inner = prepared(estimator, table), estimator.prepare(Table(table.values, table.names))
-    assert isinstance(models, LocalModels)
-    for protocol in OPTIONAL:
-        assert (offered(models, protocol) is None) == (offered(inner, protocol) is None), protocol.__name__
-
-
 def test_a_predictor_without_the_table_predicts_the_same(table):
     models = prepared(GamEdges(), table)
     fit = models.fit(4, others(4))
     alone = models.predictor()
     np.testing.assert_array_equal(alone.predict(4, fit, table.values), models.predict(4, fit, table.values))
-    assert offered(alone, HasMoves) is None
+    assert not alone.can.search
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda models: pickle.loads(pickle.dumps(models))])

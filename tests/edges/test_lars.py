@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LassoLarsIC, LinearRegression
 
 from daguerreotype.edges.base import Table
-from daguerreotype.edges.lars import LarsEdges
+from daguerreotype.edges.lasso import LarsEdges
 from daguerreotype.edges.lasso_path import sweep
 from daguerreotype.noise.gaussian import nll_of_variance
 

@@ -7,12 +7,16 @@ from sklearn.linear_model import Ridge
 from support.fits import linear_data, standard_table
 
 torch = pytest.importorskip("torch")
-from daguerreotype import Daguerreotype  # noqa: E402
-from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, Table  # noqa: E402
+from daguerreotype.edges.base import (  # noqa: E402
+    Capabilities,
+    LocalModels,
+    Table,
+)
 from daguerreotype.edges.linear import LinearEdges, LinearRegressions, ridge  # noqa: E402
 from daguerreotype.operators import top_k_sparsemax  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
-from daguerreotype.training.order_scores import OrderScores  # noqa: E402
+from daguerreotype.training.scores import OrderScores  # noqa: E402
+from support.learners import make_learner  # noqa: E402
 
 GATES = ["bernoulli", "hard-concrete"]
 
@@ -149,14 +153,10 @@ def test_a_fit_is_the_same_to_the_last_digit_whatever_is_fitted_with_it():
             assert fit.variance == same.variance
 
 
-def test_the_local_models_offer_batches_residuals_and_predictions():
-    models = LinearEdges().prepare(standard_table(linear_data(0, 30, 4)))
-    for protocol in (HasBatchFits, HasResiduals, HasPredictions):
-        assert isinstance(models, protocol)
-
-
-class Counting:
+class Counting(LocalModels):
     """Local models that keep the batches they were asked for, and refuse single fits."""
+
+    can = Capabilities(batches=True)
 
     def __init__(self, models):
         self.models, self.batches = models, []
@@ -183,7 +183,7 @@ def test_all_missing_fits_of_a_look_up_are_made_in_one_batch_and_none_twice(rng)
     assert scores.fits.hits == single.fits.hits
 
 
-class OneByOne:
+class OneByOne(LocalModels):
     """The same models without batches."""
 
     def __init__(self, models):
@@ -247,7 +247,7 @@ def test_a_bilevel_fit_with_trained_edges_finds_the_order_of_unequal_effects_and
     second = 2 * first + rng.normal(size=400)
     third = 2 * second + rng.normal(size=400)
     columns = np.column_stack([third, first, second])
-    settings = {"edges": LinearEdges(), "loss": "nll_ev", "transform": "none", "refine": False, "k": 6}
-    models = [Daguerreotype(standardize=False, **settings).fit(columns) for _ in range(2)]
+    settings = {"edges": LinearEdges(), "loss": "nll_ev", "scales": "none", "refine": False, "k": 6}
+    models = [make_learner(standardize=False, **settings).fit(columns) for _ in range(2)]
     np.testing.assert_array_equal(models[0].weights_, models[1].weights_)
     np.testing.assert_array_equal(np.asarray(models[0].adjacency_matrix_), [[0, 0, 0], [0, 0, 1], [1, 0, 0]])

@@ -9,10 +9,13 @@ torch = pytest.importorskip("torch")
 from torch.nn.functional import leaky_relu  # noqa: E402
 
 from daguerreotype.edges import BicEdges, LarsEdges, LassoEdges  # noqa: E402
-from daguerreotype.edges.base import HasBatchFits, HasPredictions, HasResiduals, LocalFit, Table  # noqa: E402
-from daguerreotype.edges.gradient.networks import ACTIVATIONS, Networks  # noqa: E402
+from daguerreotype.edges.base import LocalFit, Table  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
-from daguerreotype.edges.mlp import MlpEdges, MlpFit  # noqa: E402
+from daguerreotype.edges.mlp import (  # noqa: E402
+    ACTIVATIONS,
+    MlpEdges,
+    Networks,
+)
 from daguerreotype.noise.gaussian import nll_of_variance  # noqa: E402
 
 NONE = np.array([], dtype=np.int64)
@@ -251,12 +254,6 @@ def test_rows_are_predicted_in_parts_with_the_same_result(fitted, monkeypatch):
     monkeypatch.setattr("daguerreotype.edges.predictors.ROWS", 64)
     np.testing.assert_allclose(models.predict(5, fits[0], table.values), whole, atol=1e-12)
     assert models.fit(*requests[0]).variance == pytest.approx(fits[0].variance, rel=1e-3)
-
-
-def test_the_local_models_offer_batches_residuals_and_predictions(fitted):
-    for protocol in (HasBatchFits, HasResiduals, HasPredictions):
-        assert isinstance(fitted[1], protocol)
-    assert all(isinstance(fit, MlpFit) for fit in fitted[3])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 from sklearn.tree import DecisionTreeRegressor
 
+from daguerreotype.edges.additive.estimators import GamEdges
 from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.gam import GamEdges
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.lasso import LassoEdges
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
 from daguerreotype.edges.regressor import RegressorEdges
 
 
@@ -39,7 +39,7 @@ def test_a_lasso_with_required_parents_is_that_of_what_they_leave_unexplained(al
         rules = random_rules(rng, 6)
         node, predecessors = 5, np.arange(5)
         must, may = (np.flatnonzero(rules.required[:5, node] == each) for each in (True, False))
-        fit = LassoEdges(alpha=alpha).prepare_with(table, rules).fit(node, predecessors)
+        fit = LassoEdges(alpha=alpha).prepare(table, rules).fit(node, predecessors)
         # Frisch and Waugh: the penalized weights are those of the residuals on the free columns.
         onto = table.values[:, must] @ np.linalg.pinv(table.values[:, must])
         left = table.values - onto @ table.values
@@ -60,7 +60,7 @@ def test_a_required_copy_of_another_parent_is_kept_with_a_weight_of_zero(rng):
     values[:, 2] += values[:, 0]
     required = np.zeros((3, 3), dtype=bool)
     required[[0, 1], 2] = True
-    models = LassoEdges().prepare_with(
+    models = LassoEdges().prepare(
         Table(values - values.mean(axis=0), ("a", "b", "c")), EdgeRules(~np.eye(3, dtype=bool), required)
     )
     fit = models.fit(2, np.array([0, 1]))
@@ -114,7 +114,7 @@ def test_trees_equal_a_slow_search_from_the_required_parents_in_whatever_order_t
     columns, widths = random_basis(rng)
     rules = random_rules(rng, 5)
     flat = columns.reshape(len(columns), -1)
-    trees = GrowShrinkTrees(flat.T @ flat / len(flat), widths, len(flat), Price(), rules=rules)
+    trees = GrowShrinkTrees(flat.T @ flat / len(flat), widths, len(flat), Penalty(), rules=rules)
     for target in [*rng.permutation(5), *rng.permutation(5)]:
         others = np.flatnonzero(rules.required[:, target] | (rng.random(5) < 0.6))
         others = others[others != target]
@@ -128,7 +128,7 @@ def test_trees_equal_a_slow_search_from_the_required_parents_in_whatever_order_t
 def test_moves_that_obey_are_the_fits_of_their_positions(seed):
     rng = np.random.default_rng(seed)
     table, rules = random_table(rng), random_rules(rng, 6)
-    models = GamEdges().prepare_with(table, rules)
+    models = GamEdges().prepare(table, rules)
     order = np.arange(6)  # obeys: required edges point upwards
     node = int(rng.integers(6))
     others = np.delete(order, node)
@@ -151,7 +151,7 @@ def test_a_required_parent_with_a_bent_effect_is_bent(rng):
     values = np.column_stack([cause, cause**2 + 0.1 * rng.normal(size=300)])
     required = np.array([[False, True], [False, False]])
     table = Table(values - values.mean(axis=0), ("cause", "effect"))
-    fit = GamEdges().prepare_with(table, EdgeRules(~np.eye(2, dtype=bool), required)).fit(1, np.array([0]))
+    fit = GamEdges().prepare(table, EdgeRules(~np.eye(2, dtype=bool), required)).fit(1, np.array([0]))
     assert fit.dof > 1
     assert fit.variance < 0.1
 
@@ -165,7 +165,7 @@ def test_a_regressor_that_sees_nothing_in_required_parents_keeps_them_alone(rng)
     required[1, 3] = True
     table = Table(values - values.mean(axis=0), ("a", "b", "c", "d"))
     edges = RegressorEdges(DecisionTreeRegressor(max_depth=2), random_state=0)
-    fit = edges.prepare_with(table, EdgeRules(~np.eye(4, dtype=bool), required)).fit(3, np.arange(3))
+    fit = edges.prepare(table, EdgeRules(~np.eye(4, dtype=bool), required)).fit(3, np.arange(3))
     assert fit.parents.tolist() == [1]
     assert 0 < fit.weights[0] < 0.1
 
@@ -184,7 +184,7 @@ def test_a_price_that_closes_all_gates_leaves_the_required_ones_open(gates, rng)
         LinearEdges(pruning=100.0, gates=gates),
         MlpEdges(pruning=100.0, gates=gates, hidden=3, max_iter=50),
     ):
-        models = edges.prepare_with(table, rules)
+        models = edges.prepare(table, rules)
         assert models.fit(5, np.arange(5)).parents.tolist() == [0, 3]
         assert models.fit(4, np.arange(4)).parents.tolist() == []
 
@@ -194,7 +194,7 @@ def test_gates_trained_as_a_batch_of_tensors_open_as_those_trained_one_by_one(rn
     from daguerreotype.edges.linear import LinearEdges
 
     table, rules = random_table(rng), random_rules(rng, 6)
-    models = LinearEdges(dtype="float64", max_iter=100).prepare_with(table, rules)
+    models = LinearEdges(dtype="float64", max_iter=100).prepare(table, rules)
     requests = [(node, np.arange(node)) for node in range(1, 6)]
     one_by_one, batch = models._train_one_by_one(requests), models._train_batch(requests)
     for (opened, _), (other, _) in zip(one_by_one, batch, strict=True):

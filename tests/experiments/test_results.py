@@ -1,4 +1,4 @@
-"""Are tables, figures and the time that is left made of what the store has, and of nothing else?"""
+"""Are tables and figures made of what the store has, and of nothing else?"""
 
 from xml.etree import ElementTree
 
@@ -11,9 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from daguerreotype.experiments import Store, collect, make_plan, read_spec, summarize
 from daguerreotype.experiments.figures import write_figures
-from daguerreotype.experiments.results import load_published, pareto_front
-from daguerreotype.experiments.run import Clock
-from daguerreotype.experiments.tables import table_cells, to_latex, to_markdown, write_tables
+from daguerreotype.experiments.results import load_published, pareto_front, table_cells, to_markdown, write_tables
 
 TEXT = """
 title = "100 % of a & b"
@@ -97,11 +95,11 @@ def test_a_summary_has_means_deviations_failures_and_published_values(filled):
     assert summary.loc[summary["method"] == "mine", "shd_published"].isna().all()
 
 
-def test_tables_are_written_in_three_languages(filled, tmp_path):
+def test_tables_are_written_for_readers_and_programs(filled, tmp_path):
     store, _ = filled
     paths = write_tables(store, "mine", tmp_path / "out")
-    assert [path.name for path in paths] == ["table.md", "table.tex", "table.csv", "runs.csv"]
-    page, latex = paths[0].read_text(), paths[1].read_text()
+    assert [path.name for path in paths] == ["table.md", "table.csv", "runs.csv"]
+    page = paths[0].read_text()
     lines = page.splitlines()
     assert lines[0] == "100 % of a & b"
     assert lines[2] == "| problem | method | d | k | SHD | SID | F1 | seconds | n rankings | runs |".replace(
@@ -111,11 +109,8 @@ def test_tables_are_written_in_three_languages(filled, tmp_path):
     # runs 0 and 6 of CAM at d = 4
     assert "| d = 4 | CAM | 4 |  | 3.0 ± 3.0 [30.0] | 7.5 ± 7.5 [47.0] | 0.500 ± 0.000 [0.280] |" in page
     assert "2; 1 failed: no / reason" in page
-    assert r"\caption{100 \% of a \& b}" in latex
-    assert r"3.0 $\pm$ 3.0 [30.0]" in latex
-    assert latex.count(r"\\") == 7
-    assert len(pd.read_csv(paths[2])) == 6
-    assert len(pd.read_csv(paths[3])) == 17
+    assert len(pd.read_csv(paths[1])) == 6
+    assert len(pd.read_csv(paths[2])) == 17
 
 
 def test_what_is_left_out_has_a_row_that_says_so_and_no_part_in_figures(store, tmp_path):
@@ -137,21 +132,8 @@ def test_what_is_left_out_has_a_row_that_says_so_and_no_part_in_figures(store, t
     assert all("CAM" in word for word in words)  # of d = 4
 
 
-def test_latex_shows_every_sign_as_it_is():
-    shown = to_latex(pd.DataFrame({"m": ["{a}^2~\\b\nc"]}), "t")
-    assert r"\{a\}\textasciicircum{}2\textasciitilde{}\textbackslash{}b c \\" in shown
-
-
 def test_markdown_cells_hold_neither_lines_nor_markup():
     assert to_markdown(pd.DataFrame({"a|b": ["<script>\nx"]})).splitlines()[2] == "| &lt;script> x |"
-
-
-def test_latex_escapes_what_it_would_trip_over():
-    cells = pd.DataFrame({"a_b": ["50 % & more", r"\x #1 $"]})
-    text = to_latex(cells, "t")
-    assert r"a\_b \\" in text
-    assert r"50 \% \& more \\" in text
-    assert r"\textbackslash{}x \#1 \$ \\" in text
 
 
 def test_figures_are_drawn_from_the_store_alone_and_the_same_each_time(filled, tmp_path):
@@ -170,7 +152,7 @@ def test_without_a_run_that_ended_well_there_are_tables_but_no_figures(store, tm
     make_plan(read_spec(TEXT, "mine"), store=store)
     assert write_figures(store, "mine", tmp_path) == []
     assert table_cells(store, "mine", summarize(store, "mine")).empty
-    assert len(write_tables(store, "mine", tmp_path)) == 4
+    assert len(write_tables(store, "mine", tmp_path)) == 3
 
 
 def test_an_experiment_that_never_ran_is_refused_with_those_that_did(filled):
@@ -189,23 +171,6 @@ def test_the_front_has_exactly_the_points_that_no_other_beats(points):
             b[0] <= a[0] and b[1] <= a[1] and tuple(b) != tuple(a) for j, b in enumerate(points) if j != i
         )
         assert inside == (not beaten)
-
-
-def test_the_time_that_is_left_is_that_of_runs_of_the_same_kind(filled):
-    _, runs = filled
-    clock = Clock(runs, n_jobs=2)
-    assert clock.left() is None
-    cam = [run for run in runs if run.method.label == "CAM" and run.problem.label == "d = 4"]
-    clock.count(cam[0], {"status": "ok", "wall_seconds": 4.0})
-    assert clock.left() == pytest.approx((clock.total - 1) * 4.0 / 2)  # all that is known
-    mine = next(run for run in runs if run.method.label == "mine")
-    clock.count(mine, {"status": "timed out", "time_limit": 10.0})
-    n_mine = sum(run.method.label == "mine" for run in runs)
-    assert clock.left() == pytest.approx(((n_mine - 1) * 10.0 + (len(runs) - n_mine - 1) * 4.0) / 2)
-    assert clock.failed == 1
-    for run in runs:
-        clock.count(run, {"status": "ok", "wall_seconds": 1.0})
-    assert clock.left() == 0.0
 
 
 def test_figures_of_a_store_from_elsewhere_stay_in_their_folder(store, tmp_path):

@@ -1,18 +1,17 @@
 """Is every run made once, whatever becomes of it, of its process and of ours?"""
 
-import os
 import signal
 import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from daguerreotype._lib.child_process import ChildPool
+from daguerreotype._lib.store import InUseError, sole_use
 from daguerreotype.experiments import Store, make_plan, read_spec, run_all
-from daguerreotype.experiments.run import _over_machines, perform
+from daguerreotype.experiments.runs import perform
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import shd, sid
 from support.children import environment
@@ -51,7 +50,7 @@ def test_outcomes_are_those_of_plain_fits(store, planned):
         paper = { operator = "sparsemax", edges = "lars", training = "bilevel" }
         [[methods]]
         label = "true order"
-        learner = { operator = "fixed", init = "true order", edges = "lars", transform = "none" }
+        learner = { operator = "true order", edges = "lars", scales = "none" }
         [[methods]]
         label = "sorted"
         baseline = "sortnregress"
@@ -67,7 +66,10 @@ def test_outcomes_are_those_of_plain_fits(store, planned):
         assert outcome["seconds"] >= 0
     of_paper = store.runs[runs[0].key]
     fitted = Daguerreotype.paper("sparsemax").fit(runs[0].problem.load(0).X)
-    assert (of_paper["n_rankings"], of_paper["n_iter"]) == (len(fitted.order_distribution_.probs), fitted.n_iter_)
+    assert (of_paper["n_rankings"], of_paper["n_iter"]) == (
+        len(fitted.order_distribution_.probs),
+        len(fitted.history_),
+    )
     support = fitted.history_.support
     assert (of_paper["mean_rankings"], of_paper["max_rankings"]) == (support.mean(), support.max())
     told = next(store.runs[run.key] for run in runs if run.method.label == "true order")
@@ -85,7 +87,7 @@ def test_failures_crashes_and_time_outs_are_rows_and_the_others_go_on(store, pla
     )
     runs = planned(text)
     seen = []
-    run_all(runs, store, tell=lambda run, outcome: seen.append((run.method.label, outcome["status"])))
+    run_all(runs, store, callback=lambda run, outcome: seen.append((run.method.label, outcome["status"])))
     by_label = {run.method.label: store.runs[run.key] for run in runs}
     assert by_label["Chain"]["status"] == "ok"
     assert by_label["Raises"]["reason"] == "LinAlgError: matrix is singular"
@@ -116,34 +118,9 @@ def test_a_killed_experiment_loses_nothing_that_had_finished_and_repeats_nothing
     assert len(log.read_text().splitlines()) == 6 + 1  # the one that was cut off, twice
 
 
-def test_two_processes_on_one_store_share_the_runs(store, spec_text, written, log, tmp_path):
-    text = spec_text(written("InCompany", log=str(log)), repeats=8)
-    both = [script(store, text, tmp_path) for _ in range(2)]
-    for each in both:
-        _, trouble = each.communicate()
-        assert each.returncode == 0, trouble
-    assert len(records(store)) == 8
-    assert sorted(log.read_text().splitlines()) == [f"0 {repeat}" for repeat in range(8)]
-
-
-def test_runs_of_a_process_that_gives_up_are_taken_over(store, planned, spec_text, written, log, monkeypatch):
-    runs = planned(spec_text(written("Chain", log=str(log)), repeats=2))
-    code = "import sys; from daguerreotype.experiments.store import Store; s = Store(sys.argv[1]);"
-    code += "print(all(map(s.claim, sys.argv[2:])), flush=True); sys.stdin.read()"
-    call = [sys.executable, "-c", code, str(store.path), runs[0].key]
-    other = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert other.stdout.readline().strip() == "True"
-
-    def give_up(_):
-        """What the other does while ours, which has looked for open runs in vain, sleeps."""
-        other.kill()
-        other.wait()
-
-    monkeypatch.setattr("daguerreotype.experiments.run.time", SimpleNamespace(sleep=give_up))
-    run_all(runs, store)
-    assert log.read_text().splitlines() == ["0 1", "0 0"]
-    other.stdin.close()
-    other.stdout.close()
+def test_a_store_is_one_process_s_at_a_time(store, planned, spec_text, written):
+    with sole_use(store.path), pytest.raises(InUseError, match=r"runs\.jsonl is in use by another process"):
+        run_all(planned(spec_text(written("Chain"))), store)
 
 
 def test_a_child_ends_with_its_parent(spec_text, written, log, store, tmp_path):
@@ -170,38 +147,3 @@ def test_a_pool_serves_on_after_a_time_out_and_no_more_once_closed(planned, spec
     pool.close()
     pool.close()
     assert perform(replace(quick, time_limit=HANG), data, pool)[1]["status"] == "failed"
-
-
-# ---------------------------------------------------------------------- other machines
-
-
-def test_a_dask_cluster_makes_all_runs_though_a_worker_is_killed_halfway(
-    store, planned, spec_text, written, log, tmp_path
-):
-    distributed = pytest.importorskip("distributed")
-    killed = tmp_path / "killed"
-    held = written("Held", log=str(log), file=str(killed), n_free=3)
-    runs, seen = planned(spec_text(held, repeats=8)), []
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-
-        def kill_one(run, outcome):
-            seen.append(run.key)
-            if len(seen) == 3:
-                with distributed.Client(cluster.scheduler_address) as client:
-                    pids = client.run(os.getpid)
-                os.kill(next(iter(pids.values())), signal.SIGKILL)
-                killed.touch()
-
-        run_all(runs, store, scheduler=cluster.scheduler_address, tell=kill_one)
-    assert sorted(seen) == sorted(run.key for run in runs)
-    assert len(records(store)) == 8
-    assert {run["status"] for run in store.runs.values()} == {"ok"}
-    assert set(log.read_text().splitlines()) == {f"0 {repeat}" for repeat in range(8)}
-
-
-def test_without_dask_the_scheduler_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"pip install 'daguerreotype\[distributed\]'"):
-        next(_over_machines(iter([]), "tcp://nowhere:1"))

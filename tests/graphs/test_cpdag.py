@@ -58,8 +58,8 @@ def test_the_cpdag_holds_the_edges_of_all_dags_of_the_class_and_extends_to_one_o
     for dag, key in zip(dags, class_keys(dags), strict=True):
         classes.setdefault(key, []).append(dag)
     assert len(classes) == NUMBER_OF_CLASSES[d]
-    # Of five nodes there are 8782 classes: every fourth will do.
-    for key, members in list(classes.items())[:: 4 if d == 5 else 1]:
+    # Of five nodes there are 8782 classes: every sixteenth will do.
+    for key, members in list(classes.items())[:: 16 if d == 5 else 1]:
         union = np.any(members, axis=0)
         assert all((to_cpdag(member) == union).all() for member in members)
         extension = consistent_extension(union)
@@ -96,32 +96,6 @@ def test_extending_the_class_of_a_larger_dag_stays_in_the_class(random_dag, d, d
     assert (to_cpdag(extension) == cpdag).all()
 
 
-@given(st.integers(2, 12), st.floats(0, 1), st.integers(0, 10**6))
-def test_the_cpdag_does_not_depend_on_the_names_of_the_nodes(random_dag, d, density, seed):
-    rng = np.random.default_rng(seed)
-    dag, moved = random_dag(rng, d, density), rng.permutation(d)
-    assert (to_cpdag(dag[np.ix_(moved, moved)]) == to_cpdag(dag)[np.ix_(moved, moved)]).all()
-
-
-def test_a_collider_stays_directed_and_passes_its_direction_on():
-    collider = np.zeros((4, 4), dtype=int)
-    collider[0, 2] = collider[1, 2] = collider[2, 3] = 1
-    assert (to_cpdag(collider) == collider).all()
-
-
-def test_a_node_that_points_at_itself_cannot_be_extended():
-    with pytest.raises(ValueError, match="the graph has an edge from 1 to itself; expected none"):
-        consistent_extension([[0, 1], [1, 1]])
-
-
-def test_the_nodes_that_block_an_extension_are_named():
-    square = np.zeros((4, 4), dtype=int)
-    for i in range(4):
-        square[i, (i + 1) % 4] = square[(i + 1) % 4, i] = 1
-    with pytest.raises(ValueError, match="no DAG extends the graph: its edges among 0, 1, 2, 3 force"):
-        consistent_extension(square)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_every_edge_is_either_compelled_or_reversible(seed):
     rng = np.random.default_rng(seed)
@@ -138,13 +112,18 @@ def test_a_learner_tells_its_class_by_name():
     both = a + b + rng.normal(size=500)
     X = pd.DataFrame({"both": both, "a": a, "b": b, "c": rng.normal(size=500)})
     X["d"] = X["c"] + rng.normal(size=500)
-    model = Daguerreotype(edges="bic", transform="none").fit(X)
+    model = Daguerreotype(edges="bic", scales="none").fit(X)
     found = model.equivalence_class()
     assert found.compelled == [("a", "both"), ("b", "both")]
     assert [set(edge) for edge in found.reversible] == [{"c", "d"}]
     np.testing.assert_array_equal(to_cpdag(model), to_cpdag(model.adjacency_matrix_))
 
 
-def test_a_learner_that_is_not_fitted_has_no_class():
+def test_graphs_without_a_class_or_an_extension_are_refused():
+    with pytest.raises(ValueError, match="the graph has an edge from 1 to itself; expected none"):
+        consistent_extension([[0, 1], [1, 1]])
+    ring = np.roll(np.eye(4, dtype=int), 1, axis=1)
+    with pytest.raises(ValueError, match="no DAG extends the graph: its edges among 0, 1, 2, 3 force"):
+        consistent_extension(ring + ring.T)
     with pytest.raises(TypeError, match="the graph is a Daguerreotype that is not fitted"):
         to_cpdag(Daguerreotype())

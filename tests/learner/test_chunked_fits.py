@@ -11,7 +11,9 @@ from sklearn.linear_model import LinearRegression
 from daguerreotype import Daguerreotype, Knowledge
 from daguerreotype._lib.progress import ProgressBar
 from daguerreotype.data import Moments, quantiles
-from daguerreotype.edges.splines import SplineBasis
+from daguerreotype.edges.additive.basis import BSplines
+from daguerreotype.training import Bilevel
+from support.learners import make_learner
 
 
 def linear_table(seed, n=400, d=7):
@@ -38,21 +40,21 @@ def assert_same(one, other):
 def test_shuffled_chunks_lead_to_the_same_fit_although_orders_tie(edges, loss):
     for seed in range(2):
         X, rng = linear_table(seed)
-        settings = {"edges": edges, "loss": loss, "transform": "none", "n_restarts": 1, "max_iter": 100}
-        held = Daguerreotype(**settings).fit(X)
+        settings = {"edges": edges, "loss": loss, "scales": "none", "n_restarts": 1, "max_iter": 100}
+        held = make_learner(**settings).fit(X)
         chunks = np.array_split(X[rng.permutation(len(X))], 5)
-        assert_same(held, Daguerreotype(**settings).fit_chunks(chunks))
+        assert_same(held, make_learner(**settings).fit_chunks(chunks))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"edges": "lasso", "random_state": None},
-        {"edges": "bic", "standardize": False, "init": "variances"},
-        {"edges": "gam", "transform": "log"},
-        {"edges": "bic", "transform": "log", "operator": "sparsemap"},
+        {"edges": "bic", "standardize": False, "start": "variances"},
+        {"edges": "gam", "scales": "log"},
+        {"edges": "bic", "scales": "log", "operator": "sparsemap"},
         {"edges": "gam", "knowledge": Knowledge(required=[(0, 1)], tiers=[[2], [3]])},
-        {"edges": "bic", "operator": "fixed", "init": [3, 2, 1, 0, 4, 5, 6]},
+        {"edges": "bic", "operator": "fixed", "start": [3, 2, 1, 0, 4, 5, 6]},
         {"edges": "bic", "operator": "random"},
         {"edges": "linear", "loss": "nll_ev", "training": "joint", "max_iter": 30},
         {"edges": "linear", "max_iter": 20},
@@ -64,11 +66,11 @@ def test_every_setting_that_can_be_learned_by_chunks_gives_the_same_fit(settings
         pytest.importorskip("torch")
     X, rng = linear_table(5)
     X = np.exp(0.3 * X)
-    settings = {"loss": "bic", "transform": "none", "n_restarts": 0} | settings
-    held = Daguerreotype(**settings).fit(X)
-    read = Daguerreotype(**settings).fit_chunks(np.array_split(X[rng.permutation(len(X))], 4))
+    settings = {"loss": "bic", "scales": "none", "n_restarts": 0} | settings
+    held = make_learner(**settings).fit(X)
+    read = make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(len(X))], 4))
     assert_same(held, read)
-    assert held.transform_ == read.transform_
+    assert held._result.transform == read._result.transform
     assert held.score(X) == pytest.approx(read.score(X), abs=1e-12)
 
 
@@ -76,18 +78,18 @@ def test_knots_of_long_columns_are_exact(monkeypatch):
     monkeypatch.setattr(quantiles, "SIZE", 64)
     X, rng = linear_table(3, n=3000, d=4)
     X[:, 1] = np.round(X[:, 1])  # ties
-    settings = {"edges": "gam", "loss": "bic", "transform": "none", "n_restarts": 0}
-    held = Daguerreotype(**settings).fit(X)
-    assert_same(held, Daguerreotype(**settings).fit_chunks(np.array_split(X[rng.permutation(3000)], 7)))
+    settings = {"edges": "gam", "loss": "bic", "scales": "none", "n_restarts": 0}
+    held = make_learner(**settings).fit(X)
+    assert_same(held, make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(3000)], 7)))
 
 
 def test_two_columns_alone_are_told_apart_by_chunks_as_in_memory():
     for seed in range(6):
         X, rng = linear_table(seed, n=200, d=2)
         X[:, 1] += X[:, 0]
-        settings = {"edges": "bic", "transform": "none", "loss": "bic"}
-        held = Daguerreotype(**settings).fit(X)
-        assert_same(held, Daguerreotype(**settings).fit_chunks(np.array_split(X[rng.permutation(200)], 3)))
+        settings = {"edges": "bic", "scales": "none", "loss": "bic"}
+        held = make_learner(**settings).fit(X)
+        assert_same(held, make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(200)], 3)))
 
 
 @pytest.mark.parametrize("edges", ["bic", "gam"])
@@ -95,14 +97,14 @@ def test_a_mean_of_a_thousand_million_hides_no_variance_of_one(rng, edges):
     cause = rng.normal(size=2000)
     other = rng.normal(size=2000)
     effect = cause + other + 0.5 * rng.normal(size=2000)
-    settings = {"edges": edges, "loss": "bic", "transform": "none"}
+    settings = {"edges": edges, "loss": "bic", "scales": "none"}
     near, far = np.column_stack([effect, cause, other]), np.array([1e9, -1e9, 1e9])
-    expected = Daguerreotype(**settings).fit(near).adjacency_matrix_
+    expected = make_learner(**settings).fit(near).adjacency_matrix_
     assert expected.tolist() == [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     shifted = near + far
     for found in (
-        Daguerreotype(**settings).fit(shifted),
-        Daguerreotype(**settings).fit_chunks(np.array_split(shifted, 3)),
+        make_learner(**settings).fit(shifted),
+        make_learner(**settings).fit_chunks(np.array_split(shifted, 3)),
     ):
         assert np.array_equal(found.adjacency_matrix_, expected)
 
@@ -113,7 +115,7 @@ def test_files_keep_their_names_and_can_be_saved_and_loaded(tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for name, read in (("rows.parquet", pd.read_parquet), ("rows.csv", pd.read_csv)):
-        learner = Daguerreotype(loss="bic", transform="none", n_restarts=0)
+        learner = Daguerreotype(scales="none", training=Bilevel(loss="bic", n_restarts=0))
         expected = learner.fit(read(tmp_path / name)).weights_
         model = learner.fit_chunks(tmp_path / name)
         pd.testing.assert_frame_equal(model.weights_, expected, check_exact=True)
@@ -129,9 +131,9 @@ def test_files_keep_their_names_and_can_be_saved_and_loaded(tmp_path):
 def test_auto_means_what_needs_no_residuals_and_says_so(caplog):
     X, _ = linear_table(0, d=3)
     with caplog.at_level(logging.INFO, "daguerreotype"):
-        model = Daguerreotype(n_restarts=0).fit_chunks([X])
-    assert (model.transform_, model.criterion_) == ("none", "bic")
-    assert "transform='auto' needs all rows at once: columns stay on their scale." in caplog.text
+        model = Daguerreotype(training=Bilevel(n_restarts=0)).fit_chunks([X])
+    assert (model._result.transform, model._result.criterion) == ("none", "bic")
+    assert "scales='auto' needs all rows at once: columns stay on their scale." in caplog.text
     assert "compared orders by bic" in caplog.text
 
 
@@ -145,13 +147,15 @@ def test_a_bar_counts_the_rows_that_were_read(monkeypatch):
 
     monkeypatch.setattr(ProgressBar, "rows", watched)
     X, _ = linear_table(0, d=3)
-    Daguerreotype(edges="bic", verbose=1, n_restarts=0).fit_chunks([X, X[:50]])
+    Daguerreotype(edges="bic", verbose=1, training=Bilevel(n_restarts=0)).fit_chunks([X, X[:50]])
     assert counted == [400, 450]
 
 
 def test_columns_of_an_earlier_fit_are_forgotten():
     X, _ = linear_table(0, d=3)
-    model = Daguerreotype(edges="bic", n_restarts=0).fit_chunks([pd.DataFrame(X, columns=list("abc"))])
+    model = Daguerreotype(edges="bic", training=Bilevel(n_restarts=0)).fit_chunks(
+        [pd.DataFrame(X, columns=list("abc"))]
+    )
     assert list(model.adjacency_matrix_.columns) == list("abc")
     model.fit_chunks([X[:, :2]])
     assert model.n_features_in_ == 2
@@ -164,11 +168,11 @@ def test_columns_of_an_earlier_fit_are_forgotten():
 @pytest.mark.parametrize("edges", ["bic", "lars", "lasso"])
 def test_moments_are_enough_for_linear_edges(edges):
     X, rng = linear_table(1)
-    settings = {"edges": edges, "transform": "none", "loss": "bic", "n_restarts": 1}
-    held = Daguerreotype(**settings).fit(X)
+    settings = {"edges": edges, "scales": "none", "loss": "bic", "n_restarts": 1}
+    held = make_learner(**settings).fit(X)
     seen = Moments().update(X[rng.permutation(len(X))])
-    assert_same(held, Daguerreotype(**settings).fit_moments(seen))
-    given = Daguerreotype(**settings).fit_moments(seen.covariance, len(X), means=seen.mean)
+    assert_same(held, make_learner(**settings).fit_moments(seen))
+    given = make_learner(**settings).fit_moments(seen.covariance, len(X), means=seen.mean)
     assert_same(held, given)
     assert given.score(X) == pytest.approx(held.score(X), abs=1e-12)
 
@@ -177,7 +181,7 @@ def test_a_named_covariance_gives_a_named_graph(rng):
     X = rng.normal(size=(300, 4))
     X[:, 3] += X[:, :3].sum(axis=1)  # three causes of one effect: no other graph is as good
     frame = pd.DataFrame(X, columns=list("abcd"))
-    learner = Daguerreotype(edges="bic", transform="none", loss="bic")
+    learner = Daguerreotype(edges="bic", scales="none", training=Bilevel(loss="bic"))
     expected = learner.fit(frame).adjacency_matrix_
     assert expected["d"].tolist() == [1, 1, 1, 0]
     pd.testing.assert_frame_equal(learner.fit_moments(frame.cov(), len(X)).adjacency_matrix_, expected)
@@ -218,13 +222,13 @@ def unread():
     [
         ({"edges": LinearRegression()}, "RegressorEdges looks at single rows: chunk by chunk choose edges among"),
         ({"loss": "entropy"}, "loss='entropy' looks at the residual of every row, which chunk by chunk there is"),
-        ({"transform": "yeo-johnson"}, "needs all rows: chunk by chunk choose transform='none' or 'log'"),
+        ({"scales": "yeo-johnson"}, "needs all rows: chunk by chunk choose scales='none' or 'log'"),
         ({"edges": "cubic"}, "edges must be one of"),
     ],
 )
 def test_settings_that_need_all_rows_are_refused_before_any_is_read(settings, text):
     with pytest.raises(ValueError, match=text):
-        Daguerreotype(**settings).fit_chunks(unread)
+        make_learner(**settings).fit_chunks(unread)
 
 
 @pytest.mark.parametrize(
@@ -235,24 +239,27 @@ def test_settings_that_need_all_rows_are_refused_before_any_is_read(settings, te
             "GamEdges needs the shapes of curves, which moments do not tell: from moments alone choose edges",
         ),
         ({"edges": "bic", "loss": "entropy"}, "which from moments alone there is none of"),
-        ({"edges": "bic", "transform": "log"}, "from moments alone choose transform='none'"),
+        ({"edges": "bic", "scales": "log"}, "from moments alone choose scales='none'"),
     ],
 )
 def test_settings_that_need_rows_are_refused_with_moments(settings, text):
     with pytest.raises(ValueError, match=text):
-        Daguerreotype(**settings).fit_moments(np.eye(3), 100)
+        make_learner(**settings).fit_moments(np.eye(3), 100)
 
 
-@pytest.mark.parametrize("settings", [{"edges": "gam"}, {"edges": "bic", "transform": "log"}])
+@pytest.mark.parametrize("settings", [{"edges": "gam"}, {"edges": "bic", "scales": "log"}])
 def test_what_is_read_twice_must_not_be_an_iterator(settings):
     with pytest.raises(ValueError, match="reads the rows more than once, but an iterator ends"):
-        Daguerreotype(**settings).fit_chunks(unread())
+        make_learner(**settings).fit_chunks(unread())
 
 
 def test_an_iterator_is_enough_for_linear_edges():
     X, _ = linear_table(0, d=3)
-    learner = Daguerreotype(edges="bic", n_restarts=0)
-    assert_same(learner.fit_chunks([X]), Daguerreotype(edges="bic", n_restarts=0).fit_chunks(iter([X[:9], X[9:]])))
+    learner = Daguerreotype(edges="bic", training=Bilevel(n_restarts=0))
+    assert_same(
+        learner.fit_chunks([X]),
+        Daguerreotype(edges="bic", training=Bilevel(n_restarts=0)).fit_chunks(iter([X[:9], X[9:]])),
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,14 +268,6 @@ def test_an_iterator_is_enough_for_linear_edges():
         (lambda X: X.assign(b=1.0), "column 'b' is constant: nothing can be learned about it"),
         (lambda X: X.assign(b=2 * X["a"] + 1), "columns 'a', 'b' are the same up to shift and scale"),
         (lambda X: X.assign(b=X["a"] - X["c"]), "column '.' is an exact linear combination of"),
-        (
-            lambda X: X.assign(b=1e200 * X["b"]),
-            "the variance of column 'b' is (nan|inf): its values are too large",
-        ),
-        (
-            lambda X: X.assign(b=1e-200 * X["b"]),
-            "the variance of column 'b' is 0: its values are too large or too",
-        ),
         (lambda X: X[:2], "X has n_samples = 2 rows; at least 3 are needed"),
         (lambda X: X[:0], "the source has no rows"),
         (lambda X: X[["a"]], "X has n_features = 1 column"),
@@ -288,7 +287,7 @@ def test_tables_that_cannot_be_learned_from_are_refused_by_name(change, text):
 def test_the_basis_is_that_of_scipy(rng, n_breaks):
     values = rng.normal(size=(300, 2))
     breaks = [np.quantile(column, np.linspace(0, 1, n_breaks)) for column in values.T]
-    basis = SplineBasis([*breaks, np.zeros(1)])
+    basis = BSplines([*breaks, np.zeros(1)])
     found = basis(np.column_stack([values, np.zeros(300)]))
     for i, column in enumerate(values.T):
         own = found[:, basis.parts[i]]

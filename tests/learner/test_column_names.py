@@ -8,8 +8,9 @@ import pytest
 from daguerreotype import Daguerreotype, Knowledge
 from daguerreotype.graphs import as_dag, to_edge_list
 from support.fits import linear_data
+from support.learners import make_learner
 
-QUICK = {"edges": "bic", "transform": "none", "k": 5, "max_iter": 20, "n_restarts": 0, "posterior": 20}
+QUICK = {"edges": "bic", "scales": "none", "k": 5, "max_iter": 20, "n_restarts": 0, "posterior": 20}
 NAMES = {
     "years": [2019, 2020, 2021],
     "numbers that look like positions": [2, 0, 1],
@@ -27,7 +28,7 @@ def table(names, n=80):
 
 
 def model(**settings):
-    return Daguerreotype(**{**QUICK, **settings})
+    return make_learner(**{**QUICK, **settings})
 
 
 @pytest.mark.parametrize("kind", NAMES)
@@ -38,7 +39,13 @@ def test_results_call_columns_what_the_table_calls_them(kind):
     assert m.adjacency_matrix_.columns.tolist() == m.weights_.index.tolist() == names
     assert m.edge_probabilities_.columns.tolist() == names
     assert sorted(map(str, m.causal_order_)) == sorted(map(str, names))
-    assert set(m.causal_order_) == set(m.causal_graph_.nodes) == set(m.kinds_) == set(m.scales_) == set(names)
+    assert (
+        set(m.causal_order_)
+        == set(m.causal_graph_.nodes)
+        == set(m._result.kinds_by_label)
+        == set(m.columns_["scale"].to_dict())
+        == set(names)
+    )
     assert all(m.adjacency_matrix_.loc[cause, effect] for cause, effect in m.causal_graph_.edges)
     assert len(m.causal_graph_.edges) > 0
     edges = m.equivalence_class()
@@ -54,16 +61,16 @@ def test_settings_name_columns_as_the_table_does(kind):
     first, second, third = names = X.columns.tolist()
     m = model(
         operator="fixed",
-        init=[third, second, first],
+        start=[third, second, first],
         knowledge=Knowledge(required=[(third, first)], roots=[second], max_parents={first: 1}),
         kinds={first: "continuous"},
         noise={second: "gaussian"},
     ).fit(X, interventions=[first] * 10 + [None] * 70)
     assert m.causal_order_ == [third, second, first]
     assert list(m.causal_graph_.edges) == [(third, first)]
-    assert m.interventions_ == {first: 10}
+    assert m._result.interventions == {first: 10}
     mask = pd.DataFrame(np.arange(80)[:, None] < [10], columns=pd.Index([first]))
-    assert model().fit(X, interventions=mask).interventions_ == {first: 10}
+    assert model().fit(X, interventions=mask)._result.interventions == {first: 10}
     assert sorted(m.with_kinds_of(X).kinds, key=str) == sorted(names, key=str)
 
 
@@ -71,14 +78,14 @@ def test_settings_name_columns_as_the_table_does(kind):
 def test_names_survive_a_file(kind, tmp_path):
     X = table(NAMES[kind])
     names = X.columns.tolist()
-    m = model(knowledge=Knowledge(roots=[names[0]]), kinds={names[1]: "continuous"}, init=names).fit(X)
+    m = model(knowledge=Knowledge(roots=[names[0]]), kinds={names[1]: "continuous"}, start=names).fit(X)
     m.save(tmp_path / "model.npz")
     again = Daguerreotype.load(tmp_path / "model.npz")
     pd.testing.assert_frame_equal(again.adjacency_matrix_, m.adjacency_matrix_)
     assert again.causal_order_ == m.causal_order_
     assert nx.utils.graphs_equal(again.causal_graph_, m.causal_graph_)
     assert again.posterior_.names == m.posterior_.names
-    assert (again.kinds, again.init) == (m.kinds, m.init)
+    assert (again.kinds, again.training) == (m.kinds, m.training)
     assert again.knowledge.roots == m.knowledge.roots
     assert again.score(X) == m.score(X)
 
@@ -111,14 +118,14 @@ def test_a_number_that_names_no_column_is_no_position():
     X = table([2019, 2020, 2021])
     with pytest.raises(ValueError, match="roots names '0', which is no column; the columns are '2019'"):
         model(knowledge=Knowledge(roots=[0])).fit(X)
-    with pytest.raises(ValueError, match="init holds 0, which is no column"):
-        model(init=[0, 1, 2]).fit(X)
+    with pytest.raises(ValueError, match="start holds 0, which is no column"):
+        model(start=[0, 1, 2]).fit(X)
     with pytest.raises(ValueError, match="interventions names '0' in row 1, which is no column"):
         model().fit(X, interventions=[0] * 80)
 
 
 def test_names_as_text_find_columns_whose_names_are_not():
-    m = model(knowledge={"roots": ["2020"]}, init=["2021", "2019", "2020"]).fit(table([2019, 2020, 2021]))
+    m = model(knowledge={"roots": ["2020"]}, start=["2021", "2019", "2020"]).fit(table([2019, 2020, 2021]))
     assert m.adjacency_matrix_[2020].sum() == 0
 
 

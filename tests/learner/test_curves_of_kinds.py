@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype
+from support.learners import make_learner
 from support.mixed import fit_mixed, mixed_table
 
 # the effect, which nothing depends on, and its table
@@ -19,8 +20,8 @@ TABLES = {
 
 def fit_tables(effect, interventional):
     X = mixed_table()[TABLES[effect]]
-    settings = {"init": TABLES[effect], "transform": "none", "loss": "bic"}
-    learner = Daguerreotype("fixed", **settings)
+    settings = {"start": TABLES[effect], "scales": "none", "loss": "bic"}
+    learner = make_learner(operator="fixed", **settings)
     if not interventional:
         return learner.fit(X), X
     targets = [effect if i % 4 == 0 else X.columns[0] if i % 4 == 1 else None for i in range(len(X))]
@@ -38,7 +39,7 @@ def predictors(model, row, effect):
     if effect == "visits":  # log-mass of 1 less that of 0 is the log mean
         masses = log_masses(model, row, effect, [0, 1])
         return masses[1] - masses[0]
-    levels = model.kinds_[effect].levels
+    levels = model._result.kinds_by_label[effect].levels
     masses = log_masses(model, row, effect, levels)
     if effect == "grade":
         rest = np.logaddexp(masses[0], masses[1])
@@ -78,7 +79,7 @@ def test_curves_have_mean_zero_over_the_rows_that_count(interventional):
 
 def test_levels_without_an_order_have_a_column_for_each_but_the_first():
     model, X = fit_tables("diet", False)
-    assert model.kinds_["diet"].levels == ("fish", "meat", "plants")
+    assert model._result.kinds_by_label["diet"].levels == ("fish", "meat", "plants")
     assert model.curve("smoker", "diet", [False, True, True]).shape == (3, 2)
     assert model.curve("dose", "diet", X["dose"][:5]).shape == (5, 2)
 
@@ -87,4 +88,8 @@ def test_the_weight_of_levels_without_an_order_is_the_norm_of_their_component():
     X = mixed_table()
     model = fit_mixed(X)
     curve = model.curve("city", "size", X["city"].to_list())
-    assert model.weights_.loc["city", "size"] == model.norms_.loc["city", "size"] == pytest.approx(curve.std())
+    assert (
+        model.weights_.loc["city", "size"]
+        == model.causal_graph_.edges["city", "size"]["norm"]
+        == pytest.approx(curve.std())
+    )

@@ -9,9 +9,9 @@ from daguerreotype import Daguerreotype  # noqa: E402
 from daguerreotype.edges.base import Table  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
-from daguerreotype.operators import top_k_sparsemax  # noqa: E402
-from daguerreotype.training.joint.models import make_model  # noqa: E402
-from daguerreotype.training.joint.objective import JointObjective  # noqa: E402
+from daguerreotype.operators import Sparsemax, top_k_sparsemax  # noqa: E402
+from daguerreotype.training import Joint  # noqa: E402
+from daguerreotype.training.joint.model import JointObjective, make_model  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
 from support.fits import linear_data  # noqa: E402
 from support.joint import KINDS, LOSSES, SETTINGS, SmoothGates, dense_decay, dense_predictions, dense_probs  # noqa: E402
@@ -78,7 +78,9 @@ def test_a_batch_sees_the_mask_of_its_own_rows_and_may_have_none_for_a_node():
         rows = np.array([np.flatnonzero((table.values == row).all(axis=1))[0] for row in model.rows(step).numpy()])
         np.testing.assert_array_equal(model.counted(step).numpy(), ~table.intervened[rows])
     edges = MlpEdges(hidden=3, batch_size=2, max_iter=10, device="cpu")
-    learner = Daguerreotype("sparsemax", edges, "joint", loss="nll_nv", transform="none", max_iter=30, k=5)
+    learner = Daguerreotype(
+        edges=edges, scales="none", operator=Sparsemax(k=5), training=Joint(loss="nll_nv", max_iter=30)
+    )
     learner.fit(table.values, interventions=table.intervened)
     assert np.isfinite(learner.history_.objective).all()
 
@@ -96,6 +98,6 @@ def test_joint_training_orients_an_edge_that_observations_cannot(kind, forwards,
     )
     told = [None if target < 0 else int(target) for target in targets]
     edges = LinearEdges(device="cpu") if kind == "linear" else MlpEdges(hidden=5, device="cpu", max_iter=200)
-    model = Daguerreotype("sparsemax", edges, "joint", transform="none").fit(X, interventions=told)
+    model = Daguerreotype(edges=edges, scales="none", training="joint").fit(X, interventions=told)
     assert np.argwhere(model.adjacency_matrix_).tolist() == [[cause, effect]]
-    assert model.interventions_ == {0: told.count(0), 1: told.count(1)}
+    assert model._result.interventions == {0: told.count(0), 1: told.count(1)}

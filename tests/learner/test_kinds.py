@@ -8,10 +8,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from daguerreotype import Daguerreotype
 from daguerreotype.data import Kind
+from daguerreotype.edges.base import Capabilities, EdgeEstimator
+from support.learners import make_learner
 
-QUICK = {"edges": "bic", "loss": "bic", "transform": "none", "k": 5, "max_iter": 10, "n_restarts": 0}
+QUICK = {"edges": "bic", "loss": "bic", "scales": "none", "k": 5, "max_iter": 10, "n_restarts": 0}
 NAMES = ["dose", "city", "sex", "visits", "grade", "size"]
 
 
@@ -31,7 +32,7 @@ def mixed(n=200, seed=0):
 
 
 def learner(**settings):
-    return Daguerreotype(**(QUICK | settings))
+    return make_learner(**(QUICK | settings))
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +44,18 @@ def fitted():
 
 
 def test_kinds_are_kept_in_the_order_of_the_columns(fitted):
-    assert list(fitted.kinds_) == NAMES
-    names = [kind.name for kind in fitted.kinds_.values()]
+    assert list(fitted._result.kinds_by_label) == NAMES
+    names = [kind.name for kind in fitted._result.kinds_by_label.values()]
     assert names == ["continuous", "categorical", "binary", "count", "ordinal", "continuous"]
-    assert fitted.kinds_["grade"].levels == ("low", "mid", "top")
-    assert fitted.kinds_["size"].step == 0.1
+    assert fitted._result.kinds_by_label["grade"].levels == ("low", "mid", "top")
+    assert fitted._result.kinds_by_label["size"].step == 0.1
     assert fitted.n_features_in_ == 6
     assert fitted.feature_names_in_.tolist() == NAMES
 
 
 def test_columns_of_arrays_are_numbered():
     X = np.column_stack([mixed()["dose"], mixed()["visits"], mixed()["size"]])
-    found = learner(kinds={2: "continuous", 1: "ordinal"}, edges="gam").fit(X).kinds_
+    found = learner(kinds={2: "continuous", 1: "ordinal"}, edges="gam").fit(X)._result.kinds_by_label
     assert list(found) == [0, 1, 2]
     assert (found[1].name, found[1].reason) == ("ordinal", "given")
 
@@ -62,8 +63,8 @@ def test_columns_of_arrays_are_numbered():
 def test_what_the_learner_meets_are_codes_and_the_kinds():
     seen = []
 
-    class Edges:
-        takes_kinds = True
+    class Edges(EdgeEstimator):
+        can = Capabilities(kinds=True)
 
         def prepare(self, table):
             seen.append(table)
@@ -88,7 +89,7 @@ def test_what_the_learner_meets_are_codes_and_the_kinds():
 def test_the_same_table_in_other_words_is_the_same(take, fitted):
     other = learner().fit(take(mixed()))
     np.testing.assert_array_equal(other.weights_, fitted.weights_)
-    assert other.kinds_["city"].levels == fitted.kinds_["city"].levels
+    assert other._result.kinds_by_label["city"].levels == fitted._result.kinds_by_label["city"].levels
 
 
 def test_tables_of_arrow_are_learned_from():
@@ -132,7 +133,7 @@ def test_missing_text_is_counted_and_located():
         ValueError, match=r"X has 3 NaN values: 'city' \(2\), 'visits' \(1\); the first is in row 5"
     ):
         learner(missing="error").fit(X)
-    kinds = learner().fit(X).kinds_
+    kinds = learner().fit(X)._result.kinds_by_label
     assert (kinds["city"].name, kinds["city"].levels) == ("categorical", ("Bonn", "Oslo", "Rome"))
     assert kinds["visits"].name == "count"
 
@@ -142,7 +143,7 @@ def test_curves_are_asked_at_levels():
     city = rng.choice(["Bonn", "Oslo", "Rome"], 300)
     heights = pd.Series(city).map({"Bonn": 0.0, "Oslo": 2.0, "Rome": 3.0})
     X = pd.DataFrame({"city": city, "size": heights + rng.normal(size=300)})
-    m = learner(edges="gam", operator="fixed", init=["city", "size"]).fit(X)
+    m = learner(edges="gam", operator="fixed", start=["city", "size"]).fit(X)
     curve = m.curve("city", "size", ["Oslo", "Bonn"])
     assert curve[0] > curve[1]
     with pytest.raises(ValueError, match=r"column 'city' has the level 'Nice'"):
@@ -182,7 +183,7 @@ def test_a_copy_for_some_rows_knows_the_levels_of_all():
     X = mixed()
     told = learner().with_kinds_of(X)
     some = X[X["city"] != "Oslo"].reset_index(drop=True)
-    assert told.fit(some).kinds_["city"].levels == ("Bonn", "Oslo", "Rome")
+    assert told.fit(some)._result.kinds_by_label["city"].levels == ("Bonn", "Oslo", "Rome")
     assert np.isfinite(told.score(X))
     assert clone(told).kinds["city"] == told.kinds["city"]
 
@@ -195,7 +196,7 @@ def test_columns_of_two_levels_that_merely_go_together_are_learned_from():
     first = rng.random(200) < 0.5
     second = np.where(rng.random(200) < 0.02, ~first, first)
     X = pd.DataFrame({"a": first, "b": second, "c": rng.normal(size=200)})
-    assert learner().fit(X).kinds_["b"].name == "binary"
+    assert learner().fit(X)._result.kinds_by_label["b"].name == "binary"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_codes_without_an_order_are_combined_with_nothing():
         ({"loss": "nll_ev"}, "loss='nll_ev'"),
         ({"loss": lambda variance, dof, n: variance}, "a loss of your own"),
         pytest.param(
-            {"edges": "linear", "training": "joint", "loss": "auto"},
+            {"edges": "linear", "training": "joint", "loss": "nll_ev"},
             "training='joint'",
             marks=pytest.mark.skipif(find_spec("torch") is None, reason="needs torch"),
         ),
@@ -255,17 +256,19 @@ def test_two_levels_are_0_and_1_where_numbers_alone_are_taken():
     plain = learner(edges="lars").fit(numbers)
     np.testing.assert_array_equal(found.weights_, plain.weights_)
     assert found.score(X) == plain.score(numbers)
-    assert found.kinds_["sex"] == Kind("continuous", "edges='lars' takes numbers alone", ("f", "m"))
-    assert {kind.step for kind in found.kinds_.values()} == {0.0}
+    assert found._result.kinds_by_label["sex"] == Kind(
+        "continuous", "edges='lars' takes numbers alone", ("f", "m")
+    )
+    assert {kind.step for kind in found._result.kinds_by_label.values()} == {0.0}
 
 
 def test_without_rows_in_memory_columns_are_continuous():
     X = mixed()[["dose", "visits", "size"]]
     found = learner().fit_chunks([X[:100], X[100:]])
-    assert {kind.name for kind in found.kinds_.values()} == {"continuous"}
-    assert list(found.kinds_) == ["dose", "visits", "size"]
+    assert {kind.name for kind in found._result.kinds_by_label.values()} == {"continuous"}
+    assert list(found._result.kinds_by_label) == ["dose", "visits", "size"]
     moments = learner().fit_moments(X.cov(), len(X), means=X.mean())
-    assert moments.kinds_["visits"].reason == "rows are not in memory"
+    assert moments._result.kinds_by_label["visits"].reason == "rows are not in memory"
 
 
 def test_discrete_kinds_are_refused_before_any_row_is_read():

@@ -1,6 +1,5 @@
 """What does a fitted learner tell?"""
 
-import logging
 from contextlib import contextmanager
 
 import networkx as nx
@@ -16,11 +15,13 @@ from daguerreotype._lib.progress import COMPILING
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.noise import FreeShape
 from daguerreotype.operators import top_k_sparsemax
+from daguerreotype.training import Bilevel
 from daguerreotype.training.objective import make_objective
 from support.fits import additive_data, direct_edge_shares, direct_loss, linear_data, standard_table
+from support.learners import make_learner
 
 NAMES = ["age", "dose", "diet", "outcome", "cost"]
-QUICK = {"edges": "bic", "loss": "bic", "k": 20, "max_iter": 60, "n_restarts": 1, "transform": "none"}
+QUICK = {"edges": "bic", "loss": "bic", "k": 20, "max_iter": 60, "n_restarts": 1, "scales": "none"}
 ESTIMATORS = {"lars": LarsEdges(), "bic": BicEdges(penalty=1.5), "gam": GamEdges(penalty=1.5)}
 
 
@@ -29,10 +30,53 @@ def frame(seed=0, n=120):
 
 
 def fit(X, **changes):
-    return Daguerreotype(**(QUICK | changes)).fit(X)
+    return make_learner(**(QUICK | changes)).fit(X)
 
 
 # ---------------------------------------------------------------------------- attributes
+
+
+def test_edges_are_a_table_with_the_surest_first_and_slopes_in_units():
+    rng = np.random.default_rng(0)
+    age = rng.normal(40.0, 10.0, size=400)
+    X = pd.DataFrame({"wage": np.exp(0.05 * age + 0.2 * rng.normal(size=400)), "age": age})
+    X["sick"] = rng.normal(size=400) + (age - 40.0) / 10.0 > 0.0
+    model = Daguerreotype(knowledge={"tiers": [["age"], ["wage", "sick"]]}).fit(X)
+    edges = model.edges_.set_index(["cause", "effect"])
+    assert set(edges.index) == set(model.causal_graph_.edges) == {("age", "wage"), ("age", "sick")}
+    assert edges.loc[("age", "wage"), "unit"] == "log(wage) per age"
+    assert edges.loc[("age", "wage"), "slope"] == pytest.approx(0.05, abs=0.005)
+    assert edges.loc[("age", "sick"), "unit"] == "log-odds of sick per age"
+    for (cause, effect), edge in edges.iterrows():
+        assert edge["weight"] == model.weights_.loc[cause, effect]
+        assert edge["probability"] == pytest.approx(model.edge_probabilities_.loc[cause, effect], abs=1e-8)
+        assert edge["reverse_probability"] == pytest.approx(model.edge_probabilities_.loc[effect, cause], abs=1e-8)
+        assert not edge["direction_open"]
+    ranks = [(-round(p, 9), -norm) for p, norm in zip(edges["probability"], edges["norm"], strict=True)]
+    assert ranks == sorted(ranks)
+    alone = Daguerreotype(edges="bic", posterior=0).fit(X[["age", "wage"]]).edges_
+    assert alone[["probability", "reverse_probability", "direction_open"]].isna().all(axis=None)
+
+
+def test_columns_are_a_table_of_what_they_were_taken_for():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(
+        {"dose": rng.normal(size=300).round(1), "city": rng.choice(["Bonn", "Oslo", "Rome"], size=300)}
+    )
+    X["level"] = np.exp(X["dose"] + 0.3 * rng.normal(size=300))
+    X.loc[:29, "level"] = np.nan
+    model = Daguerreotype().fit(X, interventions=["dose"] * 50 + [None] * 250)
+    columns = model.columns_
+    assert columns["kind"].to_dict() == {"dose": "continuous", "city": "categorical", "level": "continuous"}
+    assert columns["missing"].to_dict() == {"dose": 0.0, "city": 0.0, "level": 0.1}
+    assert columns["intervened"].to_dict() == {"dose": 50, "city": 0, "level": 0}
+    assert columns.loc["level", ["scale", "cause_scale"]].str.startswith("log").any()
+    assert columns.loc["city", "notes"].endswith("levels Bonn, Oslo, Rome")
+    assert "rounded to steps of 0.1" in columns.loc["dose", "notes"]
+
+
+def test_there_are_no_more_attributes_than_a_person_can_read():
+    assert len([name for name in dir(fit(frame())) if name.endswith("_") and name[0] != "_"]) <= 16
 
 
 def test_a_frame_gives_names_out():
@@ -85,7 +129,7 @@ def test_edge_shares_are_sums_over_the_rankings_of_the_distribution(operator, ed
     X = linear_data(1, 100, 5)
     model = fit(X, operator=operator, edges=edges, penalty=1.5)
     direct = direct_edge_shares(ESTIMATORS[edges].prepare(standard_table(X)), model.order_distribution_)
-    np.testing.assert_allclose(model.edge_shares_, direct, atol=1e-12)
+    np.testing.assert_allclose(model._result.edge_shares, direct, atol=1e-12)
 
 
 @pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
@@ -107,7 +151,7 @@ def test_the_loss_is_that_of_the_causal_order(loss, noise):
 def test_the_history_tells_every_step():
     model = fit(linear_data(3, 100, 5), tau=0.5)
     history = model.history_
-    assert len(history) == model.n_iter_ == history.objective.size == history.misses.size
+    assert len(history) == len(model.history_) == history.objective.size == history.misses.size
     assert (history.tau == 0.5).all()
     assert (history.support >= 1).all()
     assert (np.diff(history.hits) >= 0).all()
@@ -136,7 +180,7 @@ def test_the_score_of_a_linear_model_is_the_log_density_of_its_gaussian(standard
 @pytest.mark.parametrize("transform", ["none", "log", "yeo-johnson"])
 def test_the_density_behind_the_score_integrates_to_one(transform, edges):
     X = np.exp(0.25 * linear_data(5, 200, 2, density=1.0))
-    model = fit(X, transform=transform, edges=edges)
+    model = fit(X, scales=transform, edges=edges)
     margin = (
         0.0099 * np.ptp(X, axis=0) if transform == "log" else 3 * X.std(axis=0)
     )  # the log ends where its shift does
@@ -175,7 +219,7 @@ def test_noise_of_free_shape_predicts_unseen_laplace_rows_better_than_gaussian_n
 
 def test_scores_of_different_transforms_compare():
     X = np.exp(linear_data(6, 400, 4))
-    scores = {name: fit(X[:200], transform=name).score(X[200:]) for name in ("none", "log")}
+    scores = {name: fit(X[:200], scales=name).score(X[200:]) for name in ("none", "log")}
     assert scores["log"] > scores["none"] + 0.5
 
 
@@ -191,10 +235,10 @@ def test_a_graph_predicts_unseen_rows_better_than_none():
 
 def test_a_fixed_order_is_kept():
     order = ["cost", "age", "outcome", "dose", "diet"]
-    model = fit(frame(), operator="fixed", init=order)
+    model = fit(frame(), operator="fixed", start=order)
     assert model.causal_order_ == order
-    assert (model.n_iter_, len(model.order_distribution_)) == (0, 1)
-    assert set(np.unique(model.edge_shares_)) <= {0.0, 1.0}
+    assert (len(model.history_), len(model.order_distribution_)) == (0, 1)
+    assert set(np.unique(model._result.edge_shares)) <= {0.0, 1.0}
 
 
 def test_a_random_order_follows_the_seed():
@@ -210,7 +254,8 @@ def test_a_callable_operator_is_called_with_theta_and_tau():
         seen.append((theta.size, tau))
         return top_k_sparsemax(theta, 3, tau=tau)
 
-    model = fit(frame(), operator=few, tau=0.7)
+    few.tau = 0.7
+    model = fit(frame(), operator=few)
     assert set(seen) == {(5, 0.7)}
     assert model.history_.support.max() <= 3
 
@@ -231,21 +276,21 @@ def test_a_callable_operator_is_called_with_theta_and_tau():
 @pytest.mark.parametrize("operator", ["sparsemax", "sparsemap"])
 def test_no_loss_ends_above_that_of_the_order_it_started_from(loss, noise, operator):
     X, start = linear_data(8, 80, 5, "laplace"), [4, 2, 0, 3, 1]
-    settings = {"loss": loss, "noise": noise, "init": start}
+    settings = {"loss": loss, "noise": noise, "start": start}
     first = fit(X, operator="fixed", **settings).loss_
     for refine in (True, False):
         assert fit(X, operator=operator, refine=refine, **settings).loss_ <= first + 1e-12
 
 
-@pytest.mark.parametrize("init", ["zeros", "variances", NAMES[::-1], [3, 1, 4, 0, 2], [0.2, -0.1, 0.5, 0.0, 1.0]])
-def test_training_starts_anywhere(init):
-    model = fit(frame(), init=init, operator="sparsemax", max_iter=1, refine=False)
-    assert model.n_iter_ == 1
-    if init == [0.2, -0.1, 0.5, 0.0, 1.0]:
-        np.testing.assert_allclose(model.theta_, init)
-    if init == NAMES[::-1]:
+@pytest.mark.parametrize("start", ["zeros", "variances", NAMES[::-1], [3, 1, 4, 0, 2], [0.2, -0.1, 0.5, 0.0, 1.0]])
+def test_training_starts_anywhere(start):
+    model = fit(frame(), start=start, operator="sparsemax", max_iter=1, refine=False)
+    assert len(model.history_) == 1
+    if start == [0.2, -0.1, 0.5, 0.0, 1.0]:
+        np.testing.assert_allclose(model.theta_, start)
+    if start == NAMES[::-1]:
         assert model.causal_order_ == NAMES[::-1]
-    if init == "variances":
+    if start == "variances":
         np.testing.assert_allclose(model.theta_, frame().var(ddof=0) - frame().var(ddof=0).median())
 
 
@@ -257,18 +302,18 @@ def test_the_temperature_may_be_annealed_or_a_function_of_the_step():
 
 def test_a_lower_temperature_concentrates_the_distribution():
     init = (np.arange(5) / 10).tolist()
-    warm, cold = (fit(frame(), tau=tau, init=init, refine=False, max_iter=1) for tau in (1.0, 1e-4))
+    warm, cold = (fit(frame(), tau=tau, start=init, refine=False, max_iter=1) for tau in (1.0, 1e-4))
     assert len(warm.order_distribution_) > len(cold.order_distribution_) == 1
 
 
 def test_rate_norm_and_stopping_reach_training():
-    one_step = {"refine": False, "max_iter": 2, "init": [0.4, 0.2, 0.1, 0.3, 0.0]}
+    one_step = {"refine": False, "max_iter": 2, "start": [0.4, 0.2, 0.1, 0.3, 0.0]}
     far, near = (fit(frame(), learning_rate=rate, **one_step).history_.objective[1] for rate in (0.5, 1e-9))
     assert far != pytest.approx(near)
-    assert fit(frame(), l2_theta=10.0, **one_step).history_.objective[0] == pytest.approx(
-        fit(frame(), l2_theta=0.0, **one_step).history_.objective[0] + 10.0 * 0.3
+    assert fit(frame(), l2=10.0, **one_step).history_.objective[0] == pytest.approx(
+        fit(frame(), l2=0.0, **one_step).history_.objective[0] + 10.0 * 0.3
     )
-    assert fit(frame(), refine=False, max_iter=500, tol=0.9, patience=3).n_iter_ == 4
+    assert len(fit(frame(), refine=False, max_iter=500, tol=0.9, patience=3).history_) == 4
 
 
 def test_a_regressor_or_an_own_estimator_finds_edges_too():
@@ -288,7 +333,7 @@ def test_the_penalty_thins_the_graph():
 
 
 def test_it_is_silent_unless_asked(capfd):
-    Daguerreotype(edges="bic", max_iter=10).fit(frame())
+    Daguerreotype(edges="bic", training=Bilevel(max_iter=10)).fit(frame())
     assert capfd.readouterr() == ("", "")
 
 
@@ -298,47 +343,6 @@ def test_verbose_draws_a_bar_on_stderr(capfd):
     assert out == ""
     assert "objective" in err
     assert "cache hits" in err
-
-
-class Interrupted:
-    """LARS edges, during whose fit number ``at`` somebody presses Ctrl-C."""
-
-    def __init__(self, at):
-        self.at = at
-
-    def prepare(self, table):
-        return InterruptedModels(LarsEdges().prepare(table), self.at)
-
-
-class InterruptedModels:
-    def __init__(self, models, left):
-        self.models, self.left = models, left
-
-    def fit(self, node, predecessors):
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
-        return self.models.fit(node, predecessors)
-
-
-@pytest.mark.parametrize("at", [3, 60])
-def test_ctrl_c_while_training_keeps_the_best_order_so_far_and_says_so(at, caplog):
-    X = linear_data(10, 100, 6)
-    with caplog.at_level(logging.WARNING, "daguerreotype"):
-        model = fit(X, edges=Interrupted(at), refine=False)
-    assert "interrupted after" in caplog.text
-    assert "the best order so far is kept" in caplog.text
-    assert model.n_iter_ < fit(X, edges="lars", refine=False).n_iter_
-    assert nx.is_directed_acyclic_graph(model.causal_graph_)
-
-
-def test_ctrl_c_while_refining_keeps_the_best_order_so_far_and_says_so(caplog):
-    X, settings = linear_data(10, 100, 7), {"max_iter": 1, "n_restarts": 50, "init": list(range(7))[::-1]}
-    with caplog.at_level(logging.WARNING, "daguerreotype"):
-        model = fit(X, edges=Interrupted(250), **settings)
-    assert "interrupted while refining: the best order so far is kept" in caplog.text
-    assert model.loss_ <= fit(X, edges="lars", operator="fixed", init=settings["init"]).loss_
-    assert nx.is_directed_acyclic_graph(model.causal_graph_)
 
 
 def test_without_a_penalty_parents_are_priced_by_the_extended_bic():
@@ -356,7 +360,7 @@ def test_the_fitted_curves_add_up_to_the_prediction_in_the_users_units(transform
     rng = np.random.default_rng(0)
     cause = rng.uniform(1, 5, size=400)
     X = pd.DataFrame({"effect": np.exp(np.sin(2 * np.log(cause)) + 0.05 * rng.normal(size=400)), "cause": cause})
-    model = Daguerreotype(edges="gam", transform=transform).fit(X)
+    model = Daguerreotype(edges="gam", scales=transform).fit(X)
     assert model.adjacency_matrix_.loc["cause", "effect"] == 1
     truth = X["effect"] if transform == "none" else np.log(X["effect"])
     assert np.corrcoef(model.curve("cause", "effect", X["cause"]), truth)[0, 1] > 0.97
@@ -373,9 +377,9 @@ def test_a_curve_of_what_is_no_parent_or_no_column_is_refused():
         model.curve("nothing", names[effect], [0.0])
 
 
-def test_linear_edges_have_no_curves_to_show():
-    with pytest.raises(TypeError, match="BicModels has no curves to show: fit with edges='gam'"):
-        fit(linear_data(0, 100, 3), edges="bic").curve(0, 1, [0.0])
+def test_edges_of_a_regressor_have_no_curves_to_show():
+    with pytest.raises(TypeError, match="RegressorModels has no curves to show: fit with edges='gam'"):
+        fit(linear_data(0, 100, 3), edges=LinearRegression()).curve(0, 1, [0.0])
 
 
 @pytest.mark.parametrize("n_kernels", [0, 3])
@@ -387,5 +391,7 @@ def test_a_bar_counts_the_kernels_that_are_compiled_and_is_not_there_for_none(n_
         yield
 
     monkeypatch.setattr("daguerreotype.learner.compiling", compiling)
-    Daguerreotype(edges="bic", transform="none", max_iter=2, n_restarts=0, verbose=1).fit(linear_data(0))
+    Daguerreotype(edges="bic", scales="none", verbose=1, training=Bilevel(max_iter=2, n_restarts=0)).fit(
+        linear_data(0)
+    )
     assert (COMPILING[:20] in capfd.readouterr().err) == (n_kernels > 0)

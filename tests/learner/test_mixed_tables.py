@@ -8,8 +8,11 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype, Knowledge
+from daguerreotype.operators import FixedOrder
+from daguerreotype.training import Bilevel
+from support.learners import edge_of, make_learner
 
-QUICK = {"transform": "none", "k": 10, "max_iter": 20, "n_restarts": 0}
+QUICK = {"scales": "none", "k": 10, "max_iter": 20, "n_restarts": 0}
 EDGES = {("dose", "sick"), ("city", "sick"), ("sick", "visits"), ("visits", "cost"), ("dose", "grade")}
 KINDS = {
     "dose": "continuous",
@@ -54,16 +57,16 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return Daguerreotype(transform="none").fit(table)
+    return Daguerreotype(scales="none").fit(table)
 
 
 # ------------------------------------------------------------------ what is learned
 
 
 def test_kinds_noise_and_edges_are_found(fitted):
-    assert {name: kind.name for name, kind in fitted.kinds_.items()} == KINDS
-    assert fitted.noise_ == {
-        "dose": fitted.noise_["cost"],  # continuous columns share theirs
+    assert {name: kind.name for name, kind in fitted._result.kinds_by_label.items()} == KINDS
+    assert fitted.columns_["noise"].to_dict() == {
+        "dose": fitted.columns_["noise"]["cost"],  # continuous columns share theirs
         "city": "categorical",
         "sick": "bernoulli",
         "visits": "poisson",
@@ -76,13 +79,13 @@ def test_kinds_noise_and_edges_are_found(fitted):
 
 
 def test_weights_have_signs_and_norms_have_none(fitted):
-    weights, norms = fitted.weights_, fitted.norms_
+    weights, norms = fitted.weights_, fitted._result.norms
     assert weights.loc["dose", "sick"] > 0
     assert weights.loc["sick", "visits"] > 0
-    assert weights.loc["city", "sick"] == norms.loc["city", "sick"] > 0
-    assert ((norms > 0) == (fitted.adjacency_matrix_ == 1)).all(axis=None)
+    assert weights.loc["city", "sick"] == edge_of(fitted, "city", "sick").norm > 0
+    assert ((norms > 0) == (fitted.adjacency_matrix_.to_numpy() == 1)).all()
     assert ((weights != 0) == (fitted.adjacency_matrix_ == 1)).all(axis=None)
-    flipped = Daguerreotype(transform="none").fit(clinic().assign(sick=lambda table: ~table["sick"]))
+    flipped = Daguerreotype(scales="none").fit(clinic().assign(sick=lambda table: ~table["sick"]))
     assert flipped.weights_.loc["dose", "sick"] == pytest.approx(-weights.loc["dose", "sick"], rel=1e-4)
 
 
@@ -92,7 +95,9 @@ def test_the_curve_of_levels_has_one_value_for_each(fitted, table):
     assert curve[0] > curve[1] > curve[2]
     shares = table["city"].value_counts(normalize=True).sort_index().to_numpy()
     assert curve @ shares == pytest.approx(0.0, abs=1e-9)
-    assert fitted.norms_.loc["city", "sick"] == pytest.approx(np.sqrt(curve**2 @ shares), abs=1e-9)
+    assert fitted.causal_graph_.edges["city", "sick"]["norm"] == pytest.approx(
+        np.sqrt(curve**2 @ shares), abs=1e-9
+    )
     assert np.diff(fitted.curve("sick", "visits", [False, True])) > 0
 
 
@@ -124,14 +129,14 @@ def test_counts_of_any_size_are_scored(fitted, table):
     "interventions", [{}, {"visits": range(50), "city": range(40, 90)}], ids=["observed", "intervened"]
 )
 def test_a_saved_learner_is_the_same(table, interventions, tmp_path):
-    learner = Daguerreotype(**QUICK).fit(table, interventions=where_set(table, interventions))
+    learner = make_learner(**QUICK).fit(table, interventions=where_set(table, interventions))
     learner.save(tmp_path / "model.npz")
     loaded = Daguerreotype.load(tmp_path / "model.npz")
     pd.testing.assert_frame_equal(loaded.weights_, learner.weights_)
-    pd.testing.assert_frame_equal(loaded.norms_, learner.norms_)
+    np.testing.assert_array_equal(loaded._result.norms, learner._result.norms)
     assert edges_of(loaded) == edges_of(learner)
-    assert loaded.noise_ == learner.noise_
-    assert loaded.kinds_ == learner.kinds_
+    assert loaded.columns_["noise"].to_dict() == learner.columns_["noise"].to_dict()
+    assert loaded._result.kinds_by_label == learner._result.kinds_by_label
     assert loaded.score(table) == pytest.approx(learner.score(table), abs=1e-12)
     if ("sick", "visits") in edges_of(learner):
         values = [False, True]
@@ -141,7 +146,7 @@ def test_a_saved_learner_is_the_same(table, interventions, tmp_path):
 
 
 def test_edges_are_counted_over_resamples(table):
-    found = Daguerreotype(**QUICK).bootstrap(table, 3)
+    found = make_learner(**QUICK).bootstrap(table, 3)
     frequencies = found.edge_frequencies
     assert frequencies.loc["sick", "visits"] + frequencies.loc["visits", "sick"] == 1.0
     assert found.failures == {}
@@ -157,21 +162,21 @@ def test_tiers_forbidden_and_required_edges_are_obeyed(table):
         forbidden=[("visits", "sick")],
         required=[("grade", "city"), ("cost", "sick")],
     )
-    learner = Daguerreotype(**QUICK, knowledge=knowledge).fit(table)
+    learner = make_learner(knowledge=knowledge, **QUICK).fit(table)
     edges = edges_of(learner)
     tier = {"cost": 0, "grade": 0, "visits": 1, "sick": 1, "dose": 2, "city": 2}
     assert all(tier[cause] <= tier[effect] for cause, effect in edges)
     assert ("visits", "sick") not in edges
     assert {("grade", "city"), ("cost", "sick")} <= edges
     assert np.isfinite(learner.score(table))
-    assert learner.norms_.loc["grade", "city"] > 0
+    assert learner.causal_graph_.edges["grade", "city"]["norm"] > 0
 
 
 def test_an_edge_without_a_use_stays_if_it_is_required(table):
     for cause, effect in [("city", "grade"), ("cost", "city"), ("grade", "visits"), ("grade", "cost")]:
-        plain = Daguerreotype(**QUICK).fit(table)
+        plain = make_learner(**QUICK).fit(table)
         assert (cause, effect) not in edges_of(plain)
-        learner = Daguerreotype(**QUICK, knowledge={"required": [(cause, effect)]}).fit(table)
+        learner = make_learner(knowledge={"required": [(cause, effect)]}, **QUICK).fit(table)
         assert (cause, effect) in edges_of(learner)
 
 
@@ -183,14 +188,14 @@ def test_rows_in_which_a_level_was_set_say_nothing_about_its_causes(table):
     visits = rng.poisson(np.exp(0.3 + 1.2 * set_at_random.loc[rows, "sick"]))
     set_at_random.loc[rows, "visits"] = visits
     set_at_random.loc[rows, "cost"] = np.round(3.0 * np.log1p(visits) + rng.normal(size=300), 1)
-    told = Daguerreotype(**QUICK).fit(set_at_random, interventions=where_set(table, {"sick": rows}))
-    untold = Daguerreotype(**QUICK).fit(set_at_random)
-    alone = Daguerreotype(**QUICK).fit(table.loc[300:])
-    assert told.interventions_ == {"sick": 300}
+    told = make_learner(**QUICK).fit(set_at_random, interventions=where_set(table, {"sick": rows}))
+    untold = make_learner(**QUICK).fit(set_at_random)
+    alone = make_learner(**QUICK).fit(table.loc[300:])
+    assert told._result.interventions == {"sick": 300}
     assert {("dose", "sick"), ("city", "sick"), ("sick", "visits")} <= edges_of(told)
-    slope = told.slopes_.loc["dose", "sick"]
-    assert slope == pytest.approx(alone.slopes_.loc["dose", "sick"], rel=1e-3)
-    assert untold.slopes_.loc["dose", "sick"] < 0.8 * slope
+    slope = edge_of(told, "dose", "sick").slope
+    assert slope == pytest.approx(edge_of(alone, "dose", "sick").slope, rel=1e-3)
+    assert edge_of(untold, "dose", "sick").slope < 0.8 * slope
 
 
 def test_levels_that_no_row_has_which_counts_for_an_effect_do_no_harm(table):
@@ -203,7 +208,7 @@ def test_levels_that_no_row_has_which_counts_for_an_effect_do_no_harm(table):
     intervened = where_set(table, {"dose": range(300)} | dict.fromkeys(("city", "visits", "grade"), late))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner = Daguerreotype(**QUICK, knowledge={"required": [("city", "dose"), ("grade", "dose")]})
+        learner = make_learner(knowledge={"required": [("city", "dose"), ("grade", "dose")]}, **QUICK)
         learner.fit(seen, interventions=intervened)
     assert np.isfinite(learner.score(table))
     assert np.isfinite(learner.curve("city", "dose", ["Bonn", "Oslo", "Rome"])).all()
@@ -214,31 +219,31 @@ def test_a_column_that_is_constant_in_the_rows_that_count_for_another_is_refused
     constant.loc[300:, "city"] = "Bonn"
     intervened = where_set(table, {"dose": range(300), "city": range(300, 600)})
     with pytest.raises(ValueError, match="column 'city' is constant in the 300 rows in which 'dose' was not"):
-        Daguerreotype(**QUICK).fit(constant, interventions=intervened)
+        make_learner(**QUICK).fit(constant, interventions=intervened)
 
 
 # ------------------------------------------------------------------ what must not matter
 
 
 def test_threads_rows_and_the_numbering_of_columns_do_not_matter(table):
-    plain = Daguerreotype(n_restarts=2).fit(table)
+    plain = Daguerreotype(training=Bilevel(n_restarts=2)).fit(table)
     rng = np.random.default_rng(0)
     others = [
-        Daguerreotype(n_restarts=2, n_jobs=2).fit(table),
-        Daguerreotype(n_restarts=2).fit(table.sample(frac=1.0, random_state=0)),
-        Daguerreotype(n_restarts=2).fit(table[rng.permutation(table.columns)]),
+        Daguerreotype(n_jobs=2, training=Bilevel(n_restarts=2)).fit(table),
+        Daguerreotype(training=Bilevel(n_restarts=2)).fit(table.sample(frac=1.0, random_state=0)),
+        Daguerreotype(training=Bilevel(n_restarts=2)).fit(table[rng.permutation(table.columns)]),
     ]
     for other in others:
         assert edges_of(other) == edges_of(plain)
         assert other.loss_ == pytest.approx(plain.loss_, abs=1e-9)
-        assert other.noise_ == plain.noise_
+        assert other.columns_["noise"].to_dict() == plain.columns_["noise"].to_dict()
         weights = other.weights_.loc[list(table), list(table)]
         np.testing.assert_allclose(weights, plain.weights_, atol=1e-4)
 
 
 def test_how_levels_are_called_does_not_matter(table, fitted):
     renamed = table.assign(city=table["city"].map({"Bonn": "c", "Oslo": "a", "Rome": "b"}))
-    other = Daguerreotype(transform="none").fit(renamed)
+    other = Daguerreotype(scales="none").fit(renamed)
     assert edges_of(other) == edges_of(fitted)
     assert other.score(renamed) == pytest.approx(fitted.score(table), abs=1e-5)
 
@@ -259,14 +264,14 @@ def test_how_levels_are_called_does_not_matter(table, fitted):
         {"refine": False},
         {"penalty": None},
         {"random_state": 3},
-        {"transform": "auto"},
+        {"scales": "auto"},
         {"standardize": False},
         {"kinds": {"visits": "continuous", "grade": "categorical"}},
     ],
     ids=str,
 )
 def test_every_setting_learns_from_any_table(table, settings):
-    learner = Daguerreotype(**(QUICK | settings)).fit(table)
+    learner = make_learner(**(QUICK | settings)).fit(table)
     assert nx.is_directed_acyclic_graph(learner.causal_graph_)
     assert {frozenset(("sick", "visits")), frozenset(("visits", "cost"))} <= {
         frozenset(edge) for edge in edges_of(learner)
@@ -274,14 +279,14 @@ def test_every_setting_learns_from_any_table(table, settings):
     assert np.isfinite(learner.score(clinic(seed=2)))
     assert np.isfinite(learner.loss_)
     if isinstance(settings.get("noise"), dict):
-        assert {name: learner.noise_[name] for name in settings["noise"]} == settings["noise"]
+        assert {name: learner.columns_["noise"][name] for name in settings["noise"]} == settings["noise"]
     if settings.get("loss") == "entropy":
-        assert learner.noise_["cost"] == "free-shape"
+        assert learner.columns_["noise"]["cost"] == "free-shape"
 
 
 def test_a_given_order_is_kept(table):
     order = ["grade", "cost", "visits", "sick", "city", "dose"]
-    learner = Daguerreotype(**QUICK, operator="fixed", init=order).fit(table)
+    learner = make_learner(operator="fixed", start=order, **QUICK).fit(table)
     assert list(learner.causal_order_) == order
     assert all(order.index(cause) < order.index(effect) for cause, effect in edges_of(learner))
     assert np.isfinite(learner.score(table))
@@ -295,9 +300,9 @@ def test_ordered_levels_whose_order_does_not_help_are_described_without_it():
     effect = pd.Categorical.from_codes(codes, ["low", "middle", "high"], ordered=True)
     X = pd.DataFrame({"cause": cause, "effect": effect})
     known = {"knowledge": {"required": [("cause", "effect")]}}
-    assert Daguerreotype(**QUICK, **known).fit(X).noise_["effect"] == "categorical"
-    given = Daguerreotype(**QUICK, **known, noise={"effect": "ordinal"}).fit(X)
-    assert given.noise_["effect"] == "ordinal"
+    assert make_learner(**QUICK, **known).fit(X).columns_["noise"]["effect"] == "categorical"
+    given = make_learner(noise={"effect": "ordinal"}, **QUICK, **known).fit(X)
+    assert given.columns_["noise"]["effect"] == "ordinal"
 
 
 def test_edges_that_take_numbers_refuse_text_by_name(table):
@@ -362,7 +367,7 @@ def test_whatever_the_table_the_result_is_a_graph_along_its_order_with_a_score(n
     X = pd.DataFrame(_odd_tables()[name])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner = Daguerreotype(max_iter=20, n_restarts=1).fit(X)
+        learner = Daguerreotype(training=Bilevel(max_iter=20, n_restarts=1)).fit(X)
         score = learner.score(X)
     place = {column: i for i, column in enumerate(learner.causal_order_)}
     assert sorted(place) == sorted(X)
@@ -370,7 +375,7 @@ def test_whatever_the_table_the_result_is_a_graph_along_its_order_with_a_score(n
     assert np.isfinite(score)
     assert np.isfinite(learner.loss_)
     assert np.isfinite(learner.weights_).all(axis=None)
-    assert list(learner.kinds_) == list(X) == list(learner.noise_)
+    assert list(learner._result.kinds_by_label) == list(X) == list(learner.columns_["noise"].to_dict())
 
 
 # ------------------------------------------------------------------ directions of pairs
@@ -397,7 +402,7 @@ def test_causes_of_pairs_are_told_from_effects(pair):
     for seed in range(10):
         cause, effect = pair(np.random.default_rng(seed))
         X = pd.DataFrame({"effect": effect, "cause": cause})
-        right += edges_of(Daguerreotype(max_iter=20).fit(X)) == {("cause", "effect")}
+        right += edges_of(Daguerreotype(training=Bilevel(max_iter=20)).fit(X)) == {("cause", "effect")}
     assert right >= 9
 
 
@@ -416,6 +421,6 @@ def test_a_straight_effect_on_a_level_is_a_line_however_steep(seed):
     dose = rng.normal(size=1000)
     X = pd.DataFrame({"dose": dose, "cured": rng.random(1000) < 1 / (1 + np.exp(-3 * dose))})
     curved, straight = (
-        Daguerreotype("fixed", edges=edges, init=["dose", "cured"]).fit(X) for edges in ("gam", "bic")
+        Daguerreotype(edges=edges, operator=FixedOrder(["dose", "cured"])).fit(X) for edges in ("gam", "bic")
     )
     assert curved.loss_ == pytest.approx(straight.loss_, abs=1e-9)

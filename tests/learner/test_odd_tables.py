@@ -58,7 +58,6 @@ def test_what_is_no_table_is_refused_in_words(X, error, text):
 @pytest.mark.parametrize("size", [1e-300, 1e200])
 def test_columns_too_large_or_small_for_floats_are_refused_chunk_by_chunk_too(size):
     rows = np.random.default_rng(0).normal(size=(40, 3)) * [1.0, 1.0, size]
-    rows[::3, 1] = np.nan
     with pytest.raises(ValueError, match="variance of column 'x2' is too large or too small for floats"):
         Daguerreotype(edges="bic").fit_chunks([rows[:20], rows[20:]])
 

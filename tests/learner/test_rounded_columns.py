@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype
+from daguerreotype.training import Bilevel
 
 SHAPES = {
     "bend": lambda x: x + 0.5 * x**2,
@@ -59,7 +60,7 @@ def test_rounded_columns_are_scored_as_masses(how, loss):
     x, y = pair("bend", 3)
     x, y = to_step(x, 0.5), ROUNDED[how](x, y)[1]
     X = np.column_stack([x, y if "effect" in how else to_step(y, 0.5)])
-    m = Daguerreotype(loss=loss).fit(X[:700])
+    m = Daguerreotype(training=Bilevel(loss=loss)).fit(X[:700])
     assert -20.0 < m.score(X[700:]) < 0.0
 
 
@@ -67,14 +68,14 @@ def test_a_rounded_copy_is_scored_as_a_mass(rng):
     x = np.round(4 * rng.normal(size=600))
     X = np.column_stack([x, 2 * x + 1, rng.normal(size=600)])
     X[rng.integers(600, size=60), 1] += 2.0
-    m = Daguerreotype(loss="entropy", transform="none").fit(X[:400])
+    m = Daguerreotype(scales="none", training=Bilevel(loss="entropy")).fit(X[:400])
     # No more than the third column, a density, and the first can say.
     assert m.score(X[400:]) < 0.0
 
 
 def test_likelihoods_of_scales_count_the_step_of_a_grid(rng):
     X = np.column_stack([np.round(10 * rng.normal(size=300)), rng.normal(size=300)])
-    best = [Daguerreotype(transform="none").fit(X * unit)._result.best.log_likelihood for unit in (1.0, 4.0)]
+    best = [Daguerreotype(scales="none").fit(X * unit)._result.best.log_likelihood for unit in (1.0, 4.0)]
     # A mass has no unit: only the second column, which is a density, knows of it.
     assert best[0] - best[1] == pytest.approx(np.log(4.0))
 
@@ -110,7 +111,7 @@ def test_interventions_on_rounded_columns_fit(rng):
 def test_variance_that_rounding_adds_is_paid_for_by_no_parent(rng):
     cause = rng.normal(size=2000)
     effect = np.round(cause)  # all of it but the rounding is explained
-    m = Daguerreotype(edges="bic", loss="bic", transform="none", standardize=False).fit(
+    m = Daguerreotype(edges="bic", scales="none", standardize=False, training=Bilevel(loss="bic")).fit(
         np.column_stack([cause, effect])
     )
     fit = m._result.best.training.fits[int(m._result.place[1])]
@@ -120,8 +121,10 @@ def test_variance_that_rounding_adds_is_paid_for_by_no_parent(rng):
 @pytest.mark.parametrize("edges", ["gam", "bic"])
 def test_chunks_of_rounded_columns_lead_to_the_same_fit(edges, rng):
     X = np.column_stack([to_step(each, 0.5) for each in pair("bend", 4, n=600)] + [rng.normal(size=600)])
-    held = Daguerreotype(edges=edges, loss="bic", transform="none").fit(X)
-    read = Daguerreotype(edges=edges, loss="bic").fit_chunks(np.array_split(X[rng.permutation(600)], 3))
+    held = Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic")).fit(X)
+    read = Daguerreotype(edges=edges, training=Bilevel(loss="bic")).fit_chunks(
+        np.array_split(X[rng.permutation(600)], 3)
+    )
     assert read.loss_ == held.loss_
     np.testing.assert_array_equal(read.adjacency_matrix_, held.adjacency_matrix_)
     assert read.score(X) == pytest.approx(held.score(X), abs=1e-12)
@@ -133,5 +136,5 @@ def test_a_column_with_many_zeros_has_a_place_on_every_scale(transform, interven
     rng = np.random.default_rng(3)
     rain = np.where(rng.random(300) < 0.4, 0.0, rng.exponential(size=300))
     X = pd.DataFrame({"rain": rain, "sun": rng.normal(size=300)})
-    model = Daguerreotype(transform=transform).fit(X, interventions=interventions)
+    model = Daguerreotype(scales=transform).fit(X, interventions=interventions)
     assert -6.0 < model.score(X) < 0.0

@@ -44,34 +44,13 @@ def test_shd_of_classes_equals_that_of_gadjid(random_dag, parameters):
     assert shd_cpdag(true, estimated) == gadjid.shd(*coded)[1]
 
 
-def test_two_chains_in_opposite_directions_are_one_class():
-    chain = np.eye(5, k=1)
-    assert shd(chain, chain.T) == 4
-    assert shd_cpdag(chain, chain.T) == 0
-
-
-def test_a_collider_that_becomes_a_chain_loses_both_directions():
-    collider = [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    chain = [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
-    assert shd(collider, chain) == 1
-    assert shd_cpdag(collider, chain) == 2
-
-
 def test_distances_follow_names_and_not_positions():
     true = pd.DataFrame([[0, 1], [0, 0]], columns=["a", "b"])
     estimated = nx.DiGraph()
     estimated.add_nodes_from(["b", "a"])
     estimated.add_edge("a", "b")
     assert shd(true, estimated) == shd(estimated, true) == shd_cpdag(true, estimated) == 0
-
-
-def test_one_node_has_distance_zero():
-    assert shd([[0]], [[0]]) == shd_cpdag([[0]], [[0]]) == 0
-
-
-def test_a_distance_is_a_python_integer():
-    assert type(shd([[0]], [[0]])) is int
-    assert type(shd_cpdag([[0]], [[0]])) is int
+    assert type(shd(true, estimated)) is type(shd_cpdag(true, estimated)) is int
 
 
 def test_a_reversal_costs_one_or_two():

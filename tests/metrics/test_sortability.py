@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from CausalDisco import analytics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -29,19 +28,10 @@ def test_sortabilities_equal_those_of_causaldisco(random_dag, parameters):
     true = random_dag(rng, d, density)
     assume(true.any())
     X = draw_data(true, rng)
+    analytics = pytest.importorskip("CausalDisco.analytics")
     assert var_sortability(X, true) == pytest.approx(analytics.var_sortability(X, true))
+    assert var_sortability(standardized(X), true) == 0.5
     assert r2_sortability(standardized(X), true) == pytest.approx(analytics.r2_sortability(X, true, tol=1e-9))
-
-
-def test_columns_on_one_scale_say_nothing(random_dag, rng):
-    true = random_dag(rng, 10, 0.4)
-    assert var_sortability(standardized(draw_data(true, rng)), true) == 0.5
-
-
-def test_growing_variances_give_1_and_falling_ones_0(rng):
-    X = rng.normal(size=(100, 4)) * [1, 10, 100, 1000]
-    assert var_sortability(X, CHAIN) == 1.0
-    assert var_sortability(X[:, ::-1], CHAIN) == 0.0
 
 
 def test_a_column_that_repeats_others_is_fully_explained_and_the_rest_as_by_regression(rng):
@@ -53,10 +43,7 @@ def test_a_column_that_repeats_others_is_fully_explained_and_the_rest_as_by_regr
     edges_from_3 = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
     assert r2_sortability(X, edges_between_ties) == 0.5
     assert r2_sortability(X, edges_from_3) == 1.0
-
-
-def test_more_columns_than_rows_tie_at_full_r2(rng):
-    assert r2_sortability(rng.normal(size=(4, 6)), np.eye(6, k=1)) == 0.5
+    assert r2_sortability(rng.normal(size=(4, 6)), np.eye(6, k=1)) == 0.5  # more columns than rows
 
 
 def test_columns_are_matched_to_named_nodes_by_name(rng):
@@ -73,41 +60,6 @@ def test_a_graph_without_edges_has_no_sortability(rng):
     assert np.isnan(r2_sortability(rng.normal(size=(9, 3)), np.zeros((3, 3))))
 
 
-@pytest.mark.parametrize(
-    ("X", "text"),
-    [
-        (np.zeros(4), r"the data have shape \(4,\); expected \(n, d\) with n >= 2 rows"),
-        (np.zeros((1, 4)), r"the data have shape \(1, 4\)"),
-        (np.ones((9, 3)), "the data have 3 columns and the true graph 4 nodes"),
-        (np.full((9, 4), np.nan), "missing or infinite values in 0, 1, 2, 3. Drop these rows or fill them"),
-        (pd.DataFrame({"a": [1, 2], "b": [3, 5], "c": [np.inf, 1], "d": [0, 1]}), "infinite values in c"),
-    ],
-)
-@pytest.mark.parametrize("measure", [var_sortability, r2_sortability, sortability_warning])
-def test_data_that_do_not_fit_are_refused_in_the_words_of_the_user(measure, X, text):
-    with pytest.raises(ValueError, match=text):
-        measure(X, CHAIN)
-
-
-def test_columns_with_other_names_than_the_nodes_are_refused(rng):
-    X = pd.DataFrame(rng.normal(size=(9, 4)), columns=list("abcx"))
-    true = pd.DataFrame(CHAIN, columns=list("abcd"))
-    with pytest.raises(ValueError, match="only the true graph has d; only the data has x"):
-        var_sortability(X, true)
-
-
-def test_columns_of_words_are_refused_by_name():
-    X = pd.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"]})
-    with pytest.raises(TypeError, match=r"columns that are not numbers: colour\. Encode or drop"):
-        sortability_warning(X)
-
-
-def test_a_constant_column_has_no_r2(rng):
-    X = pd.DataFrame(rng.normal(size=(9, 4)), columns=list("abcd")).assign(b=0.1)
-    with pytest.raises(ValueError, match=r"columns without variation have no R²: b\. Drop them"):
-        r2_sortability(X, CHAIN)
-
-
 def test_without_a_graph_the_warning_names_the_columns_of_extreme_variance(rng):
     X = pd.DataFrame(rng.normal(size=(500, 3)) * [1, 30, 5], columns=["height", "income", "age"])
     warning = sortability_warning(X)
@@ -115,13 +67,6 @@ def test_without_a_graph_the_warning_names_the_columns_of_extreme_variance(rng):
     assert "(income)" in warning
     assert "Standardize the columns" in warning
     assert sortability_warning(standardized(X)) is None
-
-
-def test_with_a_graph_the_warning_says_what_sorting_achieves(rng):
-    X = rng.normal(size=(300, 4)) * [1, 10, 100, 1000]
-    growing, falling = sortability_warning(X, CHAIN), sortability_warning(X[:, ::-1], CHAIN)
-    assert "Var-sortability is 1.00: sorting the columns by growing variance puts 100% of" in growing
-    assert "Var-sortability is 0.00: sorting the columns by falling variance puts 100% of" in falling
 
 
 def test_standardizing_silences_the_variance_and_not_the_r2(rng):
@@ -140,3 +85,25 @@ def test_data_that_give_nothing_away_bring_no_warning(rng):
     X = standardized(rng.normal(size=(300, 4)))
     assert sortability_warning(X, np.zeros((4, 4))) is None
     assert sortability_warning(X[:, [0, 1]], [[0, 1], [0, 0]]) is None
+
+
+def test_data_that_do_not_fit_are_refused_in_the_words_of_the_user(rng):
+    cases = [
+        (np.zeros(4), r"the data have shape \(4,\); expected \(n, d\) with n >= 2 rows"),
+        (np.zeros((1, 4)), r"the data have shape \(1, 4\)"),
+        (np.ones((9, 3)), "the data have 3 columns and the true graph 4 nodes"),
+        (np.full((9, 4), np.nan), "missing or infinite values in 0, 1, 2, 3. Drop these rows or fill them"),
+        (pd.DataFrame({"a": [1, 2], "b": [3, 5], "c": [np.inf, 1], "d": [0, 1]}), "infinite values in c"),
+    ]
+    for X, text in cases:
+        for measure in (var_sortability, r2_sortability, sortability_warning):
+            with pytest.raises(ValueError, match=text):
+                measure(X, CHAIN)
+    true = pd.DataFrame(CHAIN, columns=list("abcd"))
+    X = pd.DataFrame(rng.normal(size=(9, 4)), columns=list("abcd"))
+    with pytest.raises(ValueError, match="only the true graph has d; only the data has x"):
+        var_sortability(X.rename(columns={"d": "x"}), true)
+    with pytest.raises(ValueError, match=r"columns without variation have no R²: b\. Drop them"):
+        r2_sortability(X.assign(b=0.1), CHAIN)
+    with pytest.raises(TypeError, match=r"columns that are not numbers: colour\. Encode or drop"):
+        sortability_warning(pd.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"]}))

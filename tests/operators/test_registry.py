@@ -1,49 +1,68 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from daguerreotype.operators import sparsemap, top_k_sparsemax
-from daguerreotype.operators.registry import OPERATORS, make_operator, order_source
+from daguerreotype.operators import FixedOrder, RandomOrder, SparseMAP, Sparsemax, sparsemap, top_k_sparsemax
+from daguerreotype.operators.registry import bind_operator, make_temperature, read_operator
 
 
-@pytest.mark.parametrize(("name", "function"), [("sparsemax", top_k_sparsemax), ("sparsemap", sparsemap)])
-def test_a_name_stands_for_the_operator_with_k_filled_in(name, function, rng):
+def test_an_operator_object_calls_its_function_with_its_settings(rng):
     theta = rng.normal(size=5)
-    made, direct = make_operator(name, 7)(theta, 0.5), function(theta, 7, tau=0.5)
-    np.testing.assert_array_equal(made.ranks, direct.ranks)
-    np.testing.assert_allclose(made.probs, direct.probs)
-
-
-@pytest.mark.parametrize("name", ["fixed", "random"])
-def test_orders_that_are_not_learned_need_no_operator(name):
-    assert make_operator(name, 10) is None
-
-
-def test_an_order_is_learned_wherever_there_is_an_operator_and_else_given_or_drawn():
-    sources = {name: order_source(name) for name in OPERATORS}
-    assert sources["fixed"] == "given"
-    assert sources["random"] == "drawn"
-    for name, source in sources.items():
-        assert (source == "learned") == (make_operator(name, 10) is not None)
-    assert order_source(top_k_sparsemax) == "learned"
-
-
-def test_a_callable_is_the_operator():
-    def own(theta, tau):
-        return top_k_sparsemax(theta, 2, tau=tau)
-
-    assert make_operator(own, 10) is own
-
-
-@pytest.mark.parametrize("operator", ["softmax", 3, dict])
-def test_an_unknown_operator_is_refused_with_what_there_is(operator):
-    with pytest.raises(
-        ValueError,
-        match=r"operator must be 'sparsemax', 'sparsemap', 'sparsemap-peel', 'sparsemap-warm', 'fixed', ",
+    for operator, expected in (
+        (Sparsemax(k=7), top_k_sparsemax(theta, 7, tau=0.5)),
+        (SparseMAP(max_iter=3), sparsemap(theta, 3, tau=0.5)),
+        (SparseMAP(method="peel"), sparsemap(theta, tau=0.5, method="peel")),
     ):
-        make_operator(operator, 10)
+        made = operator(theta, 0.5)
+        np.testing.assert_array_equal(made.ranks, expected.ranks)
+        np.testing.assert_allclose(made.probs, expected.probs)
 
 
-@pytest.mark.parametrize("k", [0, -3, 2.5, True])
-def test_k_must_be_a_positive_whole_number(k):
-    with pytest.raises(ValueError, match=r"k must be"):
-        make_operator("sparsemax", k)
+def test_a_name_stands_for_the_object_with_its_defaults_and_a_callable_for_itself():
+    assert read_operator("sparsemax") == Sparsemax()
+    assert read_operator("sparsemap") == SparseMAP()
+    assert read_operator("random") == RandomOrder()
+    assert bind_operator(read_operator(top_k_sparsemax)) is top_k_sparsemax
+    for operator in (FixedOrder([0, 1]), RandomOrder()):  # nothing is trained
+        assert bind_operator(read_operator(operator)) is None
+
+
+def test_operators_and_settings_that_cannot_be_used_are_refused():
+    names = r"operator must be 'sparsemax', 'sparsemap', 'random', Sparsemax\(...\), "
+    cases = [
+        *((operator, names) for operator in ("softmax", 3, dict, Sparsemax)),
+        *((Sparsemax(k=k), "k must be") for k in (0, -3, 2.5, True)),
+        (SparseMAP(max_iter=0), "max_iter must be at least 1, got 0"),
+        (SparseMAP(method="exact"), "method must be 'active-set' or 'peel', got 'exact'"),
+        *((Sparsemax(tau=tau), "tau must be positive and finite") for tau in (0.0, -1.0, np.nan, (1.0, 0.0))),
+        (Sparsemax(tau=(1.0, 0.5, 0.1)), r"tau must be a number, a pair \(first, last\) or a callable"),
+        (Sparsemax(tau="warm"), "tau must be a positive number, got 'warm'"),
+    ]
+    for operator, message in cases:
+        with pytest.raises(ValueError, match=message):
+            read_operator(operator)
+
+
+def test_objects_are_copied_changed_compared_and_shown_by_their_settings():
+    operator = Sparsemax(k=10, tau=(2.0, 0.1))
+    copy = clone(operator)
+    assert copy == operator
+    assert copy is not operator
+    assert repr(copy.set_params(tau=1.0)) == "Sparsemax(k=10)"
+    assert copy != operator
+    assert FixedOrder(np.arange(3)) == FixedOrder(np.arange(3)) != FixedOrder(np.arange(4))
+    assert repr(FixedOrder(["a", "b"])) == "FixedOrder(order=['a', 'b'])"
+    assert Sparsemax() != SparseMAP()
+    with pytest.raises(ValueError, match="Sparsemax has no parameter 'max_iter'; it has 'k', 'tau'"):
+        copy.set_params(max_iter=3)
+
+
+def test_a_temperature_is_constant_annealed_geometrically_or_asked_for_at_every_step():
+    assert [make_temperature(0.3, 100)(step) for step in (0, 50, 99)] == [0.3, 0.3, 0.3]
+    tau = make_temperature((4.0, 0.25), 5)
+    np.testing.assert_allclose([tau(step) for step in range(5)], [4.0, 2.0, 1.0, 0.5, 0.25])
+    assert tau(1000) == pytest.approx(0.25)
+    assert make_temperature((4.0, 0.25), 1)(0) == 4.0
+    assert make_temperature(lambda step: 1.0 / (1 + step), 100)(3) == 0.25
+    with pytest.raises(ValueError, match=r"tau must be positive and finite, got 0\.0"):
+        make_temperature(lambda step: 0.0, 10)(0)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daguerreotype import Daguerreotype
+from daguerreotype.training import Bilevel
 
 JUNK = [None, True, -1, 0, 10**12, 1.5, float("nan"), "", "x", [], [1], {}, {"array": "header"}, {"list": [1]}]
 NUMBERS = [-1, 0, 3, 10**9, -(2**62), np.nan, np.inf, -1e300]
@@ -31,7 +32,9 @@ def parts(request, tmp_path_factory):
     X = draw_rows() if request.param == "gam" else draw_rows()[["a", "b"]]
     operator, edges = ("sparsemap", "bic") if request.param == "sparsemap" else ("sparsemax", "gam")
     path = tmp_path_factory.mktemp("saved") / "model.npz"
-    Daguerreotype(operator, edges, transform="none", k=6, n_restarts=0, max_iter=5, posterior=5).fit(X).save(path)
+    Daguerreotype(
+        edges=edges, scales="none", posterior=5, operator=operator, training=Bilevel(n_restarts=0, max_iter=5)
+    ).fit(X).save(path)
     with np.load(io.BytesIO(path.read_bytes())) as file:
         arrays = dict(file)
     return arrays, json.loads(arrays.pop("header").tobytes()), X
@@ -51,6 +54,54 @@ def try_out(arrays, header, X, path):
         assert np.asarray(model.adjacency_matrix_).shape == (X.shape[1], X.shape[1])
         assert model.causal_graph_.number_of_nodes() == X.shape[1]
         model.order_distribution_.vjp(np.ones(len(model.order_distribution_)))
+
+
+def refused(arrays, header, path):
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(path, header=text, **arrays)
+    with pytest.raises(ValueError, match=r"altered\.npz is damaged"):
+        Daguerreotype.load(path)
+
+
+def put(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+# What would lead to an index out of range in a compiled kernel, or to a graph with a cycle.
+NEVER = {
+    "theta": [put(0, np.nan), put(0, np.inf)],
+    "order": [put(0, 1), put(0, -1), lambda order: order[:-1]],
+    "fits.parents": [lambda parents: parents + 1, lambda parents: parents - 9],
+    "fits.weights": [put(0, np.nan), lambda weights: weights[:-1]],
+    "distribution.probs": [put(0, -0.5), put(0, np.nan), lambda probs: probs[:0], lambda probs: probs[:, None]],
+    "distribution.ranks": [
+        put((0, 0), 99),
+        put((0, 0), -1),
+        lambda ranks: ranks[:, :-1],
+        lambda ranks: ranks[:-1],
+    ],
+    "edge_shares": [lambda shares: shares[:-1]],
+    "history.theta": [lambda theta: theta[:-1]],
+    "distribution.pullback.tree.parents": [put(1, 1), put(1, -1), put(1, 10**6)],
+    "distribution.pullback.tree.swaps": [put((1, 0), -1), put((1, 1), 99), lambda swaps: swaps[:, :1]],
+    "distribution.pullback.tree.losses": [lambda losses: losses[:-1]],
+    "distribution.pullback.factor": [lambda factor: factor[:1, :1], lambda factor: factor[:-1]],
+}
+
+
+def test_what_kernels_and_graphs_would_suffer_from_is_always_refused(parts, tmp_path):
+    arrays, header, _ = parts
+    names = {name: f"result.best.training.{name}" for name in NEVER}
+    there = [name for name in NEVER if names[name] in arrays and arrays[names[name]].size]
+    assert {name.rpartition(".")[2] for name in there} >= {"ranks", "order", "probs"}
+    assert any("pullback" in name for name in there)
+    for name in there:
+        for change in NEVER[name]:
+            refused(arrays | {names[name]: change(arrays[names[name]].copy())}, header, tmp_path / "altered.npz")
 
 
 @PROFILE

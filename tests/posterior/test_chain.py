@@ -1,14 +1,12 @@
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.posterior import sampler
+from daguerreotype.posterior import sample
 from daguerreotype.posterior.chain import run_chain
-from daguerreotype.posterior.sampler import BLOCKS, Chains
-from daguerreotype.posterior.sets import make_lists
+from daguerreotype.posterior.parent_sets import make_lists
+from daguerreotype.posterior.sample import BLOCKS, Chains
 from support.posteriors import all_dags, enumerate_posterior, reachability
 
 
@@ -26,14 +24,14 @@ def draw_losses(rng, d, spread, share=1.0):
     return losses
 
 
-def as_lists(losses, max_children=None):
+def as_lists(losses):
     starts, bits, values = [0], [], []
     for of in losses:
         for mask, loss in sorted(of.items(), key=lambda item: item[1]):
             bits.append([mask])
             values.append(loss)
         starts.append(len(bits))
-    return make_lists(np.array(starts), np.array(bits, dtype=np.int64), np.array(values), max_children)
+    return make_lists(np.array(starts), np.array(bits, dtype=np.int64), np.array(values))
 
 
 def empty_graph(lists):
@@ -45,7 +43,7 @@ def empty_graph(lists):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 10**6),
     d=st.integers(2, 5),
@@ -57,65 +55,40 @@ def test_chains_find_the_probabilities_of_all_dags_counted_one_by_one(seed, d, s
     lists = as_lists(losses)
     chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [seed, seed + 1], 20_000)
     chains.run()
-    found = chains.posterior()
+    posterior = chains.posterior()
     edges, ancestors = enumerate_posterior(losses)
-    np.testing.assert_allclose(found.edges.mean(axis=0), edges, atol=0.06)  # of chains alone
-    np.testing.assert_allclose(found.probabilities, edges, atol=0.02)
-    np.testing.assert_allclose(found.ancestors, ancestors, atol=0.05)
-    assert not any(np.diag(reachability(graph)).any() for graph in found.graphs)
-    assert found.weights.sum() <= 1 + 1e-9
+    np.testing.assert_allclose(posterior.edges.mean(axis=0), edges, atol=0.06)  # of chains alone
+    np.testing.assert_allclose(posterior.probabilities, edges, atol=0.02)
+    np.testing.assert_allclose(posterior.ancestors, ancestors, atol=0.05)
+    assert not any(np.diag(reachability(graph)).any() for graph in posterior.graphs)
+    assert posterior.weights.sum() <= 1 + 1e-9
 
 
-@settings(max_examples=25)
-@given(
-    seed=st.integers(0, 10**6),
-    d=st.integers(2, 5),
-    spread=st.sampled_from([0.0, 2.0, 8.0]),
-    share=st.sampled_from([0.3, 1.0]),
-)
-def test_chains_over_graphs_with_few_children_find_the_probabilities_of_those_dags(seed, d, spread, share):
-    rng = np.random.default_rng(seed)
-    losses, most = draw_losses(rng, d, spread, share), rng.integers(0, d, size=d)
-    lists = as_lists(losses, most)
-    chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [seed, seed + 1], 20_000)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_long_chains_come_as_close_to_the_probabilities_as_their_length_allows(seed):
+    # A gain of a kernel that is off by a tenth moves a probability by 0.006 and more.
+    losses = draw_losses(np.random.default_rng(seed), 4, 6.0)
+    lists = as_lists(losses)
+    chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [1, 2], 100_000)
     chains.run()
-    found = chains.posterior()
-    edges, ancestors = enumerate_posterior(losses, lambda graph: np.all(graph.sum(axis=1) <= most))
-    np.testing.assert_allclose(found.edges.mean(axis=0), edges, atol=0.06)  # of chains alone
-    np.testing.assert_allclose(found.probabilities, edges, atol=0.02)
-    np.testing.assert_allclose(found.ancestors, ancestors, atol=0.05)
-    assert np.all(found.graphs.sum(axis=2) <= most)
-
-
-def test_a_node_whose_children_are_all_wanted_changes_them_together():
-    # Each of nine columns wants the first as its parent by 200 nats or a little more, but it may have three.
-    losses = [{0: 0.0}] + [{0: 200.0 + extra, 1: 0.0} for extra in (0, 0, 0, 1, 1, 2, 2, 3, 3)]
-    lists = as_lists(losses, np.array([3] + [9] * 9))
-    start = empty_graph(lists)
-    chains = Chains(lists, np.tile(start, (2, 1)), [0, 1], 4000)
-    chains.run()
-    gains = np.array([losses[node][0] for node in range(1, 10)])
-    sets = list(combinations(range(9), 3))
-    weights = np.exp([gains[list(c)].sum() - 608 for c in sets])
-    expected = [sum(w for w, c in zip(weights, sets, strict=True) if i in c) / weights.sum() for i in range(9)]
-    np.testing.assert_allclose(chains.posterior().edges.mean(axis=0)[0, 1:], expected, atol=0.05)
+    np.testing.assert_allclose(chains.edges.mean(axis=(0, 1)), enumerate_posterior(losses)[0], atol=0.0025)
 
 
 def test_errors_and_the_effective_size_are_those_of_repeated_runs():
     losses = draw_losses(np.random.default_rng(3), 4, 6.0)
     lists = as_lists(losses)
     runs = []
-    for seed in range(30):
+    for seed in range(20):
         chains = Chains(lists, empty_graph(lists)[None], [seed], 2000)
         chains.run()
         runs.append(chains.posterior())
-    spread = np.std([each.edges[0] for each in runs], axis=0)
-    told = np.mean([each.errors for each in runs], axis=0)
+    spread = np.std([run.edges[0] for run in runs], axis=0)
+    estimated = np.mean([run.errors for run in runs], axis=0)
     unsure = spread > 0.003
     assert unsure.any()
-    ratio = told[unsure] / spread[unsure]
+    ratio = estimated[unsure] / spread[unsure]
     assert 0.6 < np.median(ratio) < 1.6
-    assert 100 < np.median([each.effective_sample_size for each in runs]) <= 2000
+    assert 100 < np.median([run.effective_sample_size for run in runs]) <= 2000
 
 
 def make_chains(n_sweeps=400):
@@ -137,7 +110,7 @@ def test_threads_change_nothing():
     same(alone.posterior(), together.posterior())
 
 
-@pytest.mark.parametrize("after", [1, 2, 7, BLOCKS - 1])
+@pytest.mark.parametrize("after", [1, BLOCKS - 1])
 def test_a_restored_state_goes_on_as_if_nothing_had_happened(after):
     class StopError(Exception):
         pass
@@ -172,17 +145,17 @@ def test_sets_of_more_than_64_nodes_are_told_apart():
     lists = make_lists(np.array(starts), np.array(bits), np.array(losses))
     chains = Chains(lists, lists.starts[None, :-1], [0], 400)
     chains.run()
-    found = chains.posterior().probabilities
+    probabilities = chains.posterior().probabilities
     edge = np.exp(-1) / (1 + np.exp(-1))
-    np.testing.assert_allclose(np.diag(found, 1), edge, atol=1e-9)  # given the rest, each is known exactly
-    assert found.sum() == pytest.approx((d - 1) * edge)
+    np.testing.assert_allclose(np.diag(probabilities, 1), edge, atol=1e-9)  # given the rest, each is known exactly
+    assert probabilities.sum() == pytest.approx((d - 1) * edge)
 
 
 def test_a_block_in_pieces_is_the_block_at_once(monkeypatch, rng):
     lists = as_lists(draw_losses(rng, 4, 4.0))
     found = []
     for at_once in (1, 10, 10**9):
-        monkeypatch.setattr(sampler, "TURNS_AT_ONCE", at_once)
+        monkeypatch.setattr(sample, "TURNS_AT_ONCE", at_once)
         chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [1, 2], 400)
         chains.run()
         found.append((chains.edges, chains.kept.copy(), [state.ancestors.copy() for state in chains.states]))
@@ -194,12 +167,12 @@ def test_a_block_in_pieces_is_the_block_at_once(monkeypatch, rng):
 def test_a_chain_comes_back_to_python_after_a_few_sweeps(monkeypatch, rng):
     asked = []
 
-    def counting(lists, state, room, n_sweeps, every, kept):
+    def counting(lists, state, scratch, n_sweeps, every, kept):
         asked.append(n_sweeps)
-        return run_chain(lists, state, room, n_sweeps, every, kept)
+        return run_chain(lists, state, scratch, n_sweeps, every, kept)
 
-    monkeypatch.setattr(sampler, "run_chain", counting)
-    monkeypatch.setattr(sampler, "TURNS_AT_ONCE", 12)
+    monkeypatch.setattr(sample, "run_chain", counting)
+    monkeypatch.setattr(sample, "TURNS_AT_ONCE", 12)
     lists = as_lists(draw_losses(rng, 4, 4.0))
     Chains(lists, empty_graph(lists)[None], [1], 400).run()
     assert sum(asked) == 400

@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype, Knowledge
-from daguerreotype.posterior.evidence import Evidence
+from daguerreotype.posterior.parent_sets import Evidence
 from daguerreotype.posterior.record import Posterior
+from daguerreotype.training import Bilevel
 from support.fits import additive_data, linear_data
+from support.learners import make_learner
 from support.posteriors import enumerate_posterior, gaussian_losses
 
-LINEAR = {"edges": "bic", "transform": "none", "noise": "gaussian"}
+LINEAR = {"edges": "bic", "scales": "none", "noise": "gaussian"}
 
 
 def mixed_data(seed, n=200):
@@ -37,14 +39,22 @@ def with_gaps(X, share=0.1, seed=0):
 @pytest.mark.parametrize("settings", [{}, {"penalty": 1.0, "min_gain": 0.0}], ids=["default", "bic"])
 def test_linear_posteriors_equal_those_of_all_dags_by_least_squares(seed, settings):
     X = linear_data(seed, 60 + 60 * (seed % 3), 3 + seed % 3)
-    model = Daguerreotype(**LINEAR, **settings).fit(X)
+    model = make_learner(**LINEAR, **settings).fit(X)
     penalty, gamma = (1.0, 0.0) if "penalty" in settings else (1.0, 1.0)
     losses = gaussian_losses(X, penalty, gamma, settings.get("min_gain", 0.02))
     edges, ancestors = enumerate_posterior(losses)
-    found = model.posterior()
+    found = model.sample_posterior()
     np.testing.assert_allclose(found.probabilities, edges, atol=0.02)
     np.testing.assert_allclose(found.ancestors, ancestors, atol=0.04)
     np.testing.assert_allclose(model.edge_probabilities_, edges, atol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_loss_without_a_penalty_is_given_that_of_bic_per_degree_of_freedom(seed):
+    X = linear_data(seed, 60, 4)
+    model = make_learner(loss="nll_nv", penalty=1.0, min_gain=0.0, **LINEAR).fit(X)
+    edges, _ = enumerate_posterior(gaussian_losses(X, 1.0, 0.0))
+    np.testing.assert_allclose(model.sample_posterior().probabilities, edges, atol=0.003)
 
 
 def judged_losses(model):
@@ -77,15 +87,15 @@ def judged_losses(model):
     ids=["additive", "laplace", "mixed", "gaps", "bent gaps", "interventions", "scales"],
 )
 def test_posteriors_equal_those_of_all_dags_with_the_same_scores(X, settings, extra):
-    model = Daguerreotype(**settings).fit(X, **extra)
+    model = make_learner(**settings).fit(X, **extra)
     edges, _ = enumerate_posterior(judged_losses(model))
-    np.testing.assert_allclose(model.posterior().probabilities, edges, atol=0.02)
+    np.testing.assert_allclose(model.sample_posterior().probabilities, edges, atol=0.02)
 
 
 @pytest.mark.parametrize("edges", ["lars", "lasso"])
 def test_estimators_that_choose_have_the_graphs_that_they_can_make(edges):
     X = linear_data(7, 60, 4)
-    model = Daguerreotype(edges=edges, transform="none", loss="bic").fit(X)
+    model = Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic")).fit(X)
     result = model._result
     scores = result.best.training.scores
     evidence = Evidence(scores)
@@ -97,15 +107,15 @@ def test_estimators_that_choose_have_the_graphs_that_they_can_make(edges):
                 mask = int(sum(1 << int(result.columns[i]) for i in fit.parents))
                 known = losses[result.columns[node]]
                 known[mask] = min(float(evidence.of_fits(node, [fit])[0]), known.get(mask, np.inf))
-    np.testing.assert_allclose(model.posterior().probabilities, enumerate_posterior(losses)[0], atol=0.02)
+    np.testing.assert_allclose(model.sample_posterior().probabilities, enumerate_posterior(losses)[0], atol=0.02)
 
 
 def test_larger_tables_come_close_to_lists_of_all_sets(monkeypatch):
     X = linear_data(11, 200, 8, density=0.3)
-    model = Daguerreotype(**LINEAR).fit(X)
-    listed = model.posterior()
-    monkeypatch.setattr("daguerreotype.posterior.set_lists.ALL_SETS", 2**8)
-    full = model.posterior()
+    model = make_learner(**LINEAR).fit(X)
+    listed = model.sample_posterior()
+    monkeypatch.setattr("daguerreotype.posterior.parent_sets.ALL_SETS", 2**8)
+    full = model.sample_posterior()
     assert full.n_sets > listed.n_sets
     np.testing.assert_allclose(listed.probabilities, full.probabilities, atol=0.05)
 
@@ -118,9 +128,9 @@ def test_a_line_of_normal_columns_has_no_direction():
     a = rng.normal(size=400)
     b = a + rng.normal(size=400)
     X = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=400)})
-    model = Daguerreotype(**LINEAR).fit(X)
-    assert model.edge_shares_.to_numpy().max() > 0.9  # what used to be called a probability
-    found = model.posterior()
+    model = make_learner(**LINEAR).fit(X)
+    assert model._result.edge_shares.max() > 0.9  # what used to be called a probability
+    found = model.sample_posterior()
     # Three graphs of one class: no collider at b. Each is as likely, so b is a cause of a in two of three.
     assert found.pair("b", "a").forward == pytest.approx(2 / 3, abs=0.03)
     assert found.pair("b", "c").forward == pytest.approx(2 / 3, abs=0.03)
@@ -131,13 +141,13 @@ def test_a_line_of_normal_columns_has_no_direction():
 
 def test_a_bent_effect_has_a_direction():
     X = additive_data(0, 400, 2, density=1.0)
-    found = Daguerreotype(transform="none").fit(X).posterior(n_sweeps=500)
+    found = Daguerreotype(scales="none").fit(X).sample_posterior(n_sweeps=500)
     assert found.pair(0, 1).forward > 0.99
     assert not found.pair(0, 1).direction_open
 
 
 def test_pairs_add_up_to_one_and_are_written_in_their_likelier_direction():
-    found = Daguerreotype().fit(linear_data(1, 60, 6)).posterior(n_sweeps=500)
+    found = Daguerreotype().fit(linear_data(1, 60, 6)).sample_posterior(n_sweeps=500)
     pairs = found.pairs(least=0.0)
     assert len(pairs) == 15
     np.testing.assert_allclose(pairs[["forward", "backward", "none"]].sum(axis=1), 1, atol=1e-9)
@@ -150,12 +160,12 @@ def test_pairs_add_up_to_one_and_are_written_in_their_likelier_direction():
 # ---------------------------------------------------------------------------- knowledge
 
 
-@pytest.mark.parametrize("settings", [LINEAR, {}, {"edges": "lars", "transform": "none", "loss": "bic"}])
+@pytest.mark.parametrize("settings", [LINEAR, {}, {"edges": "lars", "scales": "none", "loss": "bic"}])
 def test_no_graph_is_outside_knowledge(settings):
     X = pd.DataFrame(linear_data(4, 80, 6), columns=list("abcdef"))
     known = Knowledge(required=[("f", "a")], forbidden=[("a", "b"), ("b", "c")], tiers=[["d", "f"], ["e"]])
-    model = Daguerreotype(**settings, knowledge=known).fit(X)
-    for found in (model.posterior_, model.posterior(n_sweeps=300), model.posterior(bagged=2)):
+    model = make_learner(knowledge=known, **settings).fit(X)
+    for found in (model.posterior_, model.sample_posterior(n_sweeps=300), model.sample_posterior(bagged=2)):
         p = found.edge_probabilities
         assert p.loc["f", "a"] == 1.0
         assert p.loc["a", "f"] == 0.0
@@ -167,13 +177,13 @@ def test_no_graph_is_outside_knowledge(settings):
 
 def test_along_a_given_order_only_edges_are_open():
     X = linear_data(0, 60, 5)
-    model = Daguerreotype("fixed", **LINEAR, init=[4, 2, 0, 1, 3]).fit(X)
+    model = make_learner(operator="fixed", start=[4, 2, 0, 1, 3], **LINEAR).fit(X)
     ranks = np.argsort([4, 2, 0, 1, 3])
     backwards = ranks[:, None] > ranks
     assert model.posterior_.probabilities[backwards].max() == 0.0
     assert model.posterior_.probabilities.max() > 0.9
     edges, _ = enumerate_posterior(gaussian_losses(X, min_gain=0.02), lambda graph: not (graph & backwards).any())
-    np.testing.assert_allclose(model.posterior().probabilities, edges, atol=0.02)
+    np.testing.assert_allclose(model.sample_posterior().probabilities, edges, atol=0.02)
 
 
 # ---------------------------------------------------------------------------- runs
@@ -182,22 +192,22 @@ def test_along_a_given_order_only_edges_are_open():
 @pytest.mark.parametrize("n_sweeps", [1, 5, 30])
 def test_a_few_sweeps_tell_the_same_of_what_is_sure(n_sweeps):
     X = additive_data(0, 400, 2, density=1.0)
-    found = Daguerreotype(transform="none").fit(X).posterior(n_sweeps=n_sweeps, n_chains=1)
+    found = Daguerreotype(scales="none").fit(X).sample_posterior(n_sweeps=n_sweeps, n_chains=1)
     assert found.pair(0, 1).forward > 0.99
     assert 1 <= found.n_sweeps <= n_sweeps
 
 
 def test_the_same_seed_gives_the_same_posterior_whatever_the_jobs():
     model = Daguerreotype().fit(linear_data(3, 80, 6))
-    first, second = (model.posterior(n_sweeps=300, random_state=5, n_jobs=jobs) for jobs in (1, 2))
+    first, second = (model.sample_posterior(n_sweeps=300, random_state=5, n_jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(first.edges, second.edges)
     np.testing.assert_array_equal(first.weights, second.weights)
-    other = model.posterior(n_sweeps=300, random_state=6)
+    other = model.sample_posterior(n_sweeps=300, random_state=6)
     assert not np.array_equal(first.edges, other.edges)
 
 
 def test_it_says_when_chains_differ():
-    found = Daguerreotype(**LINEAR).fit(linear_data(3, 80, 6)).posterior(n_sweeps=2000)
+    found = make_learner(**LINEAR).fit(linear_data(3, 80, 6)).sample_posterior(n_sweeps=2000)
     assert found.settled
     assert "settled" in str(found)
     apart = replace(found, covered=False, edges=np.stack([found.probabilities, 0 * found.probabilities]))
@@ -209,9 +219,9 @@ class Interrupted:
     """Lets a run of chains go on for some blocks, then interrupts it as Ctrl-C does."""
 
     def __init__(self, monkeypatch, blocks):
-        from daguerreotype.posterior import sampler
+        from daguerreotype.posterior import sample
 
-        self.left, run_chain = 2 * blocks, sampler.run_chain  # two chains
+        self.left, run_chain = 2 * blocks, sample.run_chain  # two chains
 
         def run(*arguments):
             if self.left == 0:
@@ -219,17 +229,17 @@ class Interrupted:
             self.left -= 1
             return run_chain(*arguments)
 
-        monkeypatch.setattr(sampler, "run_chain", run)
+        monkeypatch.setattr(sample, "run_chain", run)
 
 
 def test_an_interrupted_run_tells_what_it_saw_and_goes_on_later(tmp_path, monkeypatch, caplog):
-    model = Daguerreotype(**LINEAR).fit(linear_data(3, 80, 6))
-    whole = model.posterior(n_sweeps=400, n_chains=2)
+    model = make_learner(**LINEAR).fit(linear_data(3, 80, 6))
+    whole = model.sample_posterior(n_sweeps=400, n_chains=2)
     file = tmp_path / "posterior.npz"
     monkeypatch.setattr("daguerreotype.training.checkpoint.Checkpoint.due", lambda self: True)
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "daguerreotype"):
         Interrupted(patch, 7)
-        part = model.posterior(n_sweeps=400, n_chains=2, resume=file)
+        part = model.sample_posterior(n_sweeps=400, n_chains=2, resume=file)
     assert part.interrupted
     assert part.n_sweeps == 100  # five of twenty blocks; the first two do not count
     assert "interrupted" in str(part)
@@ -237,28 +247,28 @@ def test_an_interrupted_run_tells_what_it_saw_and_goes_on_later(tmp_path, monkey
     np.testing.assert_allclose(part.probabilities, whole.probabilities, atol=0.3)
     with monkeypatch.context() as patch:
         patch.setattr("daguerreotype.posterior.sample.list_sets", None)  # what is in the file is not made again
-        rest = model.posterior(n_sweeps=400, n_chains=2, resume=file)
+        rest = model.sample_posterior(n_sweeps=400, n_chains=2, resume=file)
     np.testing.assert_array_equal(rest.edges, whole.edges)
     assert not rest.interrupted
-    again = model.posterior(n_sweeps=400, n_chains=2, resume=file)
+    again = model.sample_posterior(n_sweeps=400, n_chains=2, resume=file)
     np.testing.assert_array_equal(again.edges, whole.edges)
 
 
 def test_a_file_of_another_run_is_refused(tmp_path):
-    model = Daguerreotype(**LINEAR).fit(linear_data(3, 80, 6))
-    model.posterior(n_sweeps=100, resume=tmp_path / "p.npz")
+    model = make_learner(**LINEAR).fit(linear_data(3, 80, 6))
+    model.sample_posterior(n_sweeps=100, resume=tmp_path / "p.npz")
     with pytest.raises(ValueError, match="another"):
-        model.posterior(n_sweeps=100, random_state=1, resume=tmp_path / "p.npz")
+        model.sample_posterior(n_sweeps=100, random_state=1, resume=tmp_path / "p.npz")
     with pytest.raises(ValueError, match="another"):
-        Daguerreotype(**LINEAR).fit(linear_data(4, 80, 6)).posterior(n_sweeps=100, resume=tmp_path / "p.npz")
+        make_learner(**LINEAR).fit(linear_data(4, 80, 6)).sample_posterior(n_sweeps=100, resume=tmp_path / "p.npz")
 
 
 def test_ctrl_c_during_the_short_posterior_keeps_the_graph(monkeypatch):
     X = linear_data(3, 80, 6)
-    whole = Daguerreotype(**LINEAR).fit(X)
+    whole = make_learner(**LINEAR).fit(X)
     with monkeypatch.context() as patch:
         Interrupted(patch, 0)
-        model = Daguerreotype(**LINEAR).fit(X)
+        model = make_learner(**LINEAR).fit(X)
     np.testing.assert_array_equal(model.adjacency_matrix_, whole.adjacency_matrix_)
     assert model.posterior_ is None
     assert model.interrupted_
@@ -269,26 +279,28 @@ def test_ctrl_c_during_the_short_posterior_keeps_the_graph(monkeypatch):
 
 def test_bagged_posteriors_are_less_sure_and_the_same_for_any_jobs(tmp_path):
     X = pd.DataFrame(linear_data(8, 60, 5), columns=list("abcde"))
-    model = Daguerreotype(**LINEAR).fit(X)
-    bagged = model.posterior(bagged=8)
+    model = make_learner(**LINEAR).fit(X)
+    bagged = model.sample_posterior(bagged=8)
     assert bagged.n_bagged == 8
     assert "average over 8 resamples" in str(bagged)
-    alone = model.posterior(n_sweeps=500)
+    alone = model.sample_posterior(n_sweeps=500)
 
     def doubt(found):
         return float(np.sum(found.probabilities * (1 - found.probabilities)))
 
     assert doubt(bagged) > doubt(alone)
     assert bagged.weights.sum() <= 1 + 1e-9
-    np.testing.assert_array_equal(model.posterior(bagged=8, n_jobs=2).edges, bagged.edges)
-    first = model.posterior(bagged=3, resume=tmp_path / "bag.npz")
+    np.testing.assert_array_equal(model.sample_posterior(bagged=8, n_jobs=2).edges, bagged.edges)
+    first = model.sample_posterior(bagged=3, resume=tmp_path / "bag.npz")
     assert first.n_bagged == 3
-    np.testing.assert_array_equal(model.posterior(bagged=8, resume=tmp_path / "bag.npz").edges, bagged.edges)
+    np.testing.assert_array_equal(
+        model.sample_posterior(bagged=8, resume=tmp_path / "bag.npz").edges, bagged.edges
+    )
 
 
 @pytest.mark.parametrize("X", [mixed_data(1), with_gaps(linear_data(9, 100, 4))], ids=["mixed", "gaps"])
 def test_tables_of_any_kind_can_be_bagged(X):
-    found = Daguerreotype(edges="bic").fit(X).posterior(bagged=2)
+    found = Daguerreotype(edges="bic").fit(X).sample_posterior(bagged=2)
     assert found.names == tuple(X.columns)
     assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
 
@@ -302,16 +314,16 @@ def test_without_a_posterior_nothing_is_called_a_probability():
     assert model.posterior_ is None
     assert model.edge_probabilities_ is None
     assert all("probability" not in of for *_, of in model.causal_graph_.edges(data=True))
-    found = model.posterior(n_sweeps=200, keep=True)
+    found = model.sample_posterior(n_sweeps=200, keep=True)
     assert isinstance(found, Posterior)
     np.testing.assert_array_equal(model.edge_probabilities_, found.probabilities)
 
 
 def test_losses_that_are_no_sum_over_columns_have_none():
-    model = Daguerreotype(**LINEAR, loss="nll_ev").fit(linear_data(0, 60, 4))
+    model = make_learner(loss="nll_ev", **LINEAR).fit(linear_data(0, 60, 4))
     assert model.posterior_ is None
     with pytest.raises(TypeError, match="a loss that is a sum over columns, such as 'bic'"):
-        model.posterior()
+        model.sample_posterior()
 
 
 def test_a_loaded_learner_has_its_posterior_but_makes_no_other(tmp_path):
@@ -324,17 +336,17 @@ def test_a_loaded_learner_has_its_posterior_but_makes_no_other(tmp_path):
     assert str(found.posterior_) == str(model.posterior_)
     for how in ({}, {"bagged": 2}):
         with pytest.raises(ValueError, match="loaded from a file"):
-            found.posterior(**how)
+            found.sample_posterior(**how)
 
 
 def test_wrong_arguments_are_told():
-    model = Daguerreotype(**LINEAR).fit(linear_data(0, 60, 3))
+    model = make_learner(**LINEAR).fit(linear_data(0, 60, 3))
     with pytest.raises(ValueError, match="n_sweeps"):
-        model.posterior(n_sweeps=-1)
+        model.sample_posterior(n_sweeps=-1)
     with pytest.raises(ValueError, match="n_chains"):
-        model.posterior(n_chains=0)
+        model.sample_posterior(n_chains=0)
     with pytest.raises(ValueError, match="bagged"):
-        model.posterior(bagged=-1)
+        model.sample_posterior(bagged=-1)
     with pytest.raises(ValueError, match="posterior"):
         Daguerreotype(posterior=-1).fit(linear_data(0, 60, 3))
     with pytest.raises(ValueError, match="'x' is no column"):

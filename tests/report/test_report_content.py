@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from daguerreotype import Daguerreotype
 from daguerreotype.metrics import evaluate, r2_sortability, var_sortability
+from daguerreotype.operators import FixedOrder, Sparsemax
 from daguerreotype.report.content import collect
 from daguerreotype.report.page import render, to_json
+from daguerreotype.training import Bilevel
 
 EVIL = "<script>alert(1)</script>"
 
@@ -31,7 +33,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return Daguerreotype(edges="bic", transform="none", tau=4.0).fit(table)
+    return Daguerreotype(edges="bic", scales="none", operator=Sparsemax(tau=4.0)).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,7 @@ def test_every_probable_pair_is_there_once_and_the_threshold_shows_the_learned_g
         assert (edge["weight"] is None) == (edge["norm"] is None) == (not edge["learned"])
         if edge["learned"]:
             assert edge["weight"] == pytest.approx(np.asarray(model.weights_)[pair], rel=1e-5)
-            assert edge["norm"] == pytest.approx(np.asarray(model.norms_)[pair], rel=1e-5)
+            assert edge["norm"] == pytest.approx(np.asarray(model._result.norms)[pair], rel=1e-5)
         else:
             assert edge["probability"] >= edge["reverse"]
         assert not edge["learned"] or edge["probability"] >= content["graph"]["threshold"]
@@ -153,7 +155,7 @@ def test_the_facts_tell_of_probabilities_and_a_note_warns_where_they_have_not_se
 
 
 def test_without_a_posterior_nothing_is_called_probable(table):
-    m = Daguerreotype(edges="bic", transform="none", posterior=0).fit(table)
+    m = Daguerreotype(edges="bic", scales="none", posterior=0).fit(table)
     content = collect(m)
     assert dict(content["facts"])["probabilities"] == "none, graphs were not sampled"
     assert content["graph"]["threshold"] is None
@@ -165,7 +167,7 @@ def test_without_a_posterior_nothing_is_called_probable(table):
 
 @pytest.mark.parametrize("sweeps", [200, 0])
 def test_pairs_of_the_order_are_those_of_the_posterior_or_else_of_the_distribution(table, sweeps):
-    m = Daguerreotype(edges="bic", transform="none", tau=4.0, posterior=sweeps).fit(table)
+    m = Daguerreotype(edges="bic", scales="none", posterior=sweeps, operator=Sparsemax(tau=4.0)).fit(table)
     order = collect(m)["order"]
     precedes = np.asarray(
         m.posterior_.order_probabilities if sweeps else m.order_distribution_.edge_order_probabilities()
@@ -210,14 +212,9 @@ def test_the_summary_agrees_with_pandas_and_the_metrics(model, table, truth):
     assert summary["warnings"][0].startswith("Var-sortability is ")
 
 
-def test_a_learned_graph_that_follows_the_scale_is_warned_of_in_words(table):
-    ordered = {"operator": "fixed", "init": list(table.columns), "edges": "bic", "transform": "none"}
-    warnings = collect(Daguerreotype(**ordered).fit(table), table)["data"]["warnings"]
-    assert warnings[0].startswith("The variances of the columns range from")
-    assert any("of the paths of the learned graph in its order" in text for text in warnings)
-    assert any("were standardized before learning" in text for text in warnings)
-    raw = Daguerreotype(**ordered, standardize=False).fit(table)
-    assert any("the learner saw their scale" in text for text in collect(raw, table)["data"]["warnings"])
+def test_without_a_known_graph_columns_on_different_scales_are_warned_of(model, table):
+    (warning,) = collect(model, table)["data"]["warnings"]
+    assert warning.startswith("The variances of the columns range from")
 
 
 def test_missing_values_are_counted_and_the_rows_scored_by_what_is_seen(model, table):
@@ -259,10 +256,12 @@ def test_settings_are_shown_as_given_without_addresses_in_memory(table):
     def own_loss(variance, dof, n_rows):
         return math.log(variance)
 
-    m = Daguerreotype(edges="bic", transform="none", loss=own_loss, k=7).fit(table)
+    m = Daguerreotype(edges="bic", scales="none", operator=Sparsemax(k=7), training=Bilevel(loss=own_loss)).fit(
+        table
+    )
     settings = dict(collect(m)["settings"])
-    assert settings["k"] == "7"
-    assert settings["loss"] == "own_loss"
+    assert settings["operator"] == "Sparsemax(k=7)"
+    assert settings["training"] == "Bilevel(loss=own_loss)"
     assert not any("0x" in value for value in settings.values())
 
 
@@ -272,7 +271,7 @@ def test_the_same_fit_gives_the_same_page(model, table, tmp_path):
 
 
 def test_a_fit_of_an_array_with_a_given_order_has_a_report(table, tmp_path):
-    m = Daguerreotype("fixed", init=[0, 1, 2, 3], edges="bic", transform="none").fit(table.to_numpy())
+    m = Daguerreotype(edges="bic", scales="none", operator=FixedOrder([0, 1, 2, 3])).fit(table.to_numpy())
     content = data_of(m.report(tmp_path / "report.html", table.to_numpy()).read_text(encoding="utf-8"))
     assert content["names"] == ["0", "1", "2", "3"]
     assert content["training"] is None

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from support.waiting import never_end, wait_until
+from support.waiting import never_end
 
 
 class Chain(BaseEstimator):
@@ -50,29 +50,6 @@ class NeverEnds(Chain):
     def fit(self, X):
         super().fit(X)
         never_end()
-
-
-class InCompany(Chain):
-    """A chain that is found only when two fits have begun."""
-
-    def fit(self, X):
-        super().fit(X)
-        wait_until(lambda: len(Path(self.log).read_text().splitlines()) >= 2)
-        return self
-
-
-class Held(Chain):
-    """A chain that is found only when a file is there, but for the first fits, which are free."""
-
-    def __init__(self, log="", setting=0, random_state=0, file="", n_free=0):
-        super().__init__(log, setting, random_state)
-        self.file, self.n_free = file, n_free
-
-    def fit(self, X):
-        super().fit(X)
-        if len(Path(self.log).read_text().splitlines()) > self.n_free:
-            wait_until(Path(self.file).exists)
-        return self
 
 
 class Crashes(Chain):

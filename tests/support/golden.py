@@ -15,6 +15,7 @@ import pandas as pd
 
 from daguerreotype import Daguerreotype, Knowledge
 from daguerreotype.operators import top_k_sparsemax
+from support.learners import make_learner
 
 FILE = Path(__file__).parents[1] / "golden" / "fits.json"
 QUICK = {"max_iter": 60, "n_restarts": 2, "k": 20}
@@ -47,9 +48,9 @@ def named(X):
 
 LINEAR, LAPLACE, ADDITIVE = linear(), linear("laplace", seed=3), additive()
 POSITIVE = np.exp(0.4 * linear(seed=5))
-SOME = {"edges": "bic", "loss": "bic", "transform": "none", **QUICK}
-CURVES = {"edges": "gam", "loss": "bic", "transform": "none", **QUICK}
-GRADIENT = {"transform": "none", "max_iter": 30, "k": 5, "refine": False}
+SOME = {"edges": "bic", "loss": "bic", "scales": "none", **QUICK}
+CURVES = {"edges": "gam", "loss": "bic", "scales": "none", **QUICK}
+GRADIENT = {"scales": "none", "max_iter": 30, "k": 5, "refine": False}
 JOINT = {**GRADIENT, "max_iter": 220, "training": "joint"}
 # From equal scores the first steps may follow rounding, which differs between processors.
 SCORES = [0.3, -1.0, 0.2, 0.5, 0.0, 0.1]
@@ -59,7 +60,7 @@ SET[:40, 0] = SET[30:80, 3] = True
 
 def fit(X, fit_params=None, *, edges="gam", **settings):
     edges = edges() if callable(edges) else edges  # made now: importing this file must not import torch
-    return Daguerreotype(edges=edges, **settings).fit(X, **(fit_params or {}))
+    return make_learner(edges=edges, **settings).fit(X, **(fit_params or {}))
 
 
 def own_operator(theta, tau):
@@ -93,25 +94,25 @@ def gradient_edges(name, **settings):
 
 
 def from_chunks(X, **settings):
-    return Daguerreotype(**settings).fit_chunks(lambda: iter(np.array_split(X, 4)))
+    return make_learner(**settings).fit_chunks(lambda: iter(np.array_split(X, 4)))
 
 
 def from_moments(X, **settings):
-    return Daguerreotype(**settings).fit_moments(np.cov(X.T, bias=True), len(X), means=X.mean(axis=0))
+    return make_learner(**settings).fit_moments(np.cov(X.T, bias=True), len(X), means=X.mean(axis=0))
 
 
 def resumed(X, **settings):
     """A fit that stops early and goes on from its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
-        Daguerreotype(**{**settings, "max_iter": 15, "refine": False}).fit(X, resume=path)
-        return Daguerreotype(**settings).fit(X, resume=path)
+        make_learner(**{**settings, "max_iter": 15, "refine": False}).fit(X, resume=path)
+        return make_learner(**settings).fit(X, resume=path)
 
 
 def loaded(X, **settings):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.npz"
-        Daguerreotype(**settings).fit(X).save(path)
+        make_learner(**settings).fit(X).save(path)
         return Daguerreotype.load(path)
 
 
@@ -121,7 +122,7 @@ def case(make: Callable, X, **settings) -> Callable:
 
 def resamples(X, **settings):
     def run():
-        found = Daguerreotype(**settings).bootstrap(X, n_resamples=6)
+        found = make_learner(**settings).bootstrap(X, n_resamples=6)
         return {
             "order": [int(j) for j in found.consensus_order],
             "frequencies": np.asarray(found.edge_frequencies).tolist(),
@@ -136,7 +137,7 @@ def describe(m, X):
     adjacency = np.asarray(m.adjacency_matrix_)
     places = np.argwhere(adjacency)
     names = list(getattr(m, "feature_names_in_", range(m.n_features_in_)))
-    weights, sure = np.asarray(m.weights_), np.asarray(m.edge_shares_)
+    weights, sure = np.asarray(m.weights_), np.asarray(m._result.edge_shares)
     found = {
         "order": [names.index(j) for j in m.causal_order_],
         "edges": places.tolist(),
@@ -145,10 +146,10 @@ def describe(m, X):
         "theta": m.theta_.tolist(),
         "probs": m.order_distribution_.probs.tolist(),
         "loss": float(m.loss_),
-        "n_iter": int(m.n_iter_),
+        "n_iter": len(m.history_),
         "objective": m.history_.objective.tolist()[-3:],
-        "transform": m.transform_,
-        "criterion": m.criterion_ if isinstance(m.criterion_, str) else "callable",
+        "transform": m._result.transform,
+        "criterion": m._result.criterion if isinstance(m._result.criterion, str) else "callable",
     }
     try:
         found["score"] = float(m.score(X))
@@ -179,17 +180,16 @@ CASES: dict[str, Callable] = {
     "many columns": case(fit, linear(d=20, n=300, seed=2), **{**SOME, "k": 50}),
     "few rows": case(fit, linear(d=12, n=30, seed=4), **SOME),
     "two threads": case(fit, ADDITIVE, n_jobs=2, **QUICK),
-    "small cache": case(fit, LINEAR, cache_size=0.01, **SOME),
     "sparsemap": case(fit, LINEAR, operator="sparsemap", **SOME),
-    "sparsemap-peel": case(fit, ADDITIVE, operator="sparsemap-peel", init=SCORES, **CURVES),
-    "fixed": case(fit, ADDITIVE, operator="fixed", init=[3, 1, 2, 0, 5, 4], **CURVES),
+    "sparsemap-peel": case(fit, ADDITIVE, operator="sparsemap-peel", start=SCORES, **CURVES),
+    "fixed": case(fit, ADDITIVE, operator="fixed", start=[3, 1, 2, 0, 5, 4], **CURVES),
     "random": case(fit, ADDITIVE, operator="random", **CURVES),
     "own operator": case(fit, LINEAR, operator=own_operator, **SOME),
     "annealed": case(fit, LINEAR, tau=(2.0, 0.2), **SOME),
     "tau by step": case(fit, LINEAR, tau=lambda step: 1.0 / (1 + 0.1 * step), **SOME),
-    "init variances": case(fit, LINEAR, init="variances", **{**SOME, "refine": False}),
-    "init order": case(fit, named(LINEAR), init=["v2", "v1", "v0", "v5", "v4", "v3"], **SOME),
-    "init scores": case(fit, LINEAR, init=SCORES, **SOME),
+    "init variances": case(fit, LINEAR, start="variances", **{**SOME, "refine": False}),
+    "init order": case(fit, named(LINEAR), start=["v2", "v1", "v0", "v5", "v4", "v3"], **SOME),
+    "init scores": case(fit, LINEAR, start=SCORES, **SOME),
     "no refining": case(fit, ADDITIVE, refine=False, **CURVES),
     "penalty": case(fit, ADDITIVE, penalty=2.0, **CURVES),
     "gam": case(fit, ADDITIVE, **CURVES),
@@ -203,12 +203,16 @@ CASES: dict[str, Callable] = {
     "entropy, bic": case(fit, LAPLACE, **{**SOME, "loss": "entropy"}),
     "entropy, gam": case(fit, ADDITIVE, **{**CURVES, "loss": "entropy"}),
     "own loss": case(fit, LINEAR, **{**SOME, "loss": lambda variance, dof, n: variance + 0.01 * dof}),
-    "log": case(fit, POSITIVE, **{**CURVES, "transform": "log"}),
-    "yeo-johnson": case(fit, POSITIVE, **{**CURVES, "transform": "yeo-johnson"}),
-    "transform auto, Gaussian": case(fit, POSITIVE, **{**SOME, "transform": "auto"}),
-    "paper, sparsemax": case(lambda X: Daguerreotype.paper("sparsemax", max_iter=60, k=20).fit(X), LINEAR),
-    "paper, sparsemap": case(lambda X: Daguerreotype.paper("sparsemap", max_iter=60, k=20).fit(X), LINEAR),
-    "tiers": case(fit, named(ADDITIVE), knowledge=KNOWN["tiers"], init=SCORES, **CURVES),
+    "log": case(fit, POSITIVE, **{**CURVES, "scales": "log"}),
+    "yeo-johnson": case(fit, POSITIVE, **{**CURVES, "scales": "yeo-johnson"}),
+    "transform auto, Gaussian": case(fit, POSITIVE, **{**SOME, "scales": "auto"}),
+    "paper, sparsemax": case(
+        lambda X: Daguerreotype.paper("sparsemax", training__max_iter=60, operator__k=20).fit(X), LINEAR
+    ),
+    "paper, sparsemap": case(
+        lambda X: Daguerreotype.paper("sparsemap", training__max_iter=60, operator__max_iter=20).fit(X), LINEAR
+    ),
+    "tiers": case(fit, named(ADDITIVE), knowledge=KNOWN["tiers"], start=SCORES, **CURVES),
     "required": case(fit, named(ADDITIVE), knowledge=KNOWN["required"], **CURVES),
     "forbidden": case(fit, named(LINEAR), knowledge=KNOWN["forbidden"], **SOME),
     "tiers, sparsemap": case(fit, named(LINEAR), knowledge=KNOWN["tiers"], operator="sparsemap", **SOME),
@@ -221,7 +225,7 @@ CASES: dict[str, Callable] = {
     ),
     "chunks, bic": case(from_chunks, LINEAR, **SOME),
     "chunks, gam": case(from_chunks, ADDITIVE, **CURVES),
-    "chunks, log": case(from_chunks, POSITIVE, **{**SOME, "transform": "log"}),
+    "chunks, log": case(from_chunks, POSITIVE, **{**SOME, "scales": "log"}),
     "chunks, lars": case(from_chunks, LINEAR, **{**SOME, "edges": "lars", "loss": "nll_ev"}),
     "moments, bic": case(from_moments, LINEAR, **SOME),
     "moments, raw": case(from_moments, LINEAR, **{**SOME, "loss": "nll_ev", "standardize": False}),

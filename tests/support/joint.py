@@ -8,8 +8,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from daguerreotype.edges import GradientEdges, Table
-from daguerreotype.edges.gradient.gates import BernoulliGates
-from daguerreotype.operators.sparsemax import Sparsemax
+from daguerreotype.edges.gradient.descent import BernoulliGates
+from daguerreotype.operators import Sparsemax
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.joint.train import train_joint
 from daguerreotype.training.objective import make_objective
@@ -47,14 +47,25 @@ def centred_table(values):
     return Table(values - values.mean(axis=0), tuple(f"x{j}" for j in range(values.shape[1])))
 
 
-def train(table, edges, operator=None, theta=None, *, loss="nll_ev", checkpoint=None, progress=None, **changes):
+def train(
+    table,
+    edges,
+    operator=None,
+    theta=None,
+    *,
+    loss="nll_ev",
+    checkpoint=None,
+    seconds=30.0,
+    progress=None,
+    **changes,
+):
     """Joint training for 40 steps, of which gates move in 30; ``changes`` of the schedule and of the call."""
     start = np.zeros(table.n_columns) if theta is None else theta
     numbers = {name: changes.pop(name) for name in list(changes) if name in Schedule.__dataclass_fields__}
     objective = make_objective(loss, 0.0)
     # One thread as in the learner: threads only wait for each other on problems of this size.
     with threadpool_limits(1), ExitStack() as files:
-        file = None if checkpoint is None else files.enter_context(Checkpoint(checkpoint))
+        file = None if checkpoint is None else files.enter_context(Checkpoint(checkpoint, seconds=seconds))
         run = Run(checkpoint=file, show=lambda _, seen: None if progress is None else progress(seen))
         settings = {"gates_held": 10, "run": run} | changes
         return train_joint(

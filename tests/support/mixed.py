@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from daguerreotype import Daguerreotype
+from support.learners import make_learner
 
 ORDER = ["dose", "city", "size", "visits", "grade", "smoker", "diet"]
 
@@ -34,4 +34,4 @@ def mixed_table(n=600, seed=0):
 def fit_mixed(X, **settings):
     """The table's model in the order that made it."""
     init = [name for name in ORDER if name in X]
-    return Daguerreotype("fixed", **({"init": init, "transform": "none"} | settings)).fit(X)
+    return make_learner(operator="fixed", **({"start": init, "scales": "none"} | settings)).fit(X)

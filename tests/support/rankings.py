@@ -4,7 +4,6 @@ from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
-from scipy.optimize import minimize
 
 
 def all_rankings(d, precedence=()):
@@ -31,22 +30,6 @@ def dense_sparsemax(scores):
     return np.maximum(scores - threshold, 0.0)
 
 
-def projection_by_quadratic_programming(theta):
-    """Nearest point of the hull of all rankings plus one: minimise over weights of all d! rankings."""
-    vertices = all_rankings(len(theta)) + 1.0
-    start = np.full(len(vertices), 1 / len(vertices))
-    solution = minimize(
-        lambda p: 0.5 * np.sum((p @ vertices - theta) ** 2),
-        start,
-        jac=lambda p: vertices @ (p @ vertices - theta),
-        bounds=[(0, 1)] * len(vertices),
-        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": np.ones_like},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    return solution.x @ vertices
-
-
 def exact_duality_gap(distribution, theta, tau, precedence=()):
     """How much better a ranking that obeys is aligned with what is left of the scores than the mean is.
 
@@ -63,49 +46,3 @@ def exact_duality_gap(distribution, theta, tau, precedence=()):
         sum(a * r for a, r in zip(left, row, strict=True)) for row in all_rankings(len(theta), precedence).tolist()
     )
     return float(max(aligned) - sum(a * at for a, at in zip(left, mean, strict=True)))
-
-
-def exact_projection(theta, tau, precedence=()):
-    """Projection of theta / tau on the hull of the rankings that obey, in rational numbers from end to end.
-
-    Wolfe's method over all rankings: without rounding no set of rankings is met twice, so that it ends.
-    """
-    eta = [Fraction(float(score)) / Fraction(float(tau)) for score in theta]
-    rows = [[Fraction(rank) for rank in row] for row in all_rankings(len(eta), precedence).tolist()]
-    active, weights = [max(rows, key=lambda row: _dot(eta, row))], [Fraction(1)]
-    while True:
-        mean = [_dot(weights, column) for column in zip(*active, strict=True)]
-        left = [score - at for score, at in zip(eta, mean, strict=True)]
-        best = max(rows, key=lambda row: _dot(left, row))
-        if _dot(left, best) <= _dot(left, mean):
-            return mean
-        active, weights = [*active, best], [*weights, Fraction(0)]
-        while True:
-            proposal = _affine_minimiser(active, eta)
-            steps = [w / (w - p) for w, p in zip(weights, proposal, strict=True) if p < 0]
-            step = min([Fraction(1), *steps])
-            weights = [w + step * (p - w) for w, p in zip(weights, proposal, strict=True)]
-            if step == 1:
-                break
-            gone = min(i for i in range(len(weights)) if weights[i] == 0 and proposal[i] < 0)
-            del active[gone], weights[gone]
-
-
-def _dot(first, second):
-    return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
-
-
-def _affine_minimiser(rows, eta):
-    """Weights that sum to one and bring rational rows closest to eta: the KKT system by elimination."""
-    m = len(rows)
-    system = [[_dot(row, other) for other in rows] + [Fraction(1), _dot(row, eta)] for row in rows]
-    system.append([Fraction(1)] * m + [Fraction(0), Fraction(1)])
-    for i in range(m + 1):
-        pivot = next(k for k in range(i, m + 1) if system[k][i] != 0)
-        system[i], system[pivot] = system[pivot], system[i]
-        system[i] = [entry / system[i][i] for entry in system[i]]
-        for k in range(m + 1):
-            if k != i and system[k][i] != 0:
-                factor = system[k][i]
-                system[k] = [a - factor * b for a, b in zip(system[k], system[i], strict=True)]
-    return [row[-1] for row in system[:m]]

@@ -1,33 +1,21 @@
-"""Learners whose graphs and failures a test can foresee; in a module, so that other processes find them."""
-
-import os
-from pathlib import Path
+"""A learner whose graphs and failures a test can foresee, and problems for it."""
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from support.waiting import never_end
-
 
 class Thresholded(BaseEstimator):
     """Edges along the order of the columns where correlations are strong enough."""
 
-    def __init__(self, threshold=0.3, n_digits=3, fail_above=2.0, waits_for="", end_above=2.0, n_jobs=None):
+    def __init__(self, threshold=0.3, n_digits=3, fail_above=2.0):
         self.threshold = threshold
         self.n_digits = n_digits
         self.fail_above = fail_above
-        self.waits_for = waits_for  # a file
-        self.end_above = end_above
-        self.n_jobs = n_jobs
 
     def fit(self, X):
         if self.threshold > self.fail_above:
             raise RuntimeError("the threshold\nis too high")
-        if self.waits_for and not Path(self.waits_for).exists():
-            never_end()
-        if self.threshold > self.end_above:
-            os._exit(1)
         strong = np.abs(np.corrcoef(np.asarray(X).T)).round(self.n_digits) > self.threshold
         self.adjacency_matrix_ = np.triu(strong, 1).astype(int)
         if isinstance(X, pd.DataFrame):
@@ -37,16 +25,10 @@ class Thresholded(BaseEstimator):
 
 def chains(n_problems=3, n=60, d=5):
     """Tables (n, d) of chains 0 -> 1 -> ..., with their graphs."""
-    found = []
+    problems = []
     for seed in range(n_problems):
         X = np.random.default_rng(seed).normal(size=(n, d))
         for j in range(1, d):
             X[:, j] += X[:, j - 1]
-        found.append((X, np.eye(d, k=1, dtype=int)))
-    return found
-
-
-def tried(found):
-    """Settings and objectives of the complete trials, in order."""
-    rows = found.trials[found.trials.state == "COMPLETE"]
-    return rows.drop(columns=["state", "seconds", "reason"]).to_numpy().tolist()
+        problems.append((X, np.eye(d, k=1, dtype=int)))
+    return problems

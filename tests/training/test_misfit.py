@@ -6,36 +6,35 @@ import numpy as np
 import pytest
 
 from daguerreotype import Daguerreotype
-from daguerreotype.training.misfit import asks_for_another_scale
+from daguerreotype.operators import FixedOrder
+from daguerreotype.training import Bilevel
+from daguerreotype.training.choices import asks_for_another_scale
 from support.fits import additive_data, linear_data
+from support.learners import make_learner
 
 
-def found(X, **settings):
+def trained(X, **settings):
     """What training on the columns as they came led to."""
-    model = Daguerreotype(edges="gam", loss="bic", transform="none", n_restarts=1, **settings).fit(X)
+    model = make_learner(edges="gam", loss="bic", scales="none", n_restarts=1, **settings).fit(X)
     return model._result.best.training
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("noise", ["normal", "laplace", "uniform", "exponential"])
-def test_additive_noise_of_any_shape_asks_for_nothing_in_the_true_order(noise, seed):
-    X = linear_data(seed, 500, 6, noise)
-    assert not asks_for_another_scale(found(X, operator="fixed", init=list(range(6))))
+def test_additive_noise_of_any_shape_asks_for_nothing_in_the_true_order(noise):
+    for seed in range(3):
+        X = linear_data(seed, 500, 6, noise)
+        assert not asks_for_another_scale(trained(X, operator="fixed", start=list(range(6))))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_curves_with_additive_noise_ask_for_nothing(seed):
-    assert not asks_for_another_scale(found(additive_data(seed, 500)))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_noise_that_multiplies_asks_for_another_scale(seed):
-    assert asks_for_another_scale(found(np.exp(0.5 * linear_data(seed, 500, 6))))
+def test_curves_with_additive_noise_ask_for_nothing_and_noise_that_multiplies_for_another_scale():
+    for seed in range(3):
+        assert not asks_for_another_scale(trained(additive_data(seed, 500)))
+        assert asks_for_another_scale(trained(np.exp(0.5 * linear_data(seed, 500, 6))))
 
 
 def test_a_few_huge_values_ask_even_if_no_edge_was_found(rng):
     X = np.exp(3 * rng.normal(size=(300, 2)))
-    training = found(X, knowledge={"forbidden": [(0, 1), (1, 0)]})
+    training = trained(X, knowledge={"forbidden": [(0, 1), (1, 0)]})
     assert not any(fit.parents.size for fit in training.fits)
     assert asks_for_another_scale(training)
 
@@ -44,9 +43,9 @@ def test_values_that_were_set_are_not_judged(rng):
     cause = rng.normal(size=600)
     effect = 2 * cause + rng.normal(size=600)
     effect[:200] = 1.5 * np.abs(cause[:200])
-    training = found(np.column_stack([cause, effect])[:, :], operator="fixed", init=[0, 1])
+    training = trained(np.column_stack([cause, effect])[:, :], operator="fixed", start=[0, 1])
     assert asks_for_another_scale(training)
-    model = Daguerreotype("fixed", loss="bic", transform="none", init=[0, 1])
+    model = Daguerreotype(scales="none", operator=FixedOrder([0, 1]), training=Bilevel(loss="bic"))
     model.fit(np.column_stack([cause, effect]), interventions=[1] * 200 + [None] * 400)
     assert not asks_for_another_scale(model._result.best.training)
 

@@ -1,6 +1,5 @@
 """Are restarts that run ahead of their turn as good as restarts one after the other?"""
 
-import logging
 import threading
 from itertools import pairwise
 
@@ -13,10 +12,9 @@ from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.noise import make_noise
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.objective import LOSSES, make_objective
-from daguerreotype.training.order_scores import OrderScores
-from daguerreotype.training.parallel_restarts import restart_in_parallel
-from daguerreotype.training.refine import refine_order
+from daguerreotype.training.refine import Moves, refine_order, restart_in_parallel
 from daguerreotype.training.run import Run
+from daguerreotype.training.scores import OrderScores
 from support.fits import additive_data, linear_data, standard_table
 from support.waiting import HANG
 
@@ -31,11 +29,20 @@ def scores_of(values, estimator="bic", loss="bic", n_jobs=1, **settings):
 
 
 def refined(order, scores, **settings):
-    """Order, loss, and all that progress heard."""
-    heard = []
-    found, loss, interrupted = refine_order(np.asarray(order), scores, progress=heard.append, **settings)
-    assert not interrupted
-    return found.tolist(), loss, heard
+    """Order, loss, and the losses of all sweeps."""
+    moves = Moves(np.asarray(order))
+    refine_order(moves, scores, **settings)
+    return moves.best.tolist(), moves.best_loss, moves.swept_losses
+
+
+class Pressed(Moves):
+    """Calls ``press`` at a certain sweep."""
+
+    def improves(self, sweep):
+        better = super().improves(sweep)
+        if len(self.swept_losses) == self.at:
+            self.press()
+        return better
 
 
 # ---------------------------------------------------------------------------- the same result
@@ -54,7 +61,7 @@ def test_any_number_of_threads_finds_the_same_order_by_the_same_sweeps(seed, d, 
 @pytest.mark.parametrize("estimator", ["bic", "gam"])
 def test_the_same_holds_for_larger_problems_in_which_restarts_improve(estimator):
     improved = 0
-    for seed in range(5):
+    for seed in range(3):
         values = (additive_data if estimator == "gam" else linear_data)(seed, 150, 20, density=0.3)
         start = np.random.default_rng(seed).permutation(20)
         alone = refined(start, scores_of(values, estimator), n_restarts=6)
@@ -76,13 +83,6 @@ def test_restarts_in_threads_obey_constraints():
     ]
     assert found[0] == found[1]
     assert (np.diff(tiers[found[0][0]]) >= 0).all()
-
-
-def test_a_restart_draws_the_same_whatever_came_before_it():
-    """A stream of its own: the first restarts of many are those of few."""
-    values, start = linear_data(7, 100, 9), np.arange(9)[::-1]
-    few = refined(start, scores_of(values), n_restarts=3)[2]
-    assert refined(start, scores_of(values), n_restarts=8)[2][: len(few)] == few
 
 
 def test_forks_search_apart_and_find_the_same():
@@ -139,23 +139,17 @@ class Search:
         assert self.done == list(range(n_restarts))
 
 
-def test_without_improvement_every_restart_starts_once_from_the_best():
-    search = Search()
-    search.run(7, 3)
-    assert search.started == [(restart, 0) for restart in range(7)]
-
-
-@pytest.mark.parametrize("n_threads", [2, 3, 5])
-def test_restarts_that_ran_ahead_of_a_better_order_are_dropped_and_start_again_from_it(n_threads):
-    search = Search(better={1, 4})
-    search.run(8, n_threads)
-    last = dict(search.started)  # where each restart started last
-    assert [last[restart] for restart in range(8)] == [0, 0, 1, 1, 1, 2, 2, 2]
-    assert search.told == [1, 4]
-    assert len(search.started) > 8  # some had run ahead in vain
-    # Dropped ones start again right after the one that improved, and in turn.
-    numbers = [restart for restart, _ in search.started]
-    assert all(after == before + 1 or after in (2, 5) for before, after in pairwise(numbers))
+def test_restarts_that_ran_ahead_of_a_better_order_are_dropped_and_start_again_from_it():
+    for n_threads in (2, 3, 5):
+        search = Search(better={1, 4})
+        search.run(8, n_threads)
+        last = dict(search.started)  # where each restart started last
+        assert [last[restart] for restart in range(8)] == [0, 0, 1, 1, 1, 2, 2, 2]
+        assert search.told == [1, 4]
+        assert len(search.started) > 8  # some had run ahead in vain
+        # Dropped ones start again right after the one that improved, and in turn.
+        numbers = [restart for restart, _ in search.started]
+        assert all(after == before + 1 or after in (2, 5) for before, after in pairwise(numbers))
 
 
 def test_a_dropped_restart_stops_after_its_sweep():
@@ -196,40 +190,23 @@ def test_an_error_in_a_restart_is_raised_in_its_turn():
 # ---------------------------------------------------------------------------- Ctrl-C
 
 
-@pytest.mark.parametrize("heard_before", [1, 4, 9])
-def test_ctrl_c_keeps_the_best_order_so_far_and_leaves_no_thread_behind(heard_before, caplog):
-    values, start = linear_data(11, 100, 25, density=0.3), np.random.default_rng(1).permutation(25)
-    scores, heard, before = scores_of(values, n_jobs=3), [], set(threading.enumerate())
-
-    def hear(loss):
-        heard.append(loss)
-        if len(heard) == heard_before:
-            raise KeyboardInterrupt
-
-    with caplog.at_level(logging.WARNING, "daguerreotype"):
-        order, loss, interrupted = refine_order(start, scores, n_restarts=50, progress=hear)
-    assert interrupted
-    assert "interrupted while refining: the best order so far is kept" in caplog.text
-    assert loss == heard[-1] == pytest.approx(scores.loss_of(order))
-    assert set(threading.enumerate()) <= before
-
-
-@pytest.mark.parametrize("heard_before", [1, 4, 30])
-def test_a_search_in_a_thread_that_waits_for_others_can_be_ended(heard_before):
-    scores, heard, results = scores_of(linear_data(11, 100, 25, density=0.3), n_jobs=2), [], []
-
-    def hear(loss):
-        heard.append(loss)
-        if len(heard) == heard_before:
-            scores.run.cancel.cancel()
+@pytest.mark.parametrize("at", [1, 30])
+def test_a_search_in_a_thread_that_waits_for_others_can_be_ended(at):
+    values = linear_data(11, 100, 25, density=0.3)
+    scores, moves = scores_of(values, n_jobs=2), Pressed(np.arange(25))
+    before = set(threading.enumerate())
+    moves.at, moves.press = at, scores.run.cancel.cancel
+    ended = []
 
     def search():
-        results.append(refine_order(np.arange(25), scores, n_restarts=10**6, progress=hear))
+        with pytest.raises(KeyboardInterrupt):
+            refine_order(moves, scores, n_restarts=10**6)
+        ended.append(True)
 
     thread = threading.Thread(target=search, daemon=True)
     thread.start()
     thread.join(HANG)
-    assert not thread.is_alive()
-    order, loss, interrupted = results[0]
-    assert interrupted
-    assert loss == heard[-1] == pytest.approx(scores.loss_of(order))
+    assert ended
+    assert set(threading.enumerate()) <= before
+    assert (np.diff(moves.swept_losses) <= 0).all()
+    assert moves.best_loss == moves.swept_losses[-1] == pytest.approx(scores_of(values).loss_of(moves.best))

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from daguerreotype._lib.bounded_reading import MIB, open_regular, size_of
-from daguerreotype._lib.replacement import replaced
+from daguerreotype._lib.files import MIB, open_regular, replaced, size_of
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 Header: TypeAlias = dict[str, Any]

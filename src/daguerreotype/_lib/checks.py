@@ -5,6 +5,7 @@ before any work. A check is a function of a value and its name, which refuses in
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import isfinite
@@ -15,8 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from daguerreotype._lib.labels import shown
+from daguerreotype._lib.typing import RandomState
 
 Check: TypeAlias = Callable[[Any, str], object]
+FILE_NAME = re.compile(r"\w[\w .,()+-]{0,99}")
 
 
 def check_parameters(values: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
@@ -167,3 +170,40 @@ def check_temperature(tau: float) -> float:
             "for the sorted order itself use k_best_rankings(theta, 1)."
         )
     return value
+
+
+def check_file_name(name: object, what: str) -> str:
+    """A name without folders; ``what`` is what it is called in the error.
+
+    >>> check_file_name("graph-2", "figure")
+    'graph-2'
+    """
+    if not isinstance(name, str) or not FILE_NAME.fullmatch(name):
+        raise ValueError(
+            f"{what} is {shown(name)}; expected the name of a file without a folder: it begins with a letter or "
+            "digit and has at most 100 letters, digits, blanks and any of . , ( ) + - _"
+        )
+    return name
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """The generator itself, or one seeded with the integer (with fresh entropy for None)."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(as_seed(random_state))
+
+
+def as_seed(random_state: object) -> int:
+    """The integer itself, or a new one: drawn from the generator, or fresh entropy for None."""
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
+        raise TypeError(
+            f"random_state is of type {type(random_state).__name__}: "
+            "give an integer, a numpy.random.Generator or None."
+        )
+    if random_state < 0:
+        raise ValueError(f"random_state={random_state} is negative: give an integer from 0 up.")
+    return int(random_state)

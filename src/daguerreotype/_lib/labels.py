@@ -1,5 +1,6 @@
-"""Names of columns in messages and in results: short lists, suggestions, places, plurals, labelled matrices."""
+"""Names in messages and results: lists, suggestions, places, plurals, matrices, and what a terminal may obey."""
 
+import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 WIDEST = 81  # characters of a value in a message
+# Control characters, formats such as the overrides of writing direction, lone surrogates, line and paragraph ends.
+OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+JOINERS = "\u200c\u200d"  # of letters and of emoji: they change how neighbours look, and nothing else
 
 
 def listed(items: Collection[Any], *, more: str = "more", quote: bool = True) -> str:
@@ -117,3 +121,19 @@ def label(matrix: Any, names: Iterable[Any] | None) -> "Any | pd.DataFrame":
 
     index = pd.Index(list(names))  # tuples make a MultiIndex again
     return pd.DataFrame(matrix, index=index, columns=index)
+
+
+def printable(text: str) -> str:
+    r"""The text with escapes, control characters and bidi marks spelled out: a terminal would obey them.
+
+    >>> printable("a\x1b[31mred\nb\u202e")
+    'a\\x1b[31mred\nb\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter.encode("unicode_escape").decode()
+        if unicodedata.category(letter) in OBEYED and letter not in JOINERS + "\n"
+        else letter
+        for letter in text
+    )

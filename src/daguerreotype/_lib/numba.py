@@ -21,7 +21,7 @@ logger = logging.getLogger("daguerreotype")
 F = TypeVar("F", bound=Callable[..., object])
 PACKAGE = __name__.partition(".")[0]
 # Kernels that the first fit with default settings compiles, those inside others counted too.
-DEFAULT_FIT_KERNELS = 99
+DEFAULT_FIT_KERNELS = 90
 # What a file holds that has kernels, or tuples for them to take.
 KERNELS = re.compile(rb"^@\w*kernel$|NamedTuple", re.MULTILINE)
 
@@ -105,9 +105,19 @@ class _PackageCache(FunctionCache):
         """What was compiled before; None if there is nothing, or nothing that can be read."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (ImportError, AttributeError):  # of another version, some of whose tuples are not there any more
+            self._forget()
+            return None
         except Exception as error:  # a torn file may be anything to its reader
             _warn_without_cache(error)
             return None
+
+    def _forget(self) -> None:
+        """Begin anew with what is kept."""
+        try:
+            self.flush()  # type: ignore[no-untyped-call]
+        except OSError as error:
+            _warn_without_cache(error)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for other processes, if the disk will have it."""

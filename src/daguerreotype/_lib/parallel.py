@@ -1,8 +1,7 @@
 """Threads that share out calls, and limits on threads of numerical libraries."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -28,14 +27,6 @@ def count_jobs(n_jobs: int | None) -> int:
     if get_active_backend()[0].nesting_level:
         return 1
     return int(effective_n_jobs(n_jobs))
-
-
-@contextmanager
-def quiet_pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool whose threads start no threads of a numerical library; the limits end with it."""
-    controller: Any = ThreadpoolController()
-    with controller.limit(limits=1), _pool(n_threads, controller) as pool:
-        yield pool
 
 
 def _pool(n_threads: int, controller: Any) -> ThreadPoolExecutor:

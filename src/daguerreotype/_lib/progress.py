@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from daguerreotype._lib.printable import printable
+from daguerreotype._lib.labels import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

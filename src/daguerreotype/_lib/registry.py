@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 Entry = TypeVar("Entry")
+Class = TypeVar("Class", bound=type)
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
@@ -27,10 +28,6 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             raise ValueError(f"there is a part called {name!r} among {self.what} already: choose another name.")
         self._entries[name] = entry
 
-    def unregister(self, name: str) -> None:
-        """Take a part out again."""
-        del self._entries[name]
-
     def listed(self) -> str:
         """All names, for messages.
 
@@ -50,6 +47,20 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+RECORDS: Registry[type] = Registry("records", {})  # classes that files may hold
+
+
+def saved(record: Class) -> Class:
+    """Let files hold objects of this class: its fields, or the arguments of its constructor, are all there is.
+
+    What fields hold beside their type is said by ``Annotated[FloatArray, Shape("m", "d")]``. A method
+    ``as_saved()`` returns what a file is to hold in place of an object, ``check_saved()`` refuses what no fit
+    leads to and no shape can say.
+    """
+    RECORDS.register(record.__name__, record)
+    return record
 
 
 def load(location: str) -> Any:

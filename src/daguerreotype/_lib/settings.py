@@ -1,35 +1,67 @@
-"""A setting of an estimator and a method of the same name."""
+"""Objects of settings: parameters that scikit-learn reads, changes and copies, and a short repr."""
 
-from collections.abc import Callable
-from functools import update_wrapper
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Any, Self
 
 
-class SettingAndMethod:
-    """A method whose name is also that of a setting, which is kept beside it in the object's own attributes.
+class Parameters:
+    """Base of dataclasses whose fields are the settings of a part, as an estimator's parameters are its own.
 
-    Looking the name up gives the method; setting it sets the setting, which is read from ``vars(self)``.
+    A subclass is declared with ``@dataclass(eq=False, repr=False)``. The constructor only stores; ``check``
+    refuses what cannot be used.
 
-    >>> class Clock:
-    ...     def __init__(self, alarm):
-    ...         self.alarm = alarm
-    ...     @SettingAndMethod
-    ...     def alarm(self):
-    ...         return f"ring at {vars(self)['alarm']}"
-    >>> Clock(alarm=7).alarm()
-    'ring at 7'
+    >>> from dataclasses import dataclass
+    >>> @dataclass(eq=False, repr=False)
+    ... class Clock(Parameters):
+    ...     alarm: int = 7
+    ...     loud: bool = False
+    >>> Clock(alarm=8).set_params(loud=True)
+    Clock(alarm=8, loud=True)
+    >>> Clock(alarm=7)
+    Clock()
     """
 
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]
+    def check(self) -> None:
+        """Refuse values that cannot be used."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
-        bound: Callable[..., Any] = self._method if instance is None else self._method.__get__(instance, owner)
-        return bound
+    def set_params(self, **params: Any) -> Self:
+        """Change some settings."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                own = ", ".join(map(repr, known)) or "none"
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {own}.")
+            setattr(self, name, value)
+        return self
 
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name] = value
+    def __repr__(self) -> str:
+        defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
+        changed = {
+            name: value
+            for name, value in self.get_params().items()
+            if defaults[name] is MISSING or not same(value, defaults[name])
+        }
+        # Functions by their names: an address in memory says nothing.
+        texts = {name: getattr(value, "__name__", None) or repr(value) for name, value in changed.items()}
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in texts.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        theirs = other.get_params()
+        return all(same(value, theirs[name]) for name, value in self.get_params().items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two settings are equal, arrays among them."""
+    if hasattr(first, "shape") or hasattr(second, "shape"):
+        import numpy as np  # what only stores settings need not wait for it
+
+        return np.array_equal(first, second)
+    return bool(first == second)

@@ -10,7 +10,7 @@ array([[0, 1],
 
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 from daguerreotype.baselines.registry import available, get
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from scipy.special import fdtrc
 
 from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.splines import fit_nonlinear_basis
+from daguerreotype.edges.additive.basis import fit_nonlinear_basis
 
 SPANNED = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 CUBIC = 3  # columns of a cubic polynomial, beside the constant
@@ -131,7 +131,7 @@ def p_values(curves: Curves, node: int, parents: IntArray) -> FloatArray:
     columns = curves.columns(parents)
     fit = _regress(curves, node, columns)
     free = curves.n_rows - 1 - fit.rank
-    found = np.ones(parents.size)
+    p = np.ones(parents.size)
     for i, parent in enumerate(parents.tolist()):
         own = columns // curves.stride == parent
         if fit.inverse is None:  # columns depend on each other: only the regression without this parent can tell
@@ -141,8 +141,8 @@ def p_values(curves: Curves, node: int, parents: IntArray) -> FloatArray:
             beta = fit.coefficients[own]
             rise, dof = beta @ np.linalg.solve(fit.inverse[np.ix_(own, own)], beta), beta.size
         if dof > 0 and free > 0:
-            found[i] = fdtrc(dof, free, max(rise, 0.0) / dof / (fit.variance / free))
-    return found
+            p[i] = fdtrc(dof, free, max(rise, 0.0) / dof / (fit.variance / free))
+    return p
 
 
 def check_alpha(alpha: object) -> float | None:

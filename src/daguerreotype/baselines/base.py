@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from daguerreotype._lib.checks import check_flag, check_positive, check_seed, optional
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.parallel import one_thread
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.baselines.libraries import load
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.baselines.limit import learn_in_child
+from daguerreotype.baselines.quiet import load
 from daguerreotype.data.columns import to_pandas
-from daguerreotype.data.validation import check_columns, validate_table
+from daguerreotype.data.validation import validate_table
 from daguerreotype.graphs import find_cycle
 
 
@@ -107,7 +107,6 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         self.load_libraries()
         X = to_pandas(X)
         values, names = validate_table(self, X)
-        check_columns(values, names)
         table = np.ascontiguousarray(values - values.mean(axis=0))
         if self.standardize:
             table /= table.std(axis=0)
@@ -155,3 +154,31 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         self.cpdag_ = frame(learned.cpdag, np.int64)
         order = learned.order
         self.causal_order_ = order if names is None or order is None else [names[node] for node in order]
+
+
+def threshold_to_dag(weights: FloatArray, threshold: float) -> Learned:
+    """Keep weights of absolute value at least ``threshold``, then drop the smallest until no cycle is left.
+
+    The repair that the paper applies to NOTEARS and GOLEM (section 5): with |w_1| <= |w_2| <= ... the weights
+    that are kept, drops w_1, ..., w_m for the smallest m that leaves a DAG.
+    """
+    kept = np.where(np.abs(weights) >= threshold, weights, 0.0)
+    np.fill_diagonal(kept, 0.0)
+    rising = np.flatnonzero(kept)  # of the flattened matrix
+    rising = rising[np.argsort(np.abs(kept.flat[rising]), kind="stable")]
+
+    def without(count: int) -> BoolArray:
+        edges: BoolArray = kept != 0
+        edges.flat[rising[:count]] = False
+        return edges
+
+    # Dropping more edges never closes a cycle, so bisection finds the fewest.
+    fewest, enough = 0, rising.size
+    while fewest < enough:
+        middle = (fewest + enough) // 2
+        if find_cycle(without(middle)) is None:
+            enough = middle
+        else:
+            fewest = middle + 1
+    edges = without(fewest)
+    return Learned(edges.astype(np.int64), np.where(edges, kept, 0.0))

@@ -1,4 +1,4 @@
-"""sortnregress and R²-sortnregress: columns in the order of a criterion, then regression."""
+"""Orders by a criterion or by chance, then regression; and the empty graph, which any method should beat."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,8 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.base import Baseline, Learned
 from daguerreotype.data.table import Table
-from daguerreotype.edges.lars import LarsEdges
+from daguerreotype.edges.lasso import LarsEdges
+from daguerreotype.metrics.orders import r2_of_columns
 
 
 def regress_along(X: FloatArray, order: IntArray) -> Learned:
@@ -19,17 +20,6 @@ def regress_along(X: FloatArray, order: IntArray) -> Learned:
         fit = models.fit(int(node), np.sort(order[:position]))
         weights[fit.parents, node] = fit.weights
     return Learned((weights != 0).astype(np.int64), weights, order)
-
-
-def r2_of_columns(X: FloatArray) -> FloatArray:
-    """R² (d,) of every centred column given all others: 1 - 1 / diagonal of the inverse correlation matrix."""
-    n, d = X.shape
-    scaled = X / np.sqrt(np.mean(X**2, axis=0))
-    values, vectors = np.linalg.eigh(scaled.T @ scaled / n)
-    # Without enough rows every column is explained by the others; the floor keeps some order among them.
-    values = np.maximum(values, d * np.finfo(np.float64).eps * values[-1])
-    r2: FloatArray = 1.0 - 1.0 / (vectors**2 @ (1.0 / values))
-    return r2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -71,4 +61,35 @@ class R2SortNRegress(Baseline):
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Sort by R², regress."""
-        return regress_along(X, np.argsort(r2_of_columns(X), kind="stable"))
+        return regress_along(X, np.argsort(r2_of_columns(X / np.linalg.norm(X, axis=0)), kind="stable"))
+
+
+class Empty(Baseline):
+    """The empty graph: its SHD is the number of true edges, which a method should beat to have learned anything.
+
+    Parameters
+    ----------
+    standardize, random_state, time_limit
+        As in `Baseline`; without effect.
+    """
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """No edges."""
+        d = X.shape[1]
+        return Learned(np.zeros((d, d), dtype=np.int64), np.zeros((d, d)))
+
+
+class RandomOrder(Baseline):
+    r"""A random order, then regression: what an order is worth shows against it.
+
+    The regression is the paper's LARS, the adaptive lasso with BIC (`LarsEdges`), as in `SortNRegress`.
+
+    Parameters
+    ----------
+    standardize, random_state, time_limit
+        As in `Baseline`. ``random_state`` draws the order.
+    """
+
+    def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
+        """Draw an order, regress."""
+        return regress_along(X, rng.permutation(X.shape[1]))

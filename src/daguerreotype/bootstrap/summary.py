@@ -14,11 +14,55 @@ from daguerreotype._lib.checks import check_frequency
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.bootstrap.consensus import consensus_order
-from daguerreotype.bootstrap.resample import Resample
 from daguerreotype.knowledge import Knowledge
 
 logger = logging.getLogger("daguerreotype")
 Matrix: TypeAlias = FloatArray | pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Resample:
+    """The graph of one resample, or why there is none.
+
+    Attributes
+    ----------
+    index : int
+        Which one.
+    order : list of d columns
+        Causes first; empty if it failed.
+    edges : list of pairs
+        Cause and effect of every edge, as column numbers.
+    redraws : int
+        Draws of rows that could not be fitted.
+    failure : str or None
+        What the last of them said, if no draw could be fitted.
+    """
+
+    index: int
+    order: list[int]
+    edges: list[list[int]]
+    redraws: int
+    failure: str | None = None
+
+    def adjacency(self) -> BoolArray:
+        """Matrix (d, d), True for an edge i -> j."""
+        adjacency = np.zeros((len(self.order), len(self.order)), dtype=np.bool_)
+        causes, effects = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
+        adjacency[causes, effects] = True
+        return adjacency
+
+    def ancestors(self) -> BoolArray:
+        """Matrix (d, d), True where a directed path leads from i to j."""
+        parents = self.adjacency().T
+        ancestors = parents.copy()  # (d, d), of the row
+        for node in self.order:
+            ancestors[node] |= ancestors[parents[node]].any(axis=0)
+        return ancestors.T
+
+    def precedence(self) -> BoolArray:
+        """Matrix (d, d), True where i comes before j in the order."""
+        ranks = np.argsort(self.order)
+        return ranks[:, None] < ranks
 
 
 def check_threshold(threshold: float) -> None:
@@ -52,8 +96,6 @@ class Bootstrap:
 
         Kendall's tau between the orders of the graphs and the consensus order, over the pairs with a path between
         them: 1 if no graph ever turns one around, 0 if half of them do. NaN if there never was an edge.
-    column_stability : array or Series of shape (d,)
-        The same over the pairs that contain the column.
     threshold : float
         Least frequency of the edges of `consensus`.
     n_resamples : int
@@ -73,7 +115,6 @@ class Bootstrap:
     order_frequencies: Matrix = field(repr=False)
     consensus_order: list[Any] | IntArray
     order_stability: float
-    column_stability: FloatArray | pd.Series = field(repr=False)
     threshold: float
     n_resamples: int
     failures: dict[int, str]
@@ -87,17 +128,17 @@ class Bootstrap:
         A DAG for every threshold, because all its edges point along one order; a lower threshold only adds edges.
         At one half it is the DAG with the least mean Hamming distance to the graphs of the resamples. Take 0.8 or
         more to claim edges, less than one half to see what else was considered. Where knowledge limits the number
-        of parents or children, the most frequent edges come first, and those that find no room are left out.
+        of parents, the most frequent edges come first, and those that find no room are left out.
         """
         check_threshold(threshold)
         ranks, frequencies = np.argsort(self._order()), np.asarray(self.edge_frequencies)
         adjacency = (frequencies >= threshold) & (ranks[:, None] < ranks)
         known = Knowledge.of(self.settings.get("knowledge"))
-        if known.max_parents is not None or known.max_children is not None:
+        if known.max_parents is not None:
             numbered = not hasattr(self.edge_frequencies, "columns")
             names = [f"x{name}" if numbered else name for name in self._names()]
             limits = known.resolve(names, numbered=numbered)
-            adjacency = most_frequent(adjacency, frequencies, ranks, limits.max_parents, limits.max_children)
+            adjacency = most_frequent(adjacency, frequencies, ranks, limits.max_parents)
         return self._like(adjacency.astype(np.int64))
 
     @property
@@ -152,15 +193,13 @@ class Bootstrap:
         return label(matrix, getattr(self.edge_frequencies, "columns", None))
 
 
-def most_frequent(
-    edges: BoolArray, frequencies: FloatArray, ranks: IntArray, max_parents: IntArray, max_children: IntArray
-) -> BoolArray:
+def most_frequent(edges: BoolArray, frequencies: FloatArray, ranks: IntArray, max_parents: IntArray) -> BoolArray:
     """Those of ``edges`` (d, d) that find room within the limits (d,), the most frequent first; ties by ranks."""
     cause, effect = np.nonzero(edges)
     first = np.lexsort([ranks[effect], ranks[cause], -frequencies[cause, effect]])
     kept = np.zeros_like(edges)
     for i, j in zip(cause[first], effect[first], strict=True):
-        kept[i, j] = kept[:, j].sum() < max_parents[j] and kept[i].sum() < max_children[i]
+        kept[i, j] = kept[:, j].sum() < max_parents[j]
     return kept
 
 
@@ -172,8 +211,8 @@ def summarise(
     settings: dict[str, Any],
 ) -> Bootstrap:
     """Frequencies, consensus order and stability of the graphs of all resamples."""
-    failures = {each.index: each.failure for each in resamples if each.failure is not None}
-    fitted = [each for each in resamples if each.failure is None]
+    failures = {resample.index: resample.failure for resample in resamples if resample.failure is not None}
+    fitted = [resample for resample in resamples if resample.failure is None]
     if failures:
         index, reason = next(iter(failures.items()))
         logger.warning(
@@ -185,35 +224,27 @@ def summarise(
         )
     d = len(fitted[0].order)
     edges, ancestors, before = (np.zeros((d, d), dtype=np.int64) for _ in range(3))
-    for each in fitted:
-        edges += each.adjacency()
-        ancestors += each.ancestors()
-        before += each.precedence()
+    for resample in fitted:
+        edges += resample.adjacency()
+        ancestors += resample.ancestors()
+        before += resample.precedence()
     order = consensus_order(edges, before, len(fitted))
-    stability, of_columns = _stability(ancestors, order)
-
     return Bootstrap(
         edge_frequencies=label(edges / len(fitted), names),
         ancestor_frequencies=label(ancestors / len(fitted), names),
         order_frequencies=label(before / len(fitted), names),
         consensus_order=order if names is None else [names[j] for j in order],
-        order_stability=stability,
-        column_stability=of_columns if names is None else pd.Series(of_columns, index=list(names)),
+        order_stability=_stability(ancestors, order),
         threshold=threshold,
         n_resamples=len(fitted),
         failures=failures,
-        n_redraws=sum(each.redraws for each in resamples),
+        n_redraws=sum(resample.redraws for resample in resamples),
         random_state=random_state,
         settings=settings,
     )
 
 
-def _stability(ancestors: IntArray, order: IntArray) -> tuple[float, Any]:
-    """Agreement with ``order`` of all pairs that had a path between them, and of those of each column."""
-    ranks = np.argsort(order)
-    along = np.where(ranks[:, None] < ranks, ancestors, 0)
-    with_order, related = along + along.T, ancestors + ancestors.T
-    with np.errstate(invalid="ignore"):  # a column without relations has no order to keep: NaN
-        of_columns = 2 * with_order.sum(axis=0) / related.sum(axis=0) - 1
-        total = 2 * np.divide(with_order.sum(), related.sum()) - 1
-    return float(total), of_columns
+def _stability(ancestors: IntArray, order: IntArray) -> float:
+    """Agreement with ``order`` of all pairs that had a path between them; NaN if none had."""
+    along = np.triu(ancestors[np.ix_(order, order)]).sum()
+    return float(2 * along / ancestors.sum() - 1) if ancestors.any() else np.nan

@@ -1,7 +1,7 @@
 """The verb ``compare``: several methods on one table."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +15,7 @@ from daguerreotype.cli.errors import NOTHING_LEARNED
 from daguerreotype.cli.terminal import make_screen, make_table, say
 
 if TYPE_CHECKING:
-    from daguerreotype.experiments.compare import Comparison, Row
+    from daguerreotype.experiments.compare import Comparison
 
 BASELINES = (
     *("notears", "notears-mlp", "golem-ev", "golem-nv", "cam", "npvar", "sortnregress", "r2-sortnregress"),
@@ -89,12 +89,12 @@ def compare(
     with show_status(quiet, steps=len(names) * seeds) as status:
         # Baselines take nothing else.
         task = options.read_table(status, data, numbers_alone=True, complete=True, **reading)
-        known = options.read_truth(truth, task)
+        graph = options.read_truth(truth, task)
         from daguerreotype.experiments.compare import Comparison, method_called
 
         if held_out is None:
-            held_out = HELD_OUT if known is None else 0.0
-        comparison = Comparison(task, known, range(seed, seed + seeds), time_limit or None, held_out)
+            held_out = HELD_OUT if graph is None else 0.0
+        comparison = Comparison(task, graph, range(seed, seed + seeds), time_limit or None, held_out)
         comparison.check()
         comparison.run([method_called(name) for name in names], status)
     if as_json:
@@ -108,9 +108,8 @@ def compare(
 
 
 def to_json(comparison: "Comparison") -> str:
-    """One JSON object: means and single runs of every method, and their agreement."""
+    """One JSON object: every run as it ended, its edges as places among the columns, and how far graphs agree."""
     agreement = comparison.agreement()
-    names = list(map(str, comparison.task.table.columns))
     content = {
         "version": __version__,
         "data": {
@@ -119,49 +118,19 @@ def to_json(comparison: "Comparison") -> str:
             "held_out": comparison.n_held_out,
             "columns": list(comparison.task.table.columns),
         },
-        "seeds": list(comparison.seeds),
         "time_limit": comparison.time_limit,
-        "methods": [_row(row, names, comparison.known is not None) for row in comparison.rows],
+        "methods": {
+            row.method.label: [{"seed": seed} | run for seed, run in row.runs.items()] for row in comparison.rows
+        },
         "agreement": agreement.astype(object).where(agreement.notna(), None).to_dict("index"),
         "interrupted": comparison.interrupted,
     }
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _row(row: "Row", names: list[str], judged: bool) -> dict[str, Any]:
-    """One method for a program; with metrics if its graphs were ``judged``."""
-    from daguerreotype.metrics.titles import MEANINGS
-
-    def metrics(of: Callable[[str], Any]) -> dict[str, Any] | None:
-        values = {name: of(name) for name in MEANINGS}
-        return {name: value for name, value in values.items() if value is not None} or None if judged else None
-
-    return {
-        "method": row.method.label,
-        "n_edges": row.mean("n_edges"),
-        "seconds": row.mean("wall_seconds"),
-        "held_out_likelihood": row.mean("held_out_likelihood"),
-        "metrics": metrics(row.mean),
-        "error": row.error,
-        "runs": [
-            {
-                "seed": seed,
-                "seconds": run.get("wall_seconds"),
-                "held_out_likelihood": run.get("held_out_likelihood"),
-                "metrics": metrics(run.get),
-                "error": run.get("reason"),
-                "edges": [{"cause": names[i], "effect": names[j]} for i, j in run["edges"]]
-                if "edges" in run
-                else None,
-            }
-            for seed, run in row.runs.items()
-        ],
-    }
-
-
 def show_comparison(comparison: "Comparison") -> None:
     """One line per method, and without a known graph how far the methods agree, on stdout."""
-    from daguerreotype.metrics.titles import title_of
+    from daguerreotype.metrics.summary import title_of
 
     console = make_screen()
     n_rows, n_columns = comparison.task.table.shape
@@ -173,7 +142,7 @@ def show_comparison(comparison: "Comparison") -> None:
     few = 0 if whole else 1
     measures = [("edges", "n_edges", few), ("seconds", "wall_seconds", 2)]  # title, name and digits
     measures += [("held-out", "held_out_likelihood", 3)] * scored
-    if comparison.known is not None:
+    if comparison.truth is not None:
         measures += [(title_of(name), name, digits) for name, digits in (("shd", few), ("sid", few), ("f1", 2))]
     titles = [title for title, _, _ in measures]
     table = make_table("method", *titles, *[""] * failed, right=titles)
@@ -186,7 +155,7 @@ def show_comparison(comparison: "Comparison") -> None:
     if scored:
         unseen = f"{comparison.n_held_out} rows that no method saw"
         say(console, f"held-out: log-likelihood per row of {unseen}; higher is better", style="dim")
-    if comparison.known is not None:
+    if comparison.truth is not None:
         say(console, "SHD, SID: 0 is perfect; F1: 1 is perfect", style="dim")
     elif sum(bool(row.finished) for row in comparison.rows) > 1:
         _show_agreement(comparison, console)

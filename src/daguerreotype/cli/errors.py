@@ -8,7 +8,7 @@ from typing import ParamSpec
 
 import typer
 
-from daguerreotype._lib.printable import printable
+from daguerreotype._lib.labels import printable
 
 P = ParamSpec("P")
 

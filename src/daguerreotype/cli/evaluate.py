@@ -24,7 +24,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare an estimated graph with the true one by every metric."""
-    from daguerreotype.data.graph_files import read_graph, read_pair
+    from daguerreotype.graphs.files import read_graph, read_pair
     from daguerreotype.metrics import evaluate as all_metrics
 
     models = {path: _model_of(path) for path in (true, estimated) if path.suffix == ".npz"}
@@ -32,14 +32,14 @@ def evaluate(
         scores = all_metrics(*read_pair(true, estimated))
     else:
         names = next(iter(models.values()))[0].columns
-        known, found = (
+        true_graph, guess = (
             models[path][0] if path in models else read_graph(path, tuple(names)) for path in (true, estimated)
         )
-        scores = all_metrics(known, found, models[estimated][1] if estimated in models else None)
+        scores = all_metrics(true_graph, guess, models[estimated][1] if estimated in models else None)
     if as_json:
         typer.echo(json.dumps(scores, indent=2))
         return
-    from daguerreotype.metrics.titles import MEANINGS
+    from daguerreotype.metrics.summary import MEANINGS
 
     console = make_screen()
     console.print()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daguerreotype._lib.files import check_place
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.progress import COMPILING, Status, show_status
-from daguerreotype._lib.replacement import check_place
 from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
 from daguerreotype.cli.fit_output import FILES, FitOutput, save_fit, show_fit, to_json
@@ -39,7 +39,8 @@ def fit(
     data: options.DataArgument = None,
     edges: options.EdgesOption = options.Edges("gam"),
     operator: options.OperatorOption = options.Operator("sparsemax"),
-    transform: options.TransformOption = options.Transform("auto"),
+    training: options.TrainingOption = options.Training("bilevel"),
+    scales: options.ScalesOption = "auto",
     penalty: Annotated[
         float | None,
         typer.Option(
@@ -60,7 +61,6 @@ def fit(
     ] = 0.02,
     knowledge: options.KnowledgeOption = None,
     max_parents: options.MaxParentsOption = [],  # noqa: B006
-    max_children: options.MaxChildrenOption = [],  # noqa: B006
     interventions: Annotated[
         str | None,
         typer.Option(
@@ -131,13 +131,14 @@ def fit(
         from daguerreotype import Daguerreotype
 
         model = Daguerreotype(
-            operator.value,  # type: ignore[arg-type]
             edges.value,
-            transform=transform.value,  # type: ignore[arg-type]
+            operator=operator.value,
+            training=training.value,
+            scales=scales,  # type: ignore[arg-type]
             penalty=penalty,
             min_gain=min_gain,
             kinds=kinds or "auto",
-            knowledge=options.read_knowledge(knowledge, max_parents, max_children),
+            knowledge=options.read_knowledge(knowledge, max_parents),
             posterior=posterior,
             random_state=seed,
         )
@@ -169,8 +170,9 @@ def fit(
 
 def _tell_about(model: "Daguerreotype", status: Status) -> None:
     """What a person should know of interventions and missing values."""
-    if model.interventions_:
-        listed = ", ".join(f"{name!r} ({count})" for name, count in model.interventions_.items())
+    intervened = model.columns_["intervened"]
+    if intervened.any():
+        listed = ", ".join(f"{name!r} ({count})" for name, count in intervened[intervened > 0].items())
         status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
     if model.missing_ is not None and model.missing_.depends_on:
         names = ", ".join(

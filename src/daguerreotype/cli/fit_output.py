@@ -13,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from daguerreotype import __version__
-from daguerreotype._lib.csv_files import write_csv
+from daguerreotype._lib.files import replace_text, replaced, write_csv
 from daguerreotype._lib.progress import Status
-from daguerreotype._lib.replacement import replace_text, replaced
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts, show_files
 
 if TYPE_CHECKING:
@@ -67,29 +66,13 @@ class FitOutput:
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
         """What is known of every edge, the surest and then the strongest first; None where nothing is."""
-        import numpy as np
-
-        from daguerreotype.graphs.direction import is_open
-
-        edges: list[dict[str, Any]] = []
-        for cause, effect, of in self.model.causal_graph_.edges(data=True):
-            # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
-            likely = {name: round(of[name], 9) if name in of else None for name in LIKELY.values()}
-            open_ = bool(is_open(*map(np.array, likely.values()))) if self.has_posterior else None
-            edges.append(
-                {
-                    "cause": cause,
-                    "effect": effect,
-                    **{name: of[name] for name in NUMBERS},
-                    **likely,
-                    "direction_open": open_,
-                }
-            )
+        table = self.model.edges_.astype(object)
+        edges = cast("list[dict[str, Any]]", table.where(table.notna(), None).to_dict("records"))
         if self.bootstrap is not None:
+            frequencies = cast("pd.DataFrame", self.bootstrap.edge_frequencies)
             for edge in edges:
-                frequencies = cast("pd.DataFrame", self.bootstrap.edge_frequencies)
                 edge["frequency"] = round(float(frequencies.loc[edge["cause"], edge["effect"]]), 9)
-        return sorted(edges, key=lambda edge: (-(edge["probability"] or 0.0), -edge["norm"]))
+        return edges
 
     @property
     def has_posterior(self) -> bool:
@@ -126,18 +109,18 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
         "settings": {
             "edges": model.edges,
             "operator": model.operator,
-            "transform": model.transform,
+            "training": model.training,
+            "scales": model.scales,
             "penalty": model.penalty,
             "min_gain": model.min_gain,
-            "posterior": model.get_params(deep=False)["posterior"],
+            "posterior": model.posterior,
             "knowledge": None if model.knowledge is None else model.knowledge.to_dict(),
             "seed": model.random_state,
         },
         "edges": outcome.edges,
         "posterior": _posterior_facts(model.posterior_),
         "order": list(model.causal_order_),
-        "transform": model.transform_,
-        "scales": dict(model.scales_),
+        "scales": model.columns_["scale"].to_dict(),
         "kinds": {
             name: {
                 "kind": kind.name,
@@ -145,9 +128,9 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
                 "levels": list(map(_plain, kind.levels)),
                 "step": kind.step,
             }
-            for name, kind in model.kinds_.items()
+            for name, kind in model._result.kinds_by_label.items()
         },
-        "noise": dict(model.noise_),
+        "noise": model.columns_["noise"].to_dict(),
         "missing": _missing_facts(model.missing_),
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
@@ -197,8 +180,8 @@ def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
 
 def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Sequence[str] = ()) -> None:
     """Edges, order, scale and time, the comparison with the known graph, and written ``files``, on stdout."""
-    from daguerreotype.data.column_scales import in_words as scales_in_words
     from daguerreotype.data.kinds import in_words
+    from daguerreotype.data.scales import in_words as scales_in_words
     from daguerreotype.noise.registry import in_words as noise_in_words
 
     console = make_screen(console)
@@ -210,7 +193,7 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
         console.print(_edge_table(outcome, arrow, _line(console)))
         say(console, "weight: slope, in standard deviations; of a curve, that of the best line", style="dim")
         say(console, "norm: size of the effect; larger than the weight where it bends", style="dim")
-        if any(kind.discrete for kind in outcome.model.kinds_.values()):
+        if any(kind.discrete for kind in outcome.model._result.kinds):
             for line in OF_KINDS:
                 say(console, line, style="dim")
         _explain_posterior(outcome, console)
@@ -224,16 +207,16 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     order = Text()
     for place, name in enumerate(outcome.model.causal_order_):
         order.append(f" {arrow} " if place else "", style="dim").append(str(name))
-    scale = Text(scales_in_words(outcome.model.scales_, outcome.model.kinds_))
-    if outcome.model.transform == "auto":
+    scale = Text(scales_in_words(outcome.model.columns_["scale"].to_dict(), outcome.model._result.kinds_by_label))
+    if outcome.model.scales == "auto":
         scale.append(", by likelihood", style="dim")
     facts = {"order": [order], "scale": [scale], "time": [Text(f"{outcome.seconds:.1f} s")]}
-    if len(set(outcome.model.noise_.values())) > 1:
-        facts = {"noise": [Text(noise_in_words(outcome.model.noise_))], **facts}
+    if outcome.model.columns_["noise"].nunique() > 1:
+        facts = {"noise": [Text(noise_in_words(outcome.model.columns_["noise"].to_dict()))], **facts}
     if outcome.model.missing_ is not None:
         facts = {"missing": [Text(str(outcome.model.missing_))], **facts}
-    if any(kind.discrete for kind in outcome.model.kinds_.values()):
-        facts = {"kinds": [Text(in_words(outcome.model.kinds_))], **facts}
+    if any(kind.discrete for kind in outcome.model._result.kinds):
+        facts = {"kinds": [Text(in_words(outcome.model._result.kinds_by_label))], **facts}
     show_facts(console, facts)
     if outcome.metrics is not None:
         _show_metrics(outcome, console)
@@ -256,7 +239,7 @@ def _explain_posterior(outcome: FitOutput, console: Console) -> None:
         words = "direction open: the less likely way has at least a quarter of the two together"
         say(console, f"{_line(console)} {words}", style="dim")
     if posterior.caution:
-        more = 10 * outcome.model.get_params(deep=False)["posterior"]
+        more = 10 * outcome.model.posterior
         say(console, f"{posterior.caution} Sample longer: --posterior {more}", style="yellow")
 
 
@@ -267,7 +250,7 @@ def _line(console: Console) -> str:
 
 def _show_metrics(outcome: FitOutput, console: Console) -> None:
     """The four figures that matter most, with a word on each."""
-    from daguerreotype.metrics.titles import MEANINGS, title_of
+    from daguerreotype.metrics.summary import MEANINGS, title_of
 
     scores, known = outcome.metrics, outcome.known
     assert scores is not None

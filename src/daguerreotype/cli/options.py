@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from daguerreotype._lib.progress import Status
-from daguerreotype.data.scales import SCALES
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.operators.registry import OPERATORS
 
@@ -28,10 +27,14 @@ def choices(names: Iterable[str]) -> dict[str, str]:
 
 
 Edges = StrEnum("Edges", choices(EDGES))  # type: ignore[misc]
-Operator = StrEnum(  # type: ignore[misc]
-    "Operator", choices(name for name, entry in OPERATORS.items() if entry.order != "given")
-)
-Transform = StrEnum("Transform", choices(("auto", *SCALES)))  # type: ignore[misc]
+Operator = StrEnum("Operator", choices(OPERATORS))  # type: ignore[misc]
+Training = StrEnum("Training", choices(("bilevel", "joint")))  # type: ignore[misc]
+# Those of data.scales, in their words: importing them would take a second.
+SCALES = {
+    "none": "columns as they are",
+    "log": "logarithms, shifted where a column is not positive",
+    "yeo-johnson": "powers that make each column look most Gaussian",
+}
 Missing = StrEnum("Missing", choices(("auto", "error", "drop")))  # type: ignore[misc]
 P = ParamSpec("P")
 _reading = partial(typer.Option, rich_help_panel="Reading the table")
@@ -70,13 +73,23 @@ EdgesOption = Annotated[
     Edges, typer.Option(metavar="NAME", help=f"How parents are chosen. {_described(EDGES, EDGES)}")
 ]
 OperatorOption = Annotated[
-    Operator, typer.Option(metavar="NAME", help=f"How scores become orders. {_described(OPERATORS, Operator)}")
+    Operator, typer.Option(metavar="NAME", help=f"How scores become orders. {_described(OPERATORS, OPERATORS)}")
 ]
-TransformOption = Annotated[
-    Transform,
+TrainingOption = Annotated[
+    Training,
     typer.Option(
         metavar="NAME",
-        help=f"Change of scale of all columns; auto finds the likeliest of each. {_described(SCALES, SCALES)}",
+        help="How they are learned. bilevel: edges of every order on their own; joint: one set of edges for all, "
+        "for linear and mlp edges only.",
+    ),
+]
+ScalesOption = Annotated[
+    str,  # the learner knows all that are registered
+    typer.Option(
+        metavar="NAME",
+        help="Change of scale of all columns; auto finds the likeliest of each. "
+        + "; ".join(f"{name}: {what}" for name, what in SCALES.items())
+        + ".",
     ),
 ]
 KnowledgeOption = Annotated[
@@ -84,8 +97,7 @@ KnowledgeOption = Annotated[
     typer.Option(
         metavar="FILE",
         show_default=False,
-        help="TOML or JSON file with what is known: forbidden, required, tiers, roots, leaves, max_parents, "
-        "max_children.",
+        help="TOML or JSON file with what is known: forbidden, required, tiers, roots, leaves, max_parents.",
     ),
 ]
 MaxParentsOption = Annotated[
@@ -95,16 +107,6 @@ MaxParentsOption = Annotated[
         metavar="[COLUMN=]N",
         show_default=False,
         help="How many causes a column may have at most: every column, or one; repeatable. Takes the place of "
-        "what the file of --knowledge says of it.",
-    ),
-]
-MaxChildrenOption = Annotated[
-    list[str],
-    typer.Option(
-        "--max-children",
-        metavar="[COLUMN=]N",
-        show_default=False,
-        help="How many effects a column may have at most: every column, or one; repeatable. Takes the place of "
         "what the file of --knowledge says of it.",
     ),
 ]
@@ -167,14 +169,6 @@ def read_table(
             "--header/--no-header", show_default="detected", help="Whether the first line names the columns."
         ),
     ] = None,
-    any_size: Annotated[
-        bool,
-        _reading(
-            "--any-size",
-            help="Read a packed file even if it holds more than 256 MiB and than 100 times its size, or a pipe "
-            "beyond 4 GiB.",
-        ),
-    ] = False,
 ) -> "Input":
     """The table at ``data``, or that of Sachs, read as the options say; its notes are shown.
 
@@ -186,7 +180,7 @@ def read_table(
 
     kept = "error" if complete and missing.value == "auto" else missing.value
     how = (drop, drop_non_numeric, kept, delimiter, header, interventions)
-    reading = Reading(*how, kinds or {}, numbers_alone, any_size)
+    reading = Reading(*how, kinds or {}, numbers_alone)
     table = read_input(data, reading)
     for note in table.notes:
         status.note(f"note: {note}")
@@ -221,26 +215,20 @@ def with_reading(verb: Callable[P, None]) -> Callable[P, None]:
 
 def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":
     """The graph to compare with: of a file, or the one that ships with the table."""
-    from daguerreotype.data.graph_files import read_graph
+    from daguerreotype.graphs.files import read_graph
 
     return task.known if truth is None else read_graph(truth, tuple(task.table.columns))
 
 
-def read_knowledge(
-    path: Path | None, max_parents: Iterable[str] = (), max_children: Iterable[str] = ()
-) -> "Knowledge | None":
-    """What is known, of a file if there is one, with the limits that options set in place of those of the file."""
+def read_knowledge(path: Path | None, max_parents: Iterable[str] = ()) -> "Knowledge | None":
+    """What is known, of a file if there is one, with the limit that options set in place of that of the file."""
     from daguerreotype.knowledge import Knowledge
 
-    limits = {
-        "max_parents": read_limit(max_parents, "--max-parents"),
-        "max_children": read_limit(max_children, "--max-children"),
-    }
-    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    limit: Any = read_limit(max_parents, "--max-parents")
     known = None if path is None else Knowledge.from_file(path)
-    if not given:
+    if limit is None:
         return known
-    return Knowledge(**given) if known is None else replace(known, **given)
+    return Knowledge(max_parents=limit) if known is None else replace(known, max_parents=limit)
 
 
 def read_limit(texts: Iterable[str], option: str) -> int | dict[str, int] | None:

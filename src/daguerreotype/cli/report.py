@@ -1,4 +1,4 @@
-"""The verb ``report``: a learned graph on one HTML page."""
+"""The verb ``report``: a saved model on one HTML page."""
 
 import json
 from pathlib import Path
@@ -6,64 +6,40 @@ from typing import Annotated, Any
 
 import typer
 
+from daguerreotype._lib.files import check_place
 from daguerreotype._lib.progress import show_status
-from daguerreotype._lib.replacement import check_place
 from daguerreotype.cli import options
-from daguerreotype.cli.fit import learn
 
 
 @options.with_reading
 def report(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="SOURCE", help="A saved model.npz, or a table to learn from: CSV, Parquet or -."),
-    ],
+    source: Annotated[Path, typer.Argument(metavar="MODEL", help="A model.npz, as fit --out leaves it.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = Path(
         "report.html"
     ),
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DATA", show_default=False, help="The table behind a saved model, to describe."),
+        typer.Option(metavar="DATA", show_default=False, help="The table behind the model, to describe."),
     ] = None,
     truth: options.TruthOption = None,
-    edges: options.EdgesOption = options.Edges("gam"),
-    knowledge: options.KnowledgeOption = None,
-    max_parents: options.MaxParentsOption = [],  # noqa: B006
-    max_children: options.MaxChildrenOption = [],  # noqa: B006
-    kind: options.KindOption = [],  # noqa: B006
-    seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     **reading: Any,
 ) -> None:
-    """Write one HTML page about a learned graph, which works offline.
-
-    Of a saved model as it is; of a table after learning its graph (edges, knowledge, kinds and seed are for that).
-    """
+    """Write one HTML page about a saved model, which works offline. Of a table, fit --out writes one."""
+    if source.suffix != ".npz":
+        raise typer.BadParameter(
+            f"{source} is no model.npz. Of a table: daguerreotype fit {source} --out DIR.", param_hint="MODEL"
+        )
     with show_status(quiet) as status:
-        from daguerreotype.data.graph_files import read_graph
+        from daguerreotype.graphs.files import read_graph
 
-        saved = source.suffix == ".npz"
-        if data is not None and not saved:
-            raise typer.BadParameter("is for a saved model; a table comes with its data.", param_hint="--data")
-        table = data if saved else source
         check_place(out)
-        kinds = options.read_kinds(kind)
-        task = None if table is None else options.read_table(status, table, None, kinds, **reading)
+        table = None if data is None else options.read_table(status, data, None, {}, **reading).table
         from daguerreotype import Daguerreotype
 
-        if saved:
-            model = Daguerreotype.load(source)
-        else:
-            assert task is not None
-            model = Daguerreotype(
-                edges=edges.value,
-                kinds=kinds or "auto",
-                knowledge=options.read_knowledge(knowledge, max_parents, max_children),
-                random_state=seed,
-            )
-            learn(model, task.table, status)
-        known = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))
+        model = Daguerreotype.load(source)
+        true_graph = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))
         status(f"writing {out}")
-        model.report(out, X=None if task is None else task.table, truth=known)
+        model.report(out, X=table, truth=true_graph)
     typer.echo(json.dumps({"files": [str(out)]}) if as_json else str(out))

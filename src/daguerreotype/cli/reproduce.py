@@ -19,7 +19,6 @@ EXPERIMENTS = (
     *("k-sweep", "n-sweep", "synthetic"),
 )
 ALL = "all"
-FORMATS = ("svg", "png", "pdf")
 
 
 def _complete(incomplete: str) -> Iterator[str]:
@@ -36,14 +35,7 @@ def _named(names: list[str]) -> list[str]:
             f"{strange[0]!r} is no experiment; choose among {', '.join(known)}, or give a .toml file.",
             param_hint="EXPERIMENT",
         )
-    return list(dict.fromkeys(each for name in names for each in (EXPERIMENTS if name == ALL else (name,))))
-
-
-def _format(value: str) -> str:
-    """A kind of picture that can be written."""
-    if value not in FORMATS:
-        raise typer.BadParameter(f"{value!r} is none of {', '.join(FORMATS)}.")
-    return value
+    return list(dict.fromkeys(one for name in names for one in (EXPERIMENTS if name == ALL else (name,))))
 
 
 def reproduce(
@@ -79,14 +71,10 @@ def reproduce(
         Path | None,
         typer.Option(metavar="DIR", show_default=False, help="Folder that has syntren/data1.npy and so on."),
     ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", show_default=False, help="Make the runs on this dask cluster.")
-    ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make runs again that failed.")] = False,
     no_run: Annotated[
         bool, typer.Option("--no-run", help="Make nothing but tables and figures, from the runs that are there.")
     ] = False,
-    figure_format: Annotated[str, typer.Option(metavar="KIND", callback=_format, help="svg, png or pdf.")] = "svg",
     merge: Annotated[
         list[Path],
         typer.Option(
@@ -115,71 +103,47 @@ def reproduce(
                 raise typer.BadParameter(f"there is no file {path}.", param_hint="--merge")
             status.note(f"{path}: {store.take_over(Store(path))} runs taken over")
         specs = [] if no_run else [load_spec(name, quick=quick, trust=trust) for name in names]
-    home = None if data_home is None else str(data_home)
     try:
         for spec in specs:
             sized = spec.resized(repeats=seeds, time_limit=time_limit)
-            _run(sized, only, store, n_jobs, scheduler, home, retry_failed, quiet)
+            _run(sized, only, store, n_jobs, None if data_home is None else str(data_home), retry_failed, quiet)
     except KeyboardInterrupt:
         typer.echo("interrupted; start the same command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    finished = [_show(Path(name).stem, store, out, figure_format) for name in names]
+    finished = [_show(Path(name).stem, store, out) for name in names]
     if not any(finished):
         raise typer.Exit(NOTHING_LEARNED)
 
 
 def _run(
-    spec: "Spec",
-    only: list[str],
-    store: "Store",
-    n_jobs: int,
-    scheduler: str | None,
-    home: str | None,
-    retry: bool,
-    quiet: bool,
+    spec: "Spec", only: list[str], store: "Store", n_jobs: int, home: str | None, retry: bool, quiet: bool
 ) -> None:
-    """Make the runs of one experiment under a bar: those of some methods, while the plan has all."""
+    """Make the runs of one experiment under a bar: those of the methods in ``only``, while the plan has all."""
     from daguerreotype.experiments import make_plan, run_all
-    from daguerreotype.experiments.run import Clock
 
     with show_status(quiet) as status:
         status(f"{spec.name}: planning")
         wanted = {method.label for method in spec.only(only).methods}
         plan = make_plan(spec, data_home=home, store=store)
         planned = {run.key: run for run in plan if run.method.label in wanted}
-        clock = Clock(planned.values(), n_jobs)
-        there = [run for run in planned.values() if store.settled(run.key, run.time_limit, retry=retry)]
-        for run in there:
-            clock.count(run, store.runs[planned.pop(run.key).key])
-        if there:
-            status.note(f"{spec.name}: {len(there)} of {clock.total} runs are there already")
-    with show_status(quiet, steps=len(planned)) as status:
-        status(f"{spec.name}: {len(planned)} runs")
+        missing = [run for run in planned.values() if not store.settled(run.key, run.time_limit, retry=retry)]
+        if len(missing) < len(planned):
+            there = len(planned) - len(missing)
+            status.note(f"{spec.name}: {there} of {len(planned)} runs are there already")
+    with show_status(quiet, steps=len(missing)) as status:
+        status(f"{spec.name}: {len(missing)} runs")
 
-        def count(run: "Run", outcome: dict[str, object]) -> None:
-            clock.count(run, outcome)
+        def show(run: "Run", outcome: dict[str, object]) -> None:
             ended = f"SHD {outcome['shd']}" if "shd" in outcome else str(outcome["reason"])
-            left = clock.left()
-            rest = "" if left is None else f", about {duration(left)} left"
-            status.step(f"{spec.name}: {run.title}: {ended}{rest}")
-            status(f"{spec.name}{f', {clock.failed} failed' if clock.failed else ''}{rest}")
+            status.step(f"{spec.name}: {run.title}: {ended}")
 
-        run_all(
-            planned.values(), store, n_jobs=n_jobs, scheduler=scheduler, data_home=home, retry=retry, tell=count
-        )
+        run_all(missing, store, n_jobs=n_jobs, data_home=home, retry=retry, callback=show)
 
 
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _show(name: str, store: "Store", out: Path, figure_format: str) -> bool:
+def _show(name: str, store: "Store", out: Path) -> bool:
     """Write tables and figures of one experiment and print the table; returns whether any run ended well."""
-    from daguerreotype.experiments.results import summarize
-    from daguerreotype.experiments.tables import table_cells, write_tables
+    from daguerreotype.experiments.figures import write_figures
+    from daguerreotype.experiments.results import summarize, table_cells, write_tables
 
     summary = summarize(store, name)
     cells = table_cells(store, name, summary)
@@ -192,9 +156,6 @@ def _show(name: str, store: "Store", out: Path, figure_format: str) -> bool:
     for row in cells.to_numpy():
         table.add_row(*(str(cell) for cell in row))
     console.print(table)
-    paths = write_tables(store, name, out / name)
-    from daguerreotype.experiments.figures import write_figures
-
-    paths += write_figures(store, name, out / name, figure_format)
+    paths = write_tables(store, name, out / name) + write_figures(store, name, out / name)
     show_files(console, [str(path) for path in paths])
     return bool(len(summary)) and bool((summary["runs"] > 0).any())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from daguerreotype._lib.csv_files import write_csv
+from daguerreotype._lib.files import write_csv
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.progress import show_status
 from daguerreotype.cli import options

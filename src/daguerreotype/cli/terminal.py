@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from daguerreotype._lib.printable import printable
+from daguerreotype._lib.labels import printable
 
 LINE = 100  # characters of a line of text
 
@@ -31,7 +31,7 @@ class _Spelling(RenderHook):
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """The same things, each with printable text alone."""
-        return [_Spelled(each) for each in renderables]
+        return [_Spelled(thing) for thing in renderables]
 
 
 @dataclass(frozen=True)

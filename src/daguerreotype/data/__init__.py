@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 
 if TYPE_CHECKING:
     from daguerreotype.data.formats import FORMATS as FORMATS
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from daguerreotype.data.moments import Moments as Moments
     from daguerreotype.data.readers import read_table as read_table
     from daguerreotype.data.scales import SCALES as SCALES
-    from daguerreotype.data.scales import ScaleEntry as ScaleEntry
+    from daguerreotype.data.scales import ColumnScales as ColumnScales
+    from daguerreotype.data.scales import Scale as Scale
     from daguerreotype.data.table import Table as Table
-    from daguerreotype.data.transforms import Scale as Scale
 
 # Loaded on first use: moments need numba, which a file that cannot be read should not wait for.
 __getattr__ = lazy_names(
@@ -24,8 +24,7 @@ __getattr__ = lazy_names(
         "kinds": "KINDS Kind",
         "moments": "Moments",
         "readers": "read_table",
-        "scales": "SCALES ScaleEntry",
+        "scales": "SCALES ColumnScales Scale",
         "table": "Table",
-        "transforms": "Scale",
     },
 )

@@ -1,5 +1,7 @@
-"""Registry of file formats other than text, which needs none: a dialect is found out for it."""
+"""Registry of file formats other than text, which needs none: Parquet, read by pyarrow, and JSON."""
 
+import io
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from daguerreotype._lib.imports import require
 from daguerreotype._lib.registry import Registry
-from daguerreotype.data.json_tables import read_json
-from daguerreotype.data.parquet import parquet_batches, parquet_bytes, read_parquet
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,48 @@ class FormatEntry:
     read: Callable[[bytes, str], pd.DataFrame]
     batches: Callable[[Path, int], Iterator[Any]] | None
     unpacked: Callable[[bytes], int] | None = None
+
+
+def read_parquet(data: bytes, name: str) -> pd.DataFrame:
+    """The cells of a file, from all its bytes."""
+    require("pyarrow", f"{name} is a Parquet file, and pyarrow reads those.", extra="parquet")
+    try:
+        return pd.read_parquet(io.BytesIO(data), engine="pyarrow").rename(columns=str)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read {name} as Parquet: {error}") from None
+
+
+def parquet_bytes(data: bytes) -> int:
+    """Bytes that the cells of a file take as numbers: equal ones take next to nothing in the file."""
+    parquet = require("pyarrow.parquet", "pyarrow reads Parquet files.", extra="parquet")
+    try:
+        facts = parquet.read_metadata(io.BytesIO(data))
+    except (OSError, ValueError):  # reading it says why
+        return 0
+    return 8 * int(facts.num_rows) * int(facts.num_columns)
+
+
+def parquet_batches(path: Path, n_rows: int) -> Iterator[Any]:
+    """Batches of at most ``n_rows`` rows of a file."""
+    parquet = require("pyarrow.parquet", f"reading {path.name} needs pyarrow.", extra="parquet")
+    # Without a buffer a whole row group would be read at once, however long.
+    with parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
+        columns = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        yield from file.iter_batches(batch_size=n_rows, columns=columns)
+
+
+def read_json(data: bytes, name: str) -> pd.DataFrame:
+    """The cells of a file, from all its bytes: a list of records, lists by column, or a record in every line."""
+    try:
+        text = data.decode("utf-8-sig")
+        lines = [line for line in text.splitlines() if line.strip()]
+        content = json.loads(text) if name.lower().endswith(".json") else [json.loads(line) for line in lines]
+        return pd.DataFrame(content).rename(columns=str)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"cannot read {name} as a table of JSON: {error}. Expected a list of records, [{{...}}, {{...}}], "
+            "or an object with a list for every column; in a file .jsonl a record in every line."
+        ) from None
 
 
 FORMATS: Registry[FormatEntry] = Registry(

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from daguerreotype._lib.labels import ColumnPlaces, row_called, suggest
-from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.data.validation import LEAST_ROWS, are_constant
 
-LEAST = 3  # rows that a column's own fit needs, as many as a table does
 EXPECTED = (
     "give a list with one entry per row (None, a column, or several columns), or a boolean table with a row per "
     "row of X and a column per column"
@@ -37,7 +36,6 @@ def read_interventions(
         return None
     if isinstance(interventions, str | bytes | Mapping) or not hasattr(interventions, "__len__"):
         raise TypeError(f"interventions is of type {type(interventions).__name__}: {EXPECTED}.")
-    refuse_masked(interventions, "interventions")
     if len(interventions) != n_rows:
         raise ValueError(f"interventions has {len(interventions)} entries, but X has {n_rows} rows: {EXPECTED}.")
     if getattr(interventions, "ndim", 1) == 2:
@@ -56,17 +54,16 @@ def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str
         kept = values[~intervened[:, j]]
         kept = kept[~np.isnan(kept[:, j])]
         name, n = names[j], len(values)
-        if len(kept) < LEAST:
+        if len(kept) < LEAST_ROWS:
             left = "in all" if not len(kept) else f"in all but {len(kept)} of"
             raise ValueError(
                 f"column {name!r} was intervened on {left} {n} rows, so nothing tells what causes it; at least "
-                f"{LEAST} other rows are needed, and many more to learn. Add rows in which it was not, or drop "
-                "the column."
+                f"{LEAST_ROWS} other rows are needed, and many more to learn. Add rows in which it was not, or "
+                "drop the column."
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is missing wherever this one is seen
-            low, high = np.nanmin(kept, axis=0), np.nanmax(kept, axis=0)
-        constant = np.flatnonzero(high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high)))
+            constant = np.flatnonzero(are_constant(np.nanmin(kept, axis=0), np.nanmax(kept, axis=0)))
         if constant.size:
             one = int(j) if j in constant else int(constant[0])
             advice = "Add rows in which it varies, or drop the column."

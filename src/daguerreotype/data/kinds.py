@@ -8,17 +8,26 @@ whatever its kinds: levels are held as their codes 0, 1, 2, ..., counts and cont
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy.special import gammaln, ndtr, xlogy
 
 from daguerreotype._lib.labels import ColumnPlaces, listed, plural, row_called, shown, suggest
-from daguerreotype._lib.masked import fill_masked
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data import code_lengths
-from daguerreotype.data.columns import Origin, as_number, look_like_dates, read_columns, sort_levels
-from daguerreotype.data.grids import NOISE, distinct, grid_step
+from daguerreotype.data.columns import (
+    NOISE,
+    Origin,
+    as_number,
+    distinct,
+    grid_step,
+    look_like_dates,
+    read_columns,
+    sort_levels,
+)
 
 KINDS = {
     "continuous": "a number that could take any value in between",
@@ -38,6 +47,7 @@ ROWS_PER_LEVEL = 10
 SAMPLE = 20_000  # rows that tell whether a column has ties
 
 
+@saved
 @dataclass(frozen=True)
 class Kind:
     """The kind of one column, and why it is that.
@@ -57,8 +67,13 @@ class Kind:
 
     name: str = "continuous"
     reason: str = ""
-    levels: tuple[Any, ...] = ()
+    levels: Annotated[tuple[Any, ...], Shape("k", labels=True)] = ()
     step: float = 0.0
+
+    def check_saved(self) -> None:
+        """Refuse a kind that there is not."""
+        if self.name not in KINDS:
+            raise ValueError(f"{self.name!r} in place of a kind")
 
     @property
     def discrete(self) -> bool:
@@ -66,9 +81,31 @@ class Kind:
         return self.name != "continuous"
 
     @property
+    def nominal(self) -> bool:
+        """Whether its levels are in no order."""
+        return self.name == "categorical"
+
+    @property
     def unordered(self) -> bool:
-        """Whether its codes are in no order."""
-        return self.name == "categorical" and len(self.levels) > 2
+        """Whether its codes are in no order: two are in any."""
+        return self.nominal and len(self.levels) > 2
+
+    @property
+    def counts(self) -> bool:
+        """Whether its values are counts."""
+        return self.name == "count"
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether its numbers are on a grid: counts, and rounded ones."""
+        return self.counts or self.step > 0.0
+
+    def show(self, values: FloatArray) -> npt.NDArray[Any]:
+        """What values (m,) stand for: levels in place of their codes, numbers as they are."""
+        if not self.levels:
+            return values
+        text = any(isinstance(level, str) for level in self.levels)
+        return np.array(self.levels, dtype=object if text else np.float64)[values.astype(np.int64)]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
@@ -207,7 +244,6 @@ def encode_values(values: Any, name: str, kind: Kind) -> FloatArray:
     >>> encode_values(["high", "low"], "dose", Kind("ordinal", "given", ("low", "middle", "high")))
     array([2., 0.])
     """
-    values = fill_masked(values)
     if not kind.levels:
         return np.asarray(values, dtype=np.float64)
     rows = read_columns(pd.DataFrame({name: pd.Series(values)}))
@@ -447,14 +483,14 @@ def _kind_of_whole(values: FloatArray, counts: IntArray, step: float) -> str:
     if values[0] < 0:
         return "ordinal" if few else "continuous"
     scale = places <= SCALE and (values[0] <= 1 or values[-1] < SCALE)
-    on_grid = code_lengths.of_grid(values, counts, step or 1.0, 2.0 if scale else LOOSE_ENDS)
+    on_grid = length_on_grid(values, counts, step or 1.0, 2.0 if scale else LOOSE_ENDS)
     lengths = {"continuous": on_grid}
     if few or places <= SCALE:
-        lengths["ordinal"] = code_lengths.of_levels(counts)
+        lengths["ordinal"] = length_as_levels(counts)
         if few or scale:
             lengths = {"ordinal": min(lengths["ordinal"], on_grid)}
     if _may_count(values, counts):
-        lengths["count"] = code_lengths.of_counts(values, counts)
+        lengths["count"] = length_as_counts(values, counts)
     return min(lengths, key=lambda name: lengths[name])
 
 
@@ -489,3 +525,73 @@ def _plain(value: Any) -> int | float:
     """A number as one writes it: whole ones without a point, others without the noise of arithmetic."""
     number = float(f"{float(value):.12g}")
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+# ------------------------------------------------------------------ code lengths
+# Nats for all rows, of the maximum likelihood plus half the logarithm of the rows for every parameter. All are
+# probability masses of the values as they came, so that they compare.
+
+
+SHAPES = np.exp(np.linspace(-2.4, 2.4, 25))  # times the shape that the moments tell
+LEAST_MASS = 1e-300
+
+
+def length_as_counts(values: FloatArray, counts: IntArray) -> float:
+    """A Poisson, a negative binomial or a zero-inflated Poisson variable, the shortest, of whole numbers.
+
+    >>> length_as_counts(np.array([0.0, 1.0]), np.array([1, 1])) > 0
+    True
+    """
+    n = int(counts.sum())
+    mean = float(counts @ values) / n
+    variance = float(counts @ (values - mean) ** 2) / n
+    constant = float(counts @ gammaln(values + 1.0))
+    lengths = [n * mean - float(xlogy(n * mean, mean)) + constant + 0.5 * np.log(n)]
+    if variance > mean:
+        shape = SHAPES[:, None] * mean**2 / (variance - mean)  # (s, 1)
+        mass = gammaln(values + shape) - gammaln(shape) - shape * np.log1p(mean / shape)
+        mass += xlogy(values, mean / (mean + shape))  # (s, m)
+        lengths.append(constant - float((mass @ counts).max()) + np.log(n))
+        zeros = int(counts[0]) if values[0] == 0 else 0
+        if zeros:
+            lengths.append(_zero_inflated(n, zeros, n * mean, constant) + np.log(n))
+    return float(min(lengths))
+
+
+def _zero_inflated(n: int, zeros: int, total: float, constant: float) -> float:
+    """Minus the log-likelihood of zeros, and of a Poisson variable above 0 for all else."""
+    positive = n - zeros
+    mean = rate = total / positive
+    for _ in range(50):  # mean = rate / (1 - exp(-rate))
+        rate = mean * -np.expm1(-rate)
+    share = zeros / n
+    above = positive * (np.log1p(-share) - np.log(np.expm1(rate))) + total * np.log(rate) - constant
+    return -float(zeros * np.log(share) + above)
+
+
+def length_as_levels(counts: IntArray) -> float:
+    """A probability for every level, all but one of them free.
+
+    >>> round(length_as_levels(np.array([2, 2])), 4)
+    3.4657
+    """
+    n = int(counts.sum())
+    return float(-(counts @ np.log(counts / n)) + 0.5 * (counts.size - 1) * np.log(n))
+
+
+def length_on_grid(values: FloatArray, counts: IntArray, step: float, ends: float = 2.0) -> float:
+    """A Gaussian or a uniform variable that was rounded to a grid, whichever is shorter.
+
+    Each of the ``ends`` of a uniform variable is known to one part in n, and so costs the logarithm of n, twice
+    what other parameters do. Ends that nothing but the column speaks for had better cost more than two would.
+    """
+    n = int(counts.sum())
+    mean = float(counts @ values) / n
+    # Rounding has added the variance of a uniform variable (Sheppard's correction).
+    variance = float(counts @ (values - mean) ** 2) / n
+    sd = np.sqrt(max(variance - step**2 / 12.0, 0.05 * step**2))
+    distance = np.abs(values - mean)  # in the lower tail the difference is taken among small numbers
+    mass = np.maximum(ndtr((0.5 * step - distance) / sd) - ndtr((-0.5 * step - distance) / sd), LEAST_MASS)
+    gaussian = -float(counts @ np.log(mass)) + np.log(n)
+    uniform = n * np.log((values[-1] - values[0]) / step + 1.0) + ends * np.log(n)
+    return float(min(gaussian, uniform))

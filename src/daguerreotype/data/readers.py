@@ -6,7 +6,6 @@
 
 import bz2
 import gzip
-import importlib.util
 import io
 import logging
 import lzma
@@ -26,15 +25,14 @@ from typing import IO, Any, Literal
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.bounded_reading import LEAST, RATIO, Bounded, TooLongError, is_device, most_bytes, size_of
 from daguerreotype._lib.checks import check_path
+from daguerreotype._lib.files import LEAST, RATIO, Bounded, TooLongError, is_device, most_bytes, size_of
 from daguerreotype._lib.labels import listed, plural, row_called
 from daguerreotype.data.columns import Origin, read_columns
-from daguerreotype.data.dialect import ROWS, START, Dialect, detect, is_number
+from daguerreotype.data.dialect import DECIMAL, ROWS, START, THOUSANDS, Dialect, detect, is_number, parse_numbers
 from daguerreotype.data.formats import format_of
 from daguerreotype.data.kinds import WITH_LEVELS, check_usable, unusable
 from daguerreotype.data.missing import check_missing
-from daguerreotype.data.number_formats import DECIMAL, THOUSANDS, parse_numbers
 
 logger = logging.getLogger("daguerreotype")
 
@@ -71,8 +69,6 @@ class Reading:
         Kinds of columns that the user gives, by name.
     numbers_alone : bool
         Refuse columns of text, which are levels otherwise.
-    any_size : bool
-        Read the file however much it holds once it is unpacked.
     words : mapping
         What messages call ``drop``, ``drop_non_numeric`` and ``missing``.
     """
@@ -85,7 +81,6 @@ class Reading:
     interventions: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     numbers_alone: bool = False
-    any_size: bool = False
     words: Mapping[str, str] = field(default_factory=lambda: PYTHON)
 
 
@@ -122,7 +117,6 @@ def read_table(
     drop: str | Sequence[str] = (),
     drop_non_numeric: bool = False,
     missing: Literal["auto", "drop", "error"] = "auto",
-    any_size: bool = False,
 ) -> pd.DataFrame:
     r"""Read a table of numbers and text from a file, whatever program wrote it.
 
@@ -135,7 +129,7 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        A text file (CSV and kin; also packed by gzip, bzip2, xz or zstd), a Parquet file, or a JSON file with a
+        A text file (CSV and kin; also packed by gzip, bzip2 or xz), a Parquet file, or a JSON file with a
         list of records; "-" is standard input.
     delimiter : str, optional
         The character between cells. Give it where it is found out wrongly.
@@ -147,9 +141,6 @@ def read_table(
         Leave out columns that hold anything but numbers.
     missing : {"auto", "drop", "error"}
         Keep empty cells, which are missing values; leave out rows that have any; or refuse them.
-    any_size : bool
-        Read a packed file even if it holds more than 256 MiB and than 100 times its own size, and a pipe beyond
-        4 GiB. By default such a file is refused: it may have been made to fill the memory.
 
     Returns
     -------
@@ -176,9 +167,7 @@ def read_table(
     """
     check_missing(missing)
     dropped = [drop] if isinstance(drop, str) else list(drop)
-    found = read_file(
-        check_path(path, "path"), Reading(dropped, drop_non_numeric, missing, delimiter, header, any_size=any_size)
-    )
+    found = read_file(check_path(path, "path"), Reading(dropped, drop_non_numeric, missing, delimiter, header))
     for note in found.notes:
         logger.info("%s", note)
     return found.table
@@ -187,9 +176,7 @@ def read_table(
 def read_file(path: Path, reading: Reading | None = None) -> Input:
     """The table at ``path``, and what is to be said about it."""
     reading = reading or Reading()
-    cells, dialect = read_cells(
-        path, delimiter=reading.delimiter, header=reading.header, any_size=reading.any_size
-    )
+    cells, dialect = read_cells(path, delimiter=reading.delimiter, header=reading.header)
     cleaner = _Cleaner(called(path), reading, dialect)
     table = cleaner.without_blank_rows(cells)
     if table.empty:
@@ -204,7 +191,7 @@ def read_file(path: Path, reading: Reading | None = None) -> Input:
     return Input("standard input" if path == PIPE else path.name, table, None, tuple(cleaner.notes), targets)
 
 
-def read_chunks(path: Path, n_rows: int, *, any_size: bool = False) -> Iterator[pd.DataFrame]:
+def read_chunks(path: Path, n_rows: int) -> Iterator[pd.DataFrame]:
     """Rows of a text file, at most ``n_rows`` at a time, as `read_table` would read them.
 
     Its first lines decide on names, columns and number formats. What turns up later and does not fit stays text,
@@ -212,12 +199,12 @@ def read_chunks(path: Path, n_rows: int, *, any_size: bool = False) -> Iterator[
     """
     if not path.is_file():
         raise ValueError(f"{path} is a device or a pipe, which cannot be read more than once; expected a file.")
-    with _open(path, any_size) as file:
+    with _open(path) as file:
         start = file.read(START)
     dialect = _detect(start, path, cut=True)
     options = _csv_options(dialect)
     cleaner = _Cleaner(called(path), Reading(), dialect)
-    with _open(path, any_size) as file, _explained(path, dialect):
+    with _open(path) as file, _explained(path, dialect):
         head = pd.read_csv(file, nrows=ROWS, **options)
     head = _with_names(head, dialect).dropna(how="all")
     if head.empty:
@@ -230,7 +217,7 @@ def read_chunks(path: Path, n_rows: int, *, any_size: bool = False) -> Iterator[
     options |= {"low_memory": not numbers, "skipinitialspace": f"{dialect.delimiter} ".encode() in start}
     if numbers and number_format == DECIMAL:  # faster, and 1.234 stays text, to be parsed as 1234
         options["decimal"] = ","
-    with _open(path, any_size) as file:
+    with _open(path) as file:
         with _explained(path, dialect):
             chunks = pd.read_csv(file, chunksize=n_rows, **options)
         while True:
@@ -260,19 +247,18 @@ def read_cells(
     delimiter: str | None = None,
     header: bool | None = None,
     words: bool = False,
-    any_size: bool = False,
 ) -> tuple[pd.DataFrame, Dialect | None]:
     """The cells of a file of any kind that is understood, under its names, and how it is written if it is text.
 
     Columns are called "" where the file has no name for them, or x0, x1, ... if it has no names at all. With
     ``words`` the cells of text files stay as they are written: a node may be called NA or 007.
     """
-    with _open(path, any_size) as file:
+    with _open(path) as file:
         data = file.read()
     known = format_of(data, path.suffix.lower())
     if known is not None:
         limit = max(LEAST, RATIO * len(data))
-        if known.unpacked is not None and not any_size and known.unpacked(data) > limit:
+        if known.unpacked is not None and known.unpacked(data) > limit:
             raise _too_long(path, f"it says that its cells take more than {size_of(limit)}")
         return known.read(data, called(path)), None
     dialect = _detect(data, path, delimiter, header)
@@ -285,14 +271,14 @@ def read_cells(
 
 
 @contextmanager
-def _open(path: Path, any_size: bool = False) -> Iterator[IO[bytes]]:
+def _open(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked if need be, and no more than such a file should hold."""
     try:
         with ExitStack() as stack:
             packed = sys.stdin.buffer if path == PIPE else stack.enter_context(path.open("rb"))
             if is_device(packed):
                 raise ValueError(f"{called(path)} is a device, whose bytes may have no end; expected a file.")
-            limit = None if any_size else most_bytes(packed)
+            limit = most_bytes(packed)
             if path == PIPE or not packed.seekable():  # a pipe cannot be rewound
                 packed = io.BytesIO(_bounded(packed, limit).read())
             magic = packed.read(6)
@@ -307,31 +293,23 @@ def _open(path: Path, any_size: bool = False) -> Iterator[IO[bytes]]:
         raise ValueError(f"cannot read {called(path)}: {getattr(error, 'strerror', None) or error}.") from None
 
 
-def _bounded(stream: IO[bytes], limit: int | None) -> IO[bytes]:
+def _bounded(stream: IO[bytes], limit: int) -> IO[bytes]:
     """A stream that gives no more bytes than it may."""
-    return stream if limit is None else io.BufferedReader(Bounded(stream, limit), 2**20)
+    return io.BufferedReader(Bounded(stream, limit), 2**20)
 
 
 def _too_long(path: Path, why: str) -> ValueError:
     """The error of a file that holds more than one of its size should."""
     return ValueError(
-        f"cannot read {called(path)}: {why}, more than a table in a file of its size has. If you trust it, read "
-        "it with any_size=True, on the command line --any-size."
+        f"cannot read {called(path)}: {why}, more than a table in a file of its size has. If you trust it, unpack "
+        "it, or write it as CSV, and read that."
     )
-
-
-def _unpack_zstd(packed: IO[bytes]) -> Any:
-    """Bytes behind zstd, as Python's own modules have them for the others."""
-    if importlib.util.find_spec("zstandard") is None:
-        raise ImportError("zstandard unpacks files that zstd packed. Run: pip install zstandard")
-    return importlib.import_module("zstandard").open(packed)
 
 
 UNPACK: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\0": lzma.open,
-    b"\x28\xb5\x2f\xfd": _unpack_zstd,
 }
 
 

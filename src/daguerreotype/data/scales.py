@@ -1,60 +1,428 @@
-"""Registry of scales of measurement, and what the argument ``transform`` stands for."""
+r"""Scales of measurement: as measured, logarithms, logits, inverse hyperbolic sines, Yeo-Johnson powers.
 
-from collections.abc import Callable
+Effects may add up on a scale that is not the one a column was measured on: on that of its logarithm, say, if
+they multiply. A scale is a monotone function h of one column, with up to three parameters. For  y = h(x)  the
+density of x is that of y times :math:`h'(x)`, so likelihoods on different scales are compared after adding the
+mean of :math:`\log h'(x)` (per row of data, summed over columns).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
+
+import numpy as np
+from scipy.special import boxcox1p
 
 from daguerreotype._lib.labels import shown
-from daguerreotype._lib.registry import Registry, load
+from daguerreotype._lib.records import Shape, saved
+from daguerreotype._lib.registry import Registry
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.kinds import Kind
 
-if TYPE_CHECKING:  # the registry alone needs none of them
-    from daguerreotype._lib.typing import BoolArray, FloatArray
-    from daguerreotype.data.transforms import Scale
+LEAST = float(np.finfo(np.float64).tiny)
+BEYOND = (0.02, 0.1)  # standard deviations beyond its ends at which a column's logarithm may begin
+STRAIGHT = (0.2, 1.0)  # standard deviations from the middle to where an inverse hyperbolic sine turns logarithmic
+POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
+POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
+LEAST_POWER, MOST_POWER = -3.0, 5.0
+BLOCK = 2**16  # values of columns whose powers are searched for together: what a processor has at hand
+
+Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
 
 
 @dataclass(frozen=True)
-class ScaleEntry:
-    """A scale under its name.
+class Scale:
+    """A monotone function with parameters (3,), of which it uses the first few.
 
     Attributes
     ----------
-    fit : str or callable
-        From columns (n, d), and where they were intervened on (n, d) or None, to the fitted scale; as
-        ``package.module:name`` it is imported when it is asked for.
     help : str
         What it is for, in one line.
+    apply : callable
+        From values (m,) and parameters to values.
+    log_slope : callable
+        From the same to the logarithm of the derivative (m,).
+    fit : callable, optional
+        From columns (n, d), and where they were intervened on (n, d) or None, to their parameters (d, 3). Without
+        it users cannot ask for the scale by name: only "auto" tries it.
     from_ends : bool
         Whether the least and largest values of every column are enough to fit it, so that rows may be streamed.
+    words : callable, optional
+        From parameters to what users read; by default the name.
+    n_parameters : int
+        How many of its parameters were chosen to fit the data.
     """
 
-    fit: "str | Callable[[FloatArray, BoolArray | None], Scale]"
     help: str
+    apply: Callable[[FloatArray, FloatArray], FloatArray]
+    log_slope: Callable[[FloatArray, FloatArray], FloatArray]
+    fit: Fit | None = None
     from_ends: bool = False
+    words: Callable[[FloatArray], str] | None = None
+    n_parameters: int = 0
 
 
-SCALES: Registry[ScaleEntry] = Registry(
-    "transform",
+def _log(x: FloatArray, p: FloatArray) -> FloatArray:
+    logarithms: FloatArray = np.log(np.maximum(x + p[0], LEAST))  # unseen smaller values: the smallest there is
+    return logarithms
+
+
+def _mirrored_log(x: FloatArray, p: FloatArray) -> FloatArray:
+    logarithms: FloatArray = -np.log(np.maximum(p[0] - x, LEAST))
+    return logarithms
+
+
+def _logit(x: FloatArray, p: FloatArray) -> FloatArray:
+    return _log(x, -p) + _mirrored_log(x, p[1:])
+
+
+def _logit_slope(x: FloatArray, p: FloatArray) -> FloatArray:
+    slopes: FloatArray = np.log(p[1] - p[0]) - _log(x, -p) + _mirrored_log(x, p[1:])
+    return slopes
+
+
+def _power(x: FloatArray, p: FloatArray) -> FloatArray:
+    """Yeo-Johnson of (x - p[1]) / p[2] to the power p[0]."""
+    z = (x - p[1]) / p[2]
+    powers: FloatArray = np.where(z >= 0.0, boxcox1p(np.abs(z), p[0]), -boxcox1p(np.abs(z), 2.0 - p[0]))
+    return powers
+
+
+def _power_slope(x: FloatArray, p: FloatArray) -> FloatArray:
+    z = (x - p[1]) / p[2]
+    slopes: FloatArray = (p[0] - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(p[2])
+    return slopes
+
+
+def _asinh(x: FloatArray, p: FloatArray) -> FloatArray:
+    """Inverse hyperbolic sine of (x - p[0]) / p[1]: a logarithm in either direction, straight in between."""
+    values: FloatArray = np.arcsinh((x - p[0]) / p[1])
+    return values
+
+
+def _asinh_slope(x: FloatArray, p: FloatArray) -> FloatArray:
+    slopes: FloatArray = -0.5 * np.log((x - p[0]) ** 2 + p[1] ** 2)
+    return slopes
+
+
+def _shift(p: float) -> str:
+    return f" {'+' if p > 0 else '-'} {abs(p):.3g}" if p else ""
+
+
+def _no_parameters(values: FloatArray, intervened: BoolArray | None = None) -> FloatArray:
+    return np.zeros((values.shape[1], 3))
+
+
+def _least_of_logarithms(values: FloatArray, intervened: BoolArray | None = None) -> FloatArray:
+    """Shifts of columns (n, d): none, or for one that is not positive throughout 1 % of its range below it."""
+    low, spread = values.min(axis=0), np.ptp(values, axis=0)
+    parameters = np.zeros((values.shape[1], 3))
+    parameters[:, 0] = np.where(low > 0.0, 0.0, 0.01 * spread - low)
+    return parameters
+
+
+def _fitted_powers(values: FloatArray, intervened: BoolArray | None = None) -> FloatArray:
+    """Powers that make columns (n, d) look most Gaussian, but for values intervened on (n, d)."""
+    centre, spread = centre_and_spread(values, intervened)
+    standard = (values - centre) / spread
+    # The rows of long columns say the same over and over.
+    step = 1 + len(standard) // POWER_ROWS
+    counted = None if intervened is None else ~intervened[::step]
+    return np.column_stack([likeliest_powers(standard[::step], counted), centre, spread])
+
+
+def _log_slope(x: FloatArray, p: FloatArray) -> FloatArray:
+    return -_log(x, p)
+
+
+SCALES: Registry[Scale] = Registry(
+    "scales",
     {
-        "none": ScaleEntry("daguerreotype.data.transforms:Identity.fit", "columns as they are", from_ends=True),
-        "log": ScaleEntry(
-            "daguerreotype.data.column_scales:fit_logarithms",
-            "logarithms, shifted where a column is not positive",
+        "none": Scale(
+            "columns as they are",
+            lambda x, p: x,
+            lambda x, p: np.zeros(x.shape),
+            _no_parameters,
             from_ends=True,
         ),
-        "yeo-johnson": ScaleEntry(
-            "daguerreotype.data.column_scales:fit_powers", "powers that make each column look most Gaussian"
+        "log": Scale(
+            "logarithms, shifted where a column is not positive",
+            _log,
+            _log_slope,
+            _least_of_logarithms,
+            from_ends=True,
+            words=lambda p: f"log(x{_shift(p[0])})" if p[0] else "log",
+        ),
+        "yeo-johnson": Scale(
+            "powers that make each column look most Gaussian",
+            _power,
+            _power_slope,
+            _fitted_powers,
+            words=lambda p: f"yeo-johnson({p[0]:.3g})",
+            n_parameters=1,
+        ),
+        "shifted log": Scale(
+            "logarithms from a little below the least value",
+            _log,
+            _log_slope,
+            words=lambda p: f"log(x{_shift(p[0])})",
+            n_parameters=1,
+        ),
+        "mirrored log": Scale(
+            "logarithms of the distance to a little above the largest value",
+            _mirrored_log,
+            _mirrored_log,
+            words=lambda p: f"-log({p[0]:.3g} - x)",
+            n_parameters=1,
+        ),
+        "logit": Scale(
+            "logits between two ends",
+            _logit,
+            _logit_slope,
+            words=lambda p: f"logit({p[0]:.3g}, {p[1]:.3g})",
+            n_parameters=2,
+        ),
+        "asinh": Scale(
+            "inverse hyperbolic sines: logarithms in either direction from the middle",
+            _asinh,
+            _asinh_slope,
+            words=lambda p: f"asinh((x{_shift(-p[0])}) / {p[1]:.3g})",
+            n_parameters=2,
         ),
     },
 )
 
 
+def scales_by_name() -> dict[str, Scale]:
+    """The scales that users can ask for."""
+    return {name: scale for name, scale in SCALES.items() if scale.fit is not None}
+
+
 def check_scale(name: object) -> None:
     """Refuse what is no name of a scale."""
-    if not (isinstance(name, str) and (name == "auto" or name in SCALES)):
-        raise ValueError(f"transform must be {SCALES.listed()} or 'auto', got {shown(name)}.")
+    names = scales_by_name()
+    if not (isinstance(name, str) and (name == "auto" or name in names)):
+        raise ValueError(f"scales must be {', '.join(map(repr, names))} or 'auto', got {shown(name)}.")
 
 
-def fit_scale(name: str, values: "FloatArray", intervened: "BoolArray | None" = None) -> "Scale":
-    """The scale of a name; values intervened on (n, d) have no say."""
-    fit = SCALES[name].fit
-    return (load(fit) if isinstance(fit, str) else fit)(values, intervened)
+@saved
+@dataclass(frozen=True)
+class ColumnScales:
+    """A scale of its own for every column.
+
+    Attributes
+    ----------
+    names : tuple of d str
+        Names of `SCALES`.
+    parameters : array of shape (d, 3)
+        Of the scales, zero where they have fewer.
+    """
+
+    names: Annotated[tuple[str, ...], Shape("d")]
+    parameters: Annotated[FloatArray, Shape("d", 3)]
+
+    def check_saved(self) -> None:
+        """Refuse scales that nobody registered."""
+        if unknown := set(self.names) - set(SCALES):
+            raise ValueError(f"the scale {unknown.pop()!r}. Import the package that registers it, and load again")
+
+    @classmethod
+    def as_measured(cls, d: int) -> "ColumnScales":
+        """Columns as they came."""
+        return cls(("none",) * d, np.zeros((d, 3)))
+
+    @classmethod
+    def fit(cls, name: str, values: FloatArray, intervened: BoolArray | None = None) -> "ColumnScales":
+        """The scale of a name for columns (n, d); values intervened on (n, d) have no say."""
+        fit = SCALES[name].fit
+        assert fit is not None
+        return cls((name,) * values.shape[1], fit(values, intervened))
+
+    @property
+    def measured(self) -> bool:
+        """Whether all columns are as they came."""
+        return set(self.names) <= {"none"}
+
+    @property
+    def name(self) -> str:
+        """One word, where one describes all columns."""
+        names = {self.plain_name(column) for column in range(len(self.names))}
+        return names.pop() if len(names) == 1 else "per column"
+
+    def plain_name(self, column: int) -> str:
+        """The name of one column's scale, whether its logarithm is shifted or not."""
+        return self.names[column].removeprefix("shifted ")
+
+    @property
+    def n_parameters(self) -> IntArray:
+        """How many parameters (d,) were chosen to fit each column."""
+        return np.array([SCALES[name].n_parameters for name in self.names], dtype=np.int64)
+
+    @property
+    def surprise(self) -> FloatArray:
+        """How unusual the scales (d,) are: 0 as measured, 1 a plain logarithm, 2 a scale fitted to the column."""
+        return np.array([name != "none" for name in self.names], dtype=np.float64) + (self.n_parameters > 0)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What users read of each column's scale."""
+        all_words = ((name, SCALES[name].words, p) for name, p in zip(self.names, self.parameters, strict=True))
+        return tuple(name if words is None else words(p) for name, words, p in all_words)
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Columns (n, d) on their scales."""
+        return values if self.measured else self._by_column(values, lambda scale: scale.apply)
+
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """Logarithm of the derivative for every value (n, d)."""
+        return self._by_column(values, lambda scale: scale.log_slope)
+
+    def _by_column(self, values: FloatArray, part: Callable[[Scale], Callable[..., FloatArray]]) -> FloatArray:
+        columns = np.empty(values.shape)
+        for j, (name, p) in enumerate(zip(self.names, self.parameters, strict=True)):
+            columns[:, j] = part(SCALES[name])(values[:, j], p)
+        return columns
+
+    def replaced(self, columns: Sequence[int] | IntArray, new: "ColumnScales") -> "ColumnScales":
+        """The same with the ``new`` scales of some columns."""
+        names, parameters = list(self.names), self.parameters.copy()
+        for place, column in enumerate(columns):
+            names[column], parameters[column] = new.names[place], new.parameters[place]
+        return ColumnScales(tuple(names), parameters)
+
+    def same_as(self, other: "ColumnScales") -> bool:
+        """Whether all columns have the same scales."""
+        return not self.unlike(other).size
+
+    def unlike(self, other: "ColumnScales") -> IntArray:
+        """Columns that have another scale there."""
+        same_names = np.array(self.names) == np.array(other.names)
+        unlike: IntArray = np.flatnonzero(~same_names | np.any(self.parameters != other.parameters, axis=1))
+        return unlike
+
+    def take(self, places: Sequence[int] | IntArray) -> "ColumnScales":
+        """Those of some columns."""
+        return ColumnScales(tuple(self.names[i] for i in places), self.parameters[np.asarray(places, dtype=int)])
+
+
+def family(values: FloatArray) -> ColumnScales:
+    """The scales that one column (n,) may have beside the one it came on, one after the other.
+
+    Logarithms, plain where all values are positive, and from a little below the least value; the same from a
+    little above the largest; between both ends, and from the middle in either direction; and powers of the
+    standardized column.
+    """
+    low, high, centre, spread = (float(f(values)) for f in (np.min, np.max, np.mean, np.std))
+    scales: list[tuple[str, tuple[float, float, float]]] = []
+    if low > 0.0:
+        scales.append(("log", (0.0, 0.0, 0.0)))
+    scales += [("shifted log", (share * spread - low, 0.0, 0.0)) for share in BEYOND]
+    scales += [("mirrored log", (high + share * spread, 0.0, 0.0)) for share in BEYOND]
+    scales += [("logit", (low - share * spread, high + share * spread, 0.0)) for share in BEYOND]
+    scales += [("asinh", (float(np.median(values)), share * spread, 0.0)) for share in STRAIGHT]
+    scales += [("yeo-johnson", (power, centre, spread)) for power in POWERS]
+    return ColumnScales(tuple(name for name, _ in scales), np.array([p for _, p in scales]))
+
+
+def in_words(scales: Mapping[Any, str], kinds: Mapping[Any, Kind]) -> str:
+    """The scales of continuous columns for a reader, those of several columns once.
+
+    >>> number = Kind("continuous", "")
+    >>> in_words({"age": "none", "dose": "log", "rate": "log"}, dict.fromkeys(["age", "dose", "rate"], number))
+    'log (dose, rate), as measured (age)'
+    """
+    columns: dict[str, list[str]] = {}
+    for label, words in scales.items():
+        if not kinds[label].discrete:
+            columns.setdefault("as measured" if words == "none" else words, []).append(str(label))
+    if len(columns) < 2:
+        return next(iter(columns), "as measured")
+    ordered = sorted(columns.items(), key=lambda each: each[0] == "as measured")
+    return ", ".join(f"{words} ({', '.join(labels)})" for words, labels in ordered)
+
+
+def likeliest_powers(columns: FloatArray, counted: BoolArray | None = None) -> FloatArray:
+    """Powers (d,) of Yeo-Johnson scales that make columns (n, d) look most Gaussian, where they count.
+
+    The secant method on the derivative of the mean log-likelihood, for many columns at once, within brackets that
+    shrink with its sign.
+    """
+    n, d = columns.shape
+    powers = np.ones(d)
+    size = max(1, BLOCK // n)
+    for first in range(0, d, size):
+        block = slice(first, first + size)
+        shares = None if counted is None else counted[:, block] / counted[:, block].sum(axis=0)
+        powers[block] = _search_powers(_PowerLikelihood(columns[:, block], shares))
+    return powers
+
+
+class _PowerLikelihood:
+    """The likelihood of Yeo-Johnson powers of columns (n, d); shares (n, d) of rows in it, None for equal ones."""
+
+    def __init__(self, columns: FloatArray, shares: FloatArray | None) -> None:
+        self.positive = columns >= 0.0
+        self.logs = np.log1p(np.abs(columns))
+        self.shares = np.full((1, 1), 1.0 / len(columns)) if shares is None else shares
+        self.jacobian = (self.shares * np.where(self.positive, self.logs, -self.logs)).sum(axis=0)
+
+    def take(self, columns: BoolArray) -> "_PowerLikelihood":
+        """The same of some columns."""
+        taken = copy(self)
+        taken.positive, taken.logs = self.positive[:, columns], self.logs[:, columns]
+        taken.shares = self.shares if self.shares.size == 1 else self.shares[:, columns]
+        taken.jacobian = self.jacobian[columns]
+        return taken
+
+    def slope(self, power: FloatArray) -> FloatArray:
+        r"""Derivative (d,) of the mean log-likelihood in the powers (d,).
+
+        With k the power for x >= 0 and 2 less the power below, y = sign (e^{k log(1 + |x|)} - 1) / k and
+        the log-likelihood is  -log(var y) / 2 + (power - 1) mean(sign log(1 + |x|)).
+        """
+        above, below = (np.where(np.abs(k) < 1e-6, 1e-6, k) for k in (power, 2.0 - power))  # 0: a logarithm
+        inverse = np.where(self.positive, 1.0 / above, 1.0 / below)
+        grown = np.expm1(self.logs / inverse)
+        size = grown * inverse
+        change = inverse * ((grown + 1.0) * self.logs - size)
+        y = np.where(self.positive, size, -size)
+        y -= (self.shares * y).sum(axis=0)
+        weighted = self.shares * y
+        slopes: FloatArray = self.jacobian - np.einsum("nd,nd->d", weighted, change) / np.einsum(
+            "nd,nd->d", weighted, y
+        )
+        return slopes
+
+
+def _search_powers(likelihood: _PowerLikelihood) -> FloatArray:
+    """Where the slope of a likelihood is zero, of all columns."""
+    powers = np.ones(likelihood.jacobian.size)
+    places = np.arange(powers.size)
+    last = powers.copy()
+    before = likelihood.slope(last)
+    low, high = np.where(before > 0.0, 1.0, LEAST_POWER), np.where(before > 0.0, MOST_POWER, 1.0)
+    here = last + np.where(before > 0.0, 0.1, -0.1)
+    for _ in range(60):
+        slope = likelihood.slope(here)
+        low, high = np.where(slope > 0.0, here, low), np.where(slope > 0.0, high, here)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = here - slope * (here - last) / (slope - before)
+        best = np.where((best > low) & (best < high), best, 0.5 * (low + high))  # also where it is nan
+        powers[places] = best
+        # The method's next step would be shorter by far.
+        more = np.abs(best - here) > 1e-6
+        if not more.any():
+            break
+        if not more.all():
+            likelihood, places, low, high = likelihood.take(more), places[more], low[more], high[more]
+        last, before, here = here[more], slope[more], best[more]
+    return powers
+
+
+def centre_and_spread(values: FloatArray, intervened: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations (d,) of columns, but for values intervened on (n, d)."""
+    if intervened is None:
+        return values.mean(axis=0), values.std(axis=0)
+    columns = [column[~out] for column, out in zip(values.T, intervened.T, strict=True)]
+    return np.array([column.mean() for column in columns]), np.array([column.std() for column in columns])

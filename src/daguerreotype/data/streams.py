@@ -1,21 +1,26 @@
 """Sources of rows, read chunk by chunk: files, iterators, arrays, pyarrow datasets and dask DataFrames."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from daguerreotype._lib.labels import chunk_called, listed, row_called
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.columns import to_pandas
 from daguerreotype.data.formats import FORMATS, in_batches
 from daguerreotype.data.readers import read_chunks
+from daguerreotype.data.validation import check_column_names, check_frame
 
 ROWS = 2**16  # of a chunk that is cut here
 WIDTH = 8  # accumulators of dask partitions that one task merges
-TEXT, PACKED = (".csv", ".tsv"), (".gz", ".bz2", ".xz", ".zst")
+TEXT, PACKED = (".csv", ".tsv"), (".gz", ".bz2", ".xz")
 
 
 class Accumulator(Protocol):
@@ -108,8 +113,8 @@ def _merge_all(empty: Callable[[], A], parts: Sequence[A]) -> A:
     return found
 
 
-def read_source(source: Any, *, any_size: bool = False) -> Source:
-    """The rows behind ``source``, none of them read yet; packed files may be of ``any_size`` once unpacked.
+def read_source(source: Any) -> Source:
+    """The rows behind ``source``, none of them read yet.
 
     Parameters
     ----------
@@ -121,7 +126,7 @@ def read_source(source: Any, *, any_size: bool = False) -> Source:
     if isinstance(source, Chunks) or hasattr(source, "gather"):
         return source  # type: ignore[no-any-return]
     if isinstance(source, str | os.PathLike):
-        return _files([source], any_size)
+        return _files([source])
     if isinstance(source, np.ndarray | pd.DataFrame):
         return Chunks(lambda: _slices(source))
     if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):
@@ -129,8 +134,8 @@ def read_source(source: Any, *, any_size: bool = False) -> Source:
     if hasattr(source, "to_batches"):  # a pyarrow Dataset or Table
         return Chunks(lambda: _batches(source))
     if isinstance(source, Sequence) and source:
-        if all(isinstance(each, str | os.PathLike) for each in source):
-            return _files(source, any_size)
+        if all(isinstance(path, str | os.PathLike) for path in source):
+            return _files(source)
         return Chunks(lambda: source)
     if callable(source):
         return Chunks(source)
@@ -161,14 +166,14 @@ def _batches(dataset: Any) -> Iterator[Any]:
     return iter(dataset.to_batches(batch_size=ROWS, batch_readahead=1, fragment_readahead=1, **options))
 
 
-def _files(paths: Sequence[str | os.PathLike[str]], any_size: bool) -> Chunks:
+def _files(paths: Sequence[str | os.PathLike[str]]) -> Chunks:
     """Chunks of all files, in the sequence of their names within a folder."""
     files: list[Path] = []
     for path in map(Path, paths):
         if not path.exists():
             raise FileNotFoundError(f"there is no file {path} to read rows from.")
         if path.is_dir():
-            inside = sorted(each for each in path.rglob("*") if _kind_of(each) is not None)
+            inside = sorted(file for file in path.rglob("*") if _kind_of(file) is not None)
             if not inside:
                 raise FileNotFoundError(f"there is no {_known()} file in the folder {path}.")
             files += inside
@@ -176,7 +181,7 @@ def _files(paths: Sequence[str | os.PathLike[str]], any_size: bool) -> Chunks:
             raise ValueError(f"{path} ends in {path.suffix!r}: expected one of {_known()}.")
         else:
             files.append(path)
-    return Chunks(lambda: (chunk for path in files for chunk in _read_file(path, any_size)))
+    return Chunks(lambda: (chunk for path in files for chunk in _read_file(path)))
 
 
 def _known() -> str:
@@ -191,7 +196,191 @@ def _kind_of(path: Path) -> str | None:
     return kind if kind in TEXT or in_batches(kind) is not None else None
 
 
-def _read_file(path: Path, any_size: bool) -> Iterator[Any]:
+def _read_file(path: Path) -> Iterator[Any]:
     """Chunks of one file."""
     read = in_batches(_kind_of(path) or "")
-    return read_chunks(path, ROWS, any_size=any_size) if read is None else read(path, ROWS)
+    return read_chunks(path, ROWS) if read is None else read(path, ROWS)
+
+
+# ------------------------------------------------------------------ chunks as checked numbers
+
+
+FEATURE_ROWS = 2**12  # rows whose features are laid out at a time: there may be many more features than columns
+
+B = TypeVar("B", bound=Accumulator)
+
+
+class Mapped(Generic[A]):
+    """Takes in features (m, p) of rows (m, d) in place of the rows."""
+
+    def __init__(self, features: Callable[[FloatArray], FloatArray], inner: A) -> None:
+        self.features, self.inner = features, inner
+
+    @property
+    def n_rows(self) -> int:
+        """Rows taken in."""
+        return self.inner.n_rows
+
+    def update(self, chunk: Any, number: int | None = None) -> Self:
+        """Take in the features of the rows of a chunk."""
+        values = chunk_values(chunk, number or 0)
+        for first in range(0, len(values), FEATURE_ROWS):
+            self.inner.update(self.features(values[first : first + FEATURE_ROWS]), number)
+        return self
+
+    def merge(self, other: "Mapped[A]") -> Self:
+        """Take in what another one of the same features did."""
+        self.inner.merge(other.inner)
+        return self
+
+
+class Both(Generic[A, B]):
+    """Two accumulators of the same rows; the first one checks them."""
+
+    def __init__(self, first: A, second: B) -> None:
+        self.first, self.second = first, second
+
+    @property
+    def n_rows(self) -> int:
+        """Rows taken in."""
+        return self.first.n_rows
+
+    def update(self, chunk: Any, number: int | None = None) -> Self:
+        """Take in a chunk twice."""
+        self.first.update(chunk, number)
+        self.second.update(chunk, number)
+        return self
+
+    def merge(self, other: "Both[A, B]") -> Self:
+        """Take in what another two did."""
+        self.first.merge(other.first)
+        self.second.merge(other.second)
+        return self
+
+
+# ------------------------------------------------------------------ one chunk
+
+
+def chunk_names(chunk: Any) -> tuple[Hashable, ...] | None:
+    """Names of a DataFrame's or a pyarrow batch's columns; None for an array."""
+    chunk = to_pandas(chunk)
+    return tuple(chunk.columns.tolist()) if isinstance(chunk, pd.DataFrame) else None
+
+
+def chunk_values(chunk: Any, number: int) -> FloatArray:
+    """Values (m, d) of a chunk, which messages call by its number; floats are not copied."""
+    chunk = to_pandas(chunk)
+    if isinstance(chunk, pd.DataFrame):
+        check_frame(chunk)
+        chunk = chunk.to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        values = np.asarray(chunk)
+        if values.dtype.kind not in "biuf":
+            values = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{chunk_called(number)} could not be converted to numbers: {error}") from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"{chunk_called(number)} is an array of shape {values.shape}, expected rows and columns, (m, d). "
+            "Give rows[None, :] for a single row."
+        )
+    return values
+
+
+def check_same_columns(
+    known: tuple[Hashable, ...] | None, named: bool, given: tuple[Hashable, ...] | None, d: int, number: int
+) -> tuple[tuple[Hashable, ...], bool]:
+    """The names of all chunks so far, and whether they are the user's."""
+    if known is None and given is not None:
+        check_column_names(given)
+    if known is None:
+        return (tuple(f"x{i}" for i in range(d)), False) if given is None else (given, True)
+    if d != len(known):
+        raise ValueError(
+            f"{chunk_called(number)} has {d} columns, but those before have {len(known)}: all must be alike."
+        )
+    if named and given is not None and list(map(str, given)) != list(map(str, known)):
+        odd = next((new, old) for new, old in zip(given, known, strict=True) if str(new) != str(old))
+        raise ValueError(
+            f"{chunk_called(number)} has a column {odd[0]!r} where those before have {odd[1]!r}: all chunks must "
+            "have the same columns in the same sequence."
+        )
+    return known, named
+
+
+def refuse_not_finite(values: FloatArray, names: Sequence[Hashable], number: int, first: int) -> None:
+    """Say where values (m, d), which begin at row ``first`` of a chunk, are missing or infinite."""
+    missing = np.isnan(values)
+    kind, bad = ("NaN", missing) if missing.any() else ("infinite", np.isinf(values))
+    columns = np.flatnonzero(bad.any(axis=0))
+    row = int(np.flatnonzero(bad[:, columns[0]])[0]) + first
+    advice = (
+        "Leave out such rows with missing='drop', or learn from all rows in memory with fit."
+        if kind == "NaN"
+        else "Replace these values or drop their rows first."
+    )
+    raise ValueError(
+        f"there are {kind} values in {listed([names[j] for j in columns])}; the first is in "
+        f"{row_called(row)} of {chunk_called(number)}. {advice}"
+    )
+
+
+class CompleteRows(Generic[A]):
+    """Gives another accumulator the rows that have no missing value, and counts the missing values of the rest.
+
+    Attributes
+    ----------
+    n_left_out : int
+        Rows with missing values.
+    counts : array of shape (d,)
+        Missing values of each column; a single 0 before the first chunk.
+    """
+
+    def __init__(self, inner: A) -> None:
+        self.inner, self.n_left_out = inner, 0
+        self.counts: IntArray = np.zeros(1, dtype=np.int64)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows taken in, complete ones alone."""
+        return self.inner.n_rows
+
+    def update(self, chunk: Any, number: int | None = None) -> Self:
+        """Take in a chunk, as it is if it is complete."""
+        values, names = chunk_values(chunk, number or 0), chunk_names(chunk)
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
+        rows = missing.any(axis=1)
+        if rows.any():
+            complete = values[~rows]
+            chunk = complete if names is None else pd.DataFrame(complete, columns=list(names))
+        self.inner.update(chunk, number)  # checks the number of columns
+        self.n_left_out += int(rows.sum())
+        self.counts = self.counts + missing.sum(axis=0)
+        return self
+
+    def merge(self, other: "CompleteRows[A]") -> Self:
+        """Take in what another one did."""
+        self.inner.merge(other.inner)
+        self.n_left_out += other.n_left_out
+        self.counts = self.counts + other.counts
+        return self
+
+
+@dataclass(frozen=True)
+class CompleteSource:
+    """The rows of a source that have no missing values."""
+
+    source: Source
+
+    @property
+    def once(self) -> bool:
+        """Whether the rows can be read only once."""
+        return self.source.once
+
+    def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
+        """What an accumulator has after all complete rows."""
+        return self.source.gather(partial(_only_complete, empty), progress).inner
+
+
+def _only_complete(empty: Callable[[], A]) -> CompleteRows[A]:
+    return CompleteRows(empty())

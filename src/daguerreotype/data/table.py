@@ -4,26 +4,24 @@ A table as it was read holds the user's columns. :meth:`Table.canonical` puts it
 their own, :meth:`Table.on_scale` centres and scales the columns: that is what edge estimators see.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from hashlib import blake2b
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.accumulators import Mapped
-from daguerreotype.data.column_order import canonical_columns
-from daguerreotype.data.column_scales import ColumnScales
-from daguerreotype.data.gaussian_em import fit_normal
 from daguerreotype.data.kinds import Kind
+from daguerreotype.data.missing import fit_normal
 from daguerreotype.data.moments import Moments
-from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, between, ranks_around
-from daguerreotype.data.scales import fit_scale
-from daguerreotype.data.streams import Source
-from daguerreotype.data.support import Support
+from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support, between, ranks_around
+from daguerreotype.data.scales import ColumnScales, centre_and_spread
+from daguerreotype.data.streams import Mapped, Source
 from daguerreotype.data.ties import untie
-from daguerreotype.data.transforms import Identity, OfSomeColumns, Scale, centre_and_spread
 
 SEED = 31_415_926  # of what spreads draws over the cells of grids
 # Of EM, where a close look at gaps comes later: of columns, and of functions of them.
@@ -54,14 +52,15 @@ class Summary:
         return Summary(self.n_rows, self.mean[columns], square, *(each[columns] for each in vectors))
 
 
+@saved
 @dataclass(frozen=True)
 class OnScale:
-    """A table whose columns were transformed, centred and perhaps scaled to variance one.
+    """A table whose columns were put on scales, centred and perhaps scaled to variance one.
 
     Attributes
     ----------
-    transform : Scale
-        The change of scale that came first.
+    scales : ColumnScales
+        The scales of its columns, before they were centred.
     centre, spread : arrays of shape (d,)
         What was subtracted from its values, and what they were then divided by.
     table : Table
@@ -72,9 +71,9 @@ class OnScale:
         How columns get onto the scales that they have as effects, where these are others than they have as causes.
     """
 
-    transform: Scale
-    centre: FloatArray
-    spread: FloatArray
+    scales: ColumnScales
+    centre: Annotated[FloatArray, Shape("d")]
+    spread: Annotated[FloatArray, Shape("d")]
     table: "Table"
     known_slopes: float | None = None
     effects: "OnScale | None" = None
@@ -86,36 +85,25 @@ class OnScale:
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Rows (m, d) as they come, on the scale of the table."""
-        scaled: FloatArray = (self.transform.apply(values) - self.centre) / self.spread
+        scaled: FloatArray = (self.scales.apply(values) - self.centre) / self.spread
         return scaled
 
     def log_slopes(self, values: FloatArray) -> FloatArray:
         """Logarithm of the derivative of :meth:`apply` at every value (m, d)."""
-        slopes: FloatArray = self.transform.log_slopes(values) - np.log(self.spread)
+        slopes: FloatArray = self.scales.log_slopes(values) - np.log(self.spread)
         return slopes
 
     def column(self, number: int, values: FloatArray) -> FloatArray:
         """Values (m,) of one column as they come, on the scale of the table."""
-        scaled: FloatArray = (self._of_column(number, values, "apply") - self.centre[number]) / self.spread[number]
+        on_scale = self.scales.take([number]).apply(values[:, None])[:, 0]
+        scaled: FloatArray = (on_scale - self.centre[number]) / self.spread[number]
         return scaled
 
     def log_slope(self, number: int, values: FloatArray) -> FloatArray:
         """Logarithm of the derivative of :meth:`column` at values (m,)."""
-        slopes: FloatArray = self._of_column(number, values, "log_slopes") - np.log(self.spread[number])
-        return slopes
-
-    def _of_column(self, number: int, values: FloatArray, what: Literal["apply", "log_slopes"]) -> FloatArray:
-        """What the change of scale makes of one column."""
-        if isinstance(self.transform, Identity):
-            return values if what == "apply" else np.zeros(values.shape)
-        if isinstance(self.transform, ColumnScales):
-            alone: FloatArray = getattr(self.transform.take([number]), what)(values[:, None])
-            return alone[:, 0]
-        rows = np.zeros((values.size, self.centre.size))
-        rows[:, number] = values
-        with np.errstate(all="ignore"):  # of the other columns
-            column: FloatArray = getattr(self.transform, what)(rows)[:, number]
-        return column
+        slopes = self.scales.take([number]).log_slopes(values[:, None])[:, 0]
+        scaled: FloatArray = slopes - np.log(self.spread[number])
+        return scaled
 
 
 @dataclass(frozen=True)
@@ -157,6 +145,7 @@ class OtherColumns:
         return int(found[0]) if self.instead and found.size else -1
 
 
+@saved
 @dataclass(frozen=True)
 class Table:
     """Numeric columns. Edge estimators are given centred ones, of variance one unless the user asked otherwise.
@@ -165,8 +154,8 @@ class Table:
     ----------
     values : array of shape (n, d)
         The rows.
-    names : tuple of str
-        Column names, for messages.
+    names : tuple
+        The user's names of the columns, of any type that can be hashed; x0, x1, ... where there are none.
     known_moments : array of shape (d, d), optional
         X'X / n where it is known to more digits than the values would give it.
     intervened : array of shape (n, d), optional
@@ -174,8 +163,6 @@ class Table:
         it: they are given tables of rows that count.
     named : bool
         Whether the names are the user's.
-    own_names : tuple
-        The user's names as they are, where they are no text: years, or pairs of a MultiIndex.
     kinds : tuple of Kind
         The kind of every column; empty if all are continuous and on no grid. Discrete columns are codes and counts
         on any scale.
@@ -204,14 +191,13 @@ class Table:
     """
 
     values: FloatArray
-    names: tuple[str, ...]
+    names: Annotated[tuple[Any, ...], Shape("d", labels=True)]  # hashable
     known_moments: FloatArray | None = None
     intervened: BoolArray | None = None
     named: bool = field(default=True, kw_only=True)
-    own_names: tuple[Hashable, ...] = field(default=(), kw_only=True)
-    kinds: tuple[Kind, ...] = field(default=(), kw_only=True)
+    kinds: Annotated[tuple[Kind, ...], Shape("d", empty=True)] = field(default=(), kw_only=True)
     families: tuple[str, ...] = field(default=(), kw_only=True)
-    steps: FloatArray | None = field(default=None, kw_only=True)
+    steps: Annotated[FloatArray | None, Shape("d")] = field(default=None, kw_only=True)
     untied: FloatArray | None = field(default=None, kw_only=True)
     dither: FloatArray | None = field(default=None, kw_only=True)
     known_rounding: FloatArray | None = field(default=None, kw_only=True)
@@ -237,14 +223,9 @@ class Table:
         return len(self.names)
 
     @property
-    def called(self) -> tuple[Hashable, ...]:
-        """Names as the user gave them; x0, x1, ... where there are none."""
-        return self.own_names or self.names
-
-    @property
     def labels(self) -> tuple[Hashable, ...]:
         """What results call the columns: the user's names, or positions."""
-        return self.called if self.named else tuple(range(self.n_columns))
+        return self.names if self.named else tuple(range(self.n_columns))
 
     @cached_property
     def discrete(self) -> BoolArray:
@@ -360,25 +341,21 @@ class Table:
         """Whether the scales of columns are to be found out: not where none is continuous, or rows are few."""
         return name == "auto" and not self.discrete.all() and self.n_rows >= LEAST_ROWS
 
-    def scale(self, name: str) -> Scale:
-        """The scale behind a name, fitted to the continuous columns; columns as they came for "auto"."""
+    def scales_of(self, name: str) -> ColumnScales:
+        """The scale of a name, fitted to the continuous columns; columns as they came for "auto"."""
         values, intervened = self.all_values, self.intervened
         if self.untied is not None and intervened is not None:
             intervened = np.vstack([intervened, np.zeros((2, self.n_columns), dtype=np.bool_)])
-        columns = np.flatnonzero(~self.discrete)
+        scales, columns = ColumnScales.as_measured(self.n_columns), np.flatnonzero(~self.discrete)
         if not columns.size or name == "auto":
-            return Identity()
-        if columns.size == self.n_columns:
-            return fit_scale(name, values, intervened)
-        fitted = fit_scale(name, values[:, columns], None if intervened is None else intervened[:, columns])
-        if isinstance(fitted, ColumnScales):
-            return ColumnScales.as_measured(self.n_columns).replaced(columns, fitted)
-        return fitted if isinstance(fitted, Identity) else OfSomeColumns(fitted, columns)
+            return scales
+        out = None if intervened is None else intervened[:, columns]
+        return scales.replaced(columns, ColumnScales.fit(name, values[:, columns], out))
 
     def canonical_columns(self) -> IntArray:
         """Its columns in an order that neither renumbering them nor shuffling the rows changes."""
         values = self.values if self.values.size else None
-        names = self.names if self.named else ()
+        names = tuple(map(str, self.names)) if self.named else ()
         return canonical_columns(
             self.summary.covariance, self.summary.skewness, values, self.intervened, self.kinds, names
         )
@@ -392,8 +369,7 @@ class Table:
             intervened = np.ascontiguousarray(intervened[rows])
         names = tuple(self.names[j] for j in columns)
         kinds = tuple(self.kinds[j] for j in columns) if self.kinds else ()
-        own = tuple(self.own_names[j] for j in columns) if self.own_names else ()
-        table = Table(values[rows], names, None, intervened, named=self.named, own_names=own, kinds=kinds)
+        table = Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
         out = intervened
         if self.gaps is not None:
             gaps = np.isnan(table.values)
@@ -406,42 +382,28 @@ class Table:
         untied, steps = spread
         return replace(table, untied=untied, steps=steps if steps.any() else None)
 
-    def head(self, n_rows: int) -> "Table":
-        """Its first rows, with their gaps; what is known of values and moments is that of all rows."""
-        if self.n_rows <= n_rows:
-            return self
-        return replace(self._rows(n_rows), known_support=self.support, known_summary=self.known_summary)
+    def rows(self, chosen: "IntArray | slice | None" = None, *, limit: int | None = None) -> "Table":
+        """Some of its rows, each draw of what is missing once: those ``chosen``, or as many as ``limit`` allows.
 
-    def take_rows(self, rows: IntArray) -> "Table":
-        """Some of its rows, in any order and any number of times; of a table as it was read."""
-        return replace(
-            self,
-            values=self.values[rows],
-            intervened=None if self.intervened is None else self.intervened[rows],
-            gaps=None if self.gaps is None else self.gaps[rows],
-        )
-
-    def one_copy(self) -> "Table":
-        """The first of several completed tables."""
-        return self if self.copies == 1 else self._rows(self.n_rows)
-
-    def _rows(self, n_rows: int) -> "Table":
-        """Its first rows, each once."""
-        parts: dict[str, Any] = {
-            name: getattr(self, name)[:n_rows]
+        Those up to a limit are the first, which :meth:`canonical` has mixed; where interventions keep rows of
+        complete tables from counting for a column, they are all. Of a table with gaps what is known of values and
+        moments stays that of all rows.
+        """
+        known: dict[str, Any] = {}
+        if chosen is None:
+            no_limit = limit is None or (self.gaps is None and self.intervened is not None)
+            n_rows = self.n_rows if no_limit else min(limit or 0, self.n_rows)
+            if n_rows == self.n_rows and self.copies == 1:
+                return self
+            chosen = slice(n_rows)
+            if self.gaps is not None:
+                known = {"known_support": self.support, "known_summary": self.known_summary}
+        parts = {
+            name: getattr(self, name)[chosen]
             for name in ("values", "intervened", "untied", "dither", "gaps")
             if getattr(self, name) is not None
         }
-        return replace(self, copies=1, known_moments=None, known_summary=None, **parts)
-
-    def first(self, n_rows: int) -> "Table":
-        """Its first rows, which :meth:`canonical` has mixed; all of them where some do not count for a column."""
-        if self.n_rows <= n_rows or self.intervened is not None:
-            return self
-        untied = None if self.untied is None else self.untied[:n_rows]
-        return replace(
-            self, values=self.values[:n_rows], untied=untied, known_moments=None, copies=1, known_summary=None
-        )
+        return replace(self, copies=1, **({"known_moments": None, "known_summary": None} | known | parts))
 
     def completed(self, draws: FloatArray) -> "Table":
         """The table with every row as often as there are ``draws`` (m, n, d): values where it has gaps."""
@@ -467,11 +429,15 @@ class Table:
             known_support=self.support,
         )
 
-    def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
-        """The columns transformed, then centred and, if asked, scaled; values intervened on have no say."""
-        values = transform.apply(self.values)
+    def as_saved(self) -> "Table":
+        """What a file holds: no row."""
+        return Table(np.zeros((0, self.n_columns)), self.names, kinds=self.kinds, steps=self.steps)
+
+    def on_scale(self, scales: ColumnScales, standardize: bool) -> OnScale:
+        """The columns on scales, then centred and, if asked, scaled; values intervened on have no say."""
+        values = scales.apply(self.values)
         moments = None
-        if self.known_summary is not None and isinstance(transform, Identity):
+        if self.known_summary is not None and scales.measured:
             known = self.known_summary
             centre, spread, moments = _standard(known.mean, known.covariance, standardize)
         elif self.gaps is not None:
@@ -490,22 +456,19 @@ class Table:
                 None,
             )
         scaled = np.ascontiguousarray((values - centre) / spread)
-        dither = None if self.untied is None else (transform.apply(self.untied) - values) / spread
+        dither = None if self.untied is None else (scales.apply(self.untied) - values) / spread
         if dither is not None and self.gaps is not None:
             dither = np.where(self.gaps, 0.0, dither)
         table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither, known_summary=None)
-        if dither is not None and self.steps is not None and isinstance(transform, Identity):
+        if dither is not None and self.steps is not None and scales.measured:
             one_cell = np.abs(dither).max(axis=0) * spread <= 0.5001 * self.steps  # no more: no atom
             rounding = np.where(one_cell, _rounding(self.steps, spread), table.rounding)
             table = replace(table, known_rounding=rounding)
-        return OnScale(transform, centre, spread, table)
+        return OnScale(scales, centre, spread, table)
 
     def with_effects(self, causes: OnScale, effects: OnScale) -> OnScale:
         """The table on the scales of ``causes``, but for effects, which are on those of ``effects``."""
-        first, second = causes.transform, effects.transform
-        assert isinstance(first, ColumnScales)
-        assert isinstance(second, ColumnScales)
-        columns = first.unlike(second)
+        columns = causes.scales.unlike(effects.scales)
         if not columns.size:
             return causes
         values, dither = effects.table.values[:, columns], effects.table.dither
@@ -565,8 +528,6 @@ class StreamedTable(Table):
         From rows (m, d) of the source to those of the table.
     on_rows : callable
         Told how many rows more were read.
-    gappy : bool
-        Whether rows of the source have gaps, so that nothing but these moments can be had of them.
     """
 
     values: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -576,7 +537,6 @@ class StreamedTable(Table):
     columns: IntArray
     scaling: Callable[[FloatArray], FloatArray] | None = None
     on_rows: Callable[[int], None] | None = None
-    gappy: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -628,37 +588,30 @@ class StreamedTable(Table):
         """It may not: that takes rows."""
         return False
 
-    def scale(self, name: str) -> Scale:
-        """The scale behind a name, fitted to least and largest values; "auto" leaves columns as they are."""
-        return fit_scale("none" if name == "auto" else name, np.stack([self.seen.low, self.seen.high]))
+    def scales_of(self, name: str) -> ColumnScales:
+        """The scale of a name, fitted to least and largest values; "auto" leaves columns as they are."""
+        return ColumnScales.fit("none" if name == "auto" else name, np.stack([self.seen.low, self.seen.high]))
 
     def canonical(self, columns: IntArray) -> "StreamedTable":
         """The same table with these columns."""
         names = tuple(self.names[j] for j in columns)
-        own = tuple(self.own_names[j] for j in columns) if self.own_names else ()
         steps = None if self.steps is None else self.steps[columns]
         seen = self.seen.take(columns)
-        return replace(self, names=names, own_names=own, columns=self.columns[columns], seen=seen, steps=steps)
+        return replace(self, names=names, columns=self.columns[columns], seen=seen, steps=steps)
 
-    def on_scale(self, transform: Scale, standardize: bool) -> OnScale:
-        """The columns transformed, which takes one more pass over the rows, then centred and scaled."""
+    def on_scale(self, scales: ColumnScales, standardize: bool) -> OnScale:
+        """The columns on scales, which takes one more pass over the rows, then centred and scaled."""
         seen, slopes = self.seen, 0.0
-        if not isinstance(transform, Identity):
+        if not scales.measured:
             assert self.source is not None
-            if self.gappy:
-                raise ValueError(
-                    f"rows have missing values, so that columns stay on their scale chunk by chunk, but transform "
-                    f"is {transform.name!r}: choose transform='none', leave such rows out with missing='drop', or "
-                    "call fit."
-                )
-            empty = partial(_mapped_moments, partial(_and_slopes, transform, self.columns), True)
+            empty = partial(_mapped_moments, partial(_and_slopes, scales, self.columns), True)
             found = Summary.of(self.source.gather(empty, self.on_rows).inner)
             seen, slopes = found.take(np.arange(self.n_columns)), float(found.mean[-1])
         centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
-        scaled = OnScale(transform, centre, spread, self)
+        scaled = OnScale(scales, centre, spread, self)
         scaling = partial(_take_scaled, scaled.apply, self.columns)
         rounding = None  # known of columns as they came alone
-        if self.steps is not None and isinstance(transform, Identity):
+        if self.steps is not None and scales.measured:
             rounding = _rounding(self.steps, spread)
         table = replace(self, known_moments=moments, scaling=scaling, known_rounding=rounding)
         return replace(scaled, table=table, known_slopes=slopes - float(np.log(spread).sum()))
@@ -730,7 +683,103 @@ def _take_scaled(scaling: Callable[[FloatArray], FloatArray], columns: IntArray,
     return scaling(values[:, columns])
 
 
-def _and_slopes(transform: Scale, columns: IntArray, values: FloatArray) -> FloatArray:
-    """Transformed columns (m, d), and the sum of the log slopes of each row as one more."""
+def _and_slopes(scales: ColumnScales, columns: IntArray, values: FloatArray) -> FloatArray:
+    """Columns on scales (m, d), and the sum of the log slopes of each row as one more."""
     chosen = values[:, columns]
-    return np.column_stack([transform.apply(chosen), transform.log_slopes(chosen).sum(axis=1)])
+    return np.column_stack([scales.apply(chosen), scales.log_slopes(chosen).sum(axis=1)])
+
+
+# ------------------------------------------------------------------ canonical order of columns
+# What breaks ties in a fit must not depend on how the user numbered the columns, or rows. Columns are sorted by
+# how strongly they correlate with all others, then by skewness. Columns of few values may tie in both. Then rows
+# and columns are coloured in turns (colour refinement, Weisfeiler and Leman 1968): the colour of a row stands for
+# the colours of its columns with their values in it, that of a column for the colours of its rows with its values
+# in them. Sums of hashes do not depend on the sequence of their terms. Where colours settle and still tie, one
+# column of the first tie is told apart, and colouring goes on. Columns that any statistic sees alike, because rows
+# stay the same if they change places, are told apart by name, or by number where they have no names: either choice
+# is the other with the two renamed.
+
+
+Hashes = npt.NDArray[np.uint64]
+HASHED_ROWS = 2**16  # rows whose cells are hashed at a time
+
+
+def canonical_columns(
+    covariance: FloatArray,
+    skewness: FloatArray,
+    values: FloatArray | None = None,
+    intervened: BoolArray | None = None,
+    kinds: Sequence[object] = (),
+    names: Sequence[str] = (),
+) -> IntArray:
+    """Columns in an order that neither renumbering them nor shuffling the rows changes.
+
+    Two columns alone always tie in their correlations, and their skewness tells them apart. Without ``values``
+    (n, d) correlations stand for rows. Columns without names are told by their numbers in the end.
+    """
+    scale = np.sqrt(np.diag(covariance))
+    correlations = covariance / (scale[:, None] * scale)
+    strength = np.abs(correlations).sum(axis=0)
+    # The same sum in another sequence differs in its last digits.
+    keys = np.stack([strength.round(9), skewness.round(9)])  # (2, d)
+    colours = np.unique(keys, axis=1, return_inverse=True)[1].ravel()  # ranks
+    if np.unique(colours).size < colours.size:
+        rows = correlations.round(9) if values is None else values
+        if kinds:
+            colours = _split(colours, _hash_texts([repr(kind) for kind in kinds]))
+        colours = _refined(colours, rows, intervened, names)
+    return np.argsort(colours, kind="stable")
+
+
+def _refined(
+    colours: IntArray, values: FloatArray, intervened: BoolArray | None, names: Sequence[str]
+) -> IntArray:
+    """Colours (d,), no two alike, in the sequence of those given."""
+    by_name = np.argsort(np.argsort(names)) if names else np.arange(colours.size)
+    while True:
+        n_before = 0
+        while n_before < np.unique(colours).size:  # at most d times: every round splits a colour
+            n_before = np.unique(colours).size
+            colours = _split(colours, _seen_by_rows(colours, values, intervened))
+        counts = np.bincount(colours)
+        if counts.max() == 1:
+            return colours
+        tied = np.flatnonzero(colours == np.flatnonzero(counts > 1)[0])
+        colours = 2 * colours  # room to stand before its equals
+        colours[tied[np.argmin(by_name[tied])]] -= 1
+        colours = np.unique(colours, return_inverse=True)[1].ravel()
+
+
+def _split(colours: IntArray, hashes: Hashes) -> IntArray:
+    """Colours as ranks (d,): those of one colour told apart by their hashes."""
+    keys = np.stack([colours.astype(np.uint64), hashes])
+    ranks: IntArray = np.unique(keys, axis=1, return_inverse=True)[1].ravel()
+    return ranks
+
+
+def _seen_by_rows(colours: IntArray, values: FloatArray, intervened: BoolArray | None) -> Hashes:
+    """A hash of every column (d,), by the colours of rows, which are those of the columns with their values."""
+    own, seen = _mix(colours.astype(np.uint64)), np.zeros(colours.size, dtype=np.uint64)
+    for first in range(0, len(values), HASHED_ROWS):
+        block = values[first : first + HASHED_ROWS]
+        same = np.where(np.isnan(block), np.nan, block + 0.0)  # one nan, and no negative zero
+        cells = _mix(np.ascontiguousarray(same).view(np.uint64))  # (m, d)
+        if intervened is not None:
+            cells = _mix(cells + intervened[first : first + HASHED_ROWS].astype(np.uint64))
+        rows = _mix(_mix(cells + own).sum(axis=1, dtype=np.uint64))
+        seen += _mix(cells + rows[:, None]).sum(axis=0, dtype=np.uint64)
+    return seen
+
+
+def _mix(values: Hashes) -> Hashes:
+    """The finaliser of splitmix64: every bit depends on all."""
+    mixed: Hashes = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _hash_texts(texts: Sequence[str]) -> Hashes:
+    """Hashes that are the same in every process."""
+    digests = (blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.accumulators import chunk_values
-from daguerreotype.data.grids import distinct, grid_step
+from daguerreotype.data.columns import distinct, grid_step
+from daguerreotype.data.streams import chunk_values
 
 LOOKED_AT = 2**14  # first rows of long tables, by which ties and grids are known
 MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies

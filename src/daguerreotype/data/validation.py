@@ -1,21 +1,18 @@
 """Validation of tables: finite numbers in enough rows, and no column that is constant, a copy or collinear."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
 from daguerreotype._lib.labels import check_writable, listed, plural, row_called, shown
-from daguerreotype._lib.masked import refuse_masked
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.data.columns import check_table_like
 
-if TYPE_CHECKING:
-    from daguerreotype.data.moments import Moments
-
+LEAST_ROWS = 3  # that a table needs, and two columns that are seen together, and a column's own fit
 LEAST_SPREAD, MOST_SPREAD = 1e-75, 1e75  # standard deviations whose fourth power is a float
 CORRELATED = 1e-12  # 1 - |correlation| below which two columns are the same up to scale
 ASYMMETRY = 1e-8  # of a given covariance, relative to its variances
@@ -30,12 +27,6 @@ def column_names(X: Any, d: int) -> tuple[str, ...]:
     return tuple(f"x{i}" for i in range(d))
 
 
-def own_names(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Names of columns as they are where they are no text; empty where all are text, or there are none."""
-    names = tuple(names)
-    return () if all(isinstance(name, str) for name in names) else names
-
-
 def validate_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Values (n, d) and column names of a table of numbers to fit ``estimator`` on: finite, and large enough."""
     check_table_like(X)
@@ -45,9 +36,17 @@ def validate_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]
     except OverflowError as error:
         raise ValueError(f"X has whole numbers that are too large for floats: {error}.") from None
     names = column_names(X, values.shape[1])
-    check_size(values)
-    check_finite(values, names)
+    check_table(values, names)
     return values, names
+
+
+def check_table(values: FloatArray, names: Sequence[str]) -> None:
+    """Refuse rows (n, d) that are too few or not finite, and columns that are constant, copies or collinear."""
+    check_size(*values.shape)
+    check_finite(values, names)
+    check_ranges(values.min(axis=0), values.max(axis=0), len(values), names)
+    centred = values - values.mean(axis=0)
+    check_covariance(centred.T @ centred / len(values), len(values), names)
 
 
 def check_frame(X: Any) -> None:
@@ -110,41 +109,18 @@ def check_finite(values: FloatArray, names: Sequence[str], missing: str = IMPUTE
             )
 
 
-def check_size(values: FloatArray) -> None:
+def check_size(n: int, d: int) -> None:
     """Refuse fewer than 3 rows or 2 columns."""
-    n, d = values.shape
-    if n < 3:
-        raise ValueError(f"X has n_samples = {n} row{plural(n)}; at least 3 are needed, and many more to learn.")
+    if n < LEAST_ROWS:
+        raise ValueError(
+            f"X has n_samples = {n} row{plural(n)}; at least {LEAST_ROWS} are needed, and many more to learn."
+        )
     if d < 2:
         raise ValueError(f"X has n_features = {d} column, 1 feature(s); at least 2 are needed for a graph.")
 
 
-def check_columns(values: FloatArray, names: Sequence[str]) -> None:
-    """Refuse columns that are constant, copies of each other, or determined exactly by others."""
-    check_spread(values.min(axis=0), values.max(axis=0), names)
-    centred = values - values.mean(axis=0)
-    check_covariance(centred.T @ centred / len(values), len(values), names)
-
-
-def check_spread(low: FloatArray, high: FloatArray, names: Sequence[str]) -> None:
-    """Refuse columns whose least (d,) and largest values (d,) are the same."""
-    largest = np.maximum(np.abs(low), np.abs(high))
-    constant = [names[int(j)] for j in np.flatnonzero(high - low <= 1e-14 * largest)]
-    if constant:
-        it, are = ("it", "is") if len(constant) == 1 else ("them", "are")
-        raise ValueError(
-            f"column{plural(len(constant))} {listed(constant)} {are} constant: nothing can be learned about {it}. "
-            f"Drop {it}."
-        )
-
-
-def check_sizes(values: FloatArray, names: Sequence[str]) -> None:
-    """Refuse columns (n, d) whose squares no float holds, before any is squared; gaps are nan."""
-    check_ranges(np.nanmin(values, axis=0), np.nanmax(values, axis=0), len(values), names)
-
-
 def check_ranges(low: FloatArray, high: FloatArray, n: int, names: Sequence[str]) -> None:
-    """The same by the least (d,) and largest values (d,) of n rows.
+    """Refuse columns of n rows that are constant, or whose squares no float holds, by their ends (d,).
 
     No standard deviation is above half the range, and none below the range divided by the root of 2 n.
     """
@@ -153,11 +129,28 @@ def check_ranges(low: FloatArray, high: FloatArray, n: int, names: Sequence[str]
     odd = np.flatnonzero(large | ((half > 0) & (half < LEAST_SPREAD)))
     if odd.size:
         j = odd[0]
+        raise _wrong_unit(names[j], f"its values go from {low[j]:g} to {high[j]:g}")
+    constant = [names[j] for j in np.flatnonzero(are_constant(low, high))]
+    if constant:
+        it, are = ("it", "is") if len(constant) == 1 else ("them", "are")
         raise ValueError(
-            f"the variance of column {names[j]!r} is too large or too small for floats: its values go from "
-            f"{low[j]:g} to {high[j]:g}. Give it in other units, so that its standard deviation is between "
-            f"{LEAST_SPREAD:g} and {MOST_SPREAD:g}."
+            f"column{plural(len(constant))} {listed(constant)} {are} constant: nothing can be learned about {it}. "
+            f"Drop {it}."
         )
+
+
+def are_constant(low: FloatArray, high: FloatArray) -> BoolArray:
+    """Whether least (d,) and largest values (d,) of columns are the same."""
+    constant: BoolArray = high / 2.0 - low / 2.0 <= 5e-15 * np.maximum(np.abs(low), np.abs(high))
+    return constant
+
+
+def _wrong_unit(name: str, what: str) -> ValueError:
+    """The error of a column whose squares no float holds."""
+    return ValueError(
+        f"the variance of column {name!r} is too large or too small for floats: {what}. Give it in other units, "
+        f"so that its standard deviation is between {LEAST_SPREAD:g} and {MOST_SPREAD:g}."
+    )
 
 
 def check_covariance(
@@ -176,12 +169,8 @@ def check_covariance(
     variances = np.diag(covariance)
     odd = np.flatnonzero(~((variances > LEAST_SPREAD**2) & (variances < MOST_SPREAD**2)))
     if odd.size:
-        raise ValueError(
-            f"the variance of column {names[int(odd[0])]!r} is {covariance[odd[0], odd[0]]:g}: its values are too "
-            "large or too close together for floats. Give it in other units, so that its standard deviation is "
-            f"between {LEAST_SPREAD:g} and {MOST_SPREAD:g}."
-        )
-    scale = np.sqrt(np.diag(covariance))
+        raise _wrong_unit(names[odd[0]], f"it is {variances[odd[0]]:g}")
+    scale = np.sqrt(variances)
     correlation = covariance / (scale[:, None] * scale)
     np.fill_diagonal(correlation, 0.0)
     first, second = divmod(int(np.argmax(np.abs(correlation))), d)
@@ -224,31 +213,14 @@ def _check_determined(correlation: FloatArray, names: Sequence[str], target: int
         )
 
 
-def check_moments(
-    seen: "Moments", names: Sequence[str], discrete: BoolArray | None = None, unordered: BoolArray | None = None
-) -> "Moments":
-    """Refuse tables that are too small, and columns that are constant, copies, or determined by others."""
-    check_size(np.broadcast_to(0.0, (seen.n_rows, len(names))))
-    check_spread(seen.low, seen.high, names)
-    check_covariance(seen.covariance, seen.n_rows, names, discrete, unordered)
-    return seen
-
-
-def check_gappy(
-    values: FloatArray,
-    covariance: FloatArray,
-    names: Sequence[str],
-    discrete: BoolArray,
-    unordered: BoolArray,
-) -> None:
-    """Refuse columns of rows (n, d) with gaps that are copies where both are seen, or determined by others."""
+def check_copies(values: FloatArray, covariance: FloatArray, names: Sequence[str]) -> None:
+    """Refuse columns of rows (n, d) with gaps that are copies where both are seen."""
     scale = np.sqrt(np.diag(covariance))
     close = np.triu(np.abs(covariance) / (scale[:, None] * scale) > NEARLY, 1)
     for i, j in np.argwhere(close).tolist():
         both = values[~np.isnan(values[:, [i, j]]).any(axis=1)][:, [i, j]]
         if np.ptp(both, axis=0).min() > 0.0:
             check_covariance(np.cov(both.T), 0, [names[i], names[j]])
-    check_covariance(covariance, len(values), names, discrete, unordered)
 
 
 def check_renamed(codes: FloatArray, n_levels: Sequence[int], names: Sequence[str]) -> None:
@@ -277,8 +249,6 @@ def check_given(
     if names is not None:
         names = tuple(names)
         check_column_names(names)
-    refuse_masked(covariance, "covariance")
-    refuse_masked(means, "means")
     matrix = np.array(covariance, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise ValueError(f"covariance has shape {matrix.shape}: expected (d, d) with at least 2 columns.")
@@ -286,9 +256,9 @@ def check_given(
     labels = tuple(f"x{i}" for i in range(d)) if names is None else tuple(map(str, names))
     if len(labels) != d:
         raise ValueError(f"names are {labels}: expected {d} different ones, one for each column of covariance.")
-    if isinstance(n_rows, bool) or not isinstance(n_rows, int | np.integer) or n_rows < 3:
+    if isinstance(n_rows, bool) or not isinstance(n_rows, int | np.integer) or n_rows < LEAST_ROWS:
         raise ValueError(
-            f"n_rows is {shown(n_rows)}: expected the number of rows behind the covariance, at least 3."
+            f"n_rows is {shown(n_rows)}: expected the number of rows behind the covariance, at least {LEAST_ROWS}."
         )
     variances = np.diag(matrix)
     wrong = np.flatnonzero(~(np.isfinite(matrix).all(axis=0) & (variances > 0)))
@@ -309,7 +279,6 @@ def check_given(
             f"covariance is no covariance of any rows: a combination of columns would have variance {least:.2g} "
             "(of 1). Were its entries computed from different rows?"
         )
-    check_covariance(matrix, int(n_rows), labels)
     mean = None if means is None else np.array(means, dtype=np.float64)
     if mean is not None and (mean.shape != (d,) or not np.isfinite(mean).all()):
         raise ValueError(f"means have shape {mean.shape}, or are not finite: expected {d} numbers.")

@@ -1,10 +1,8 @@
 """Simulated gene networks of SynTReN (Van den Bulcke et al. 2006), found on disk or fetched."""
 
 import io
-import logging
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -33,8 +31,6 @@ SOURCE = (
     "P. Brouillard, T. Deleu, S. Lacoste-Julien: Gradient-based neural DAG learning. ICLR, 2020. "
     f"Files of {BASE_URL}syntren"
 )
-
-logger = logging.getLogger("daguerreotype")
 
 
 @overload
@@ -112,8 +108,8 @@ def _folders(data_home: str | os.PathLike[str] | None) -> list[Path]:
 
 def _read(name: str, folders: Sequence[Path]) -> FloatArray:
     """Array of the published file ``name``, from the first folder that has it or else fetched."""
-    found = (folder / name for folder in folders if (folder / name).is_file())
-    path = next(found, None) or _fetch(name, base_url=BASE_URL)
+    paths = (folder / name for folder in folders if (folder / name).is_file())
+    path = next(paths, None) or _fetch(name, base_url=BASE_URL)
     content = path.read_bytes()
     digest, published = sha256(content).hexdigest(), _checksums()[name]
     if digest != published:
@@ -130,35 +126,18 @@ def _fetch(name: str, *, base_url: str) -> Path:
     import pooch
 
     home = Path(pooch.os_cache("daguerreotype"))
-    if not (home / name).is_file():
-        logger.info("downloading %s%s to %s", base_url, name, home)
     store = pooch.create(home, base_url, registry={name: f"sha256:{_checksums()[name]}"})
     by_hand = (
         f"Get the file by other means and put it at {str(home / name)!r}; or put {name} into a folder of "
         f"your own, and pass that folder as data_home or set the environment variable {VARIABLE} to it."
     )
     try:
-        with _silence(pooch.get_logger()):
-            # pooch loads into a temporary file and gives it its name only when its SHA-256 is right
-            return Path(store.fetch(name))
+        # pooch loads into a temporary file and gives it its name only when its SHA-256 is right
+        return Path(store.fetch(name))
     except OSError as error:
         raise ConnectionError(f"cannot download {base_url}{name}: {error}. {by_hand}") from error
     except ValueError as error:
         raise ValueError(f"{base_url}{name} is not the published file: {error} {by_hand}") from error
-
-
-@contextmanager
-def _silence(talker: logging.Logger) -> Iterator[None]:
-    """Keep a logger that writes to stderr by itself to warnings; a filter of its own makes it thread-safe."""
-
-    def warns(record: logging.LogRecord) -> bool:
-        return record.levelno >= logging.WARNING
-
-    talker.addFilter(warns)
-    try:
-        yield
-    finally:
-        talker.removeFilter(warns)
 
 
 @cache

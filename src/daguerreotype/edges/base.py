@@ -1,7 +1,8 @@
-"""The plug-in contract of edge estimators: every protocol, and the records that fits are exchanged in.
+"""The plug-in contract of edge estimators, and the records that fits are exchanged in.
 
-An estimator needs ``prepare``, and what it prepares needs ``fit``. All else is optional: a protocol here for each
-capability, known by its methods. Ask for one with :func:`offered`.
+Three classes to derive from: an :class:`EdgeEstimator` needs ``prepare``, the :class:`LocalModels` that it returns
+need ``fit``, and :class:`SearchableModels` are for searches. What more they can do is said by their
+:class:`Capabilities`.
 
 Scores of many fits at once are in *excess*: the negative log-likelihood per row beyond that of a standard normal
 variable, ``nll - STANDARD_ENTROPY``. Orders that tie differ in the last digits, which the constant would cost.
@@ -9,19 +10,20 @@ variable, ``nll - STANDARD_ENTROPY``. Orders that tie differ in the last digits,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
-Capability = TypeVar("Capability")
 LEFT_OUT: Any = None  # norms that are the absolute weights
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class LocalFit:
     """One node regressed on the parents that were chosen among its predecessors.
@@ -42,11 +44,11 @@ class LocalFit:
         training rows. The absolute weights, if left out.
     """
 
-    parents: IntArray
-    weights: FloatArray
+    parents: Annotated[IntArray, Shape("p", least=0, below="d")]
+    weights: Annotated[FloatArray, Shape("p", finite=True)]
     nll: float
     dof: float
-    norms: FloatArray = field(default=LEFT_OUT, kw_only=True)
+    norms: Annotated[FloatArray, Shape("p", finite=True)] = field(default=LEFT_OUT, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.norms is LEFT_OUT:
@@ -103,7 +105,8 @@ class Moves:
     after: FloatArray
 
 
-class Draws(NamedTuple):
+@dataclass(frozen=True)
+class Draws:
     """Chance, for a sweep in which variables go to places with probability proportional to exp(-n_rows * loss).
 
     Attributes
@@ -153,287 +156,202 @@ class EdgeRules:
         return len(self.allowed) if self.max_parents is None else int(self.max_parents[node])
 
 
-@runtime_checkable
-class LocalModels(Protocol):
-    """An estimator that has met its data and fits one node at a time."""
+@dataclass(frozen=True)
+class Capabilities:
+    """What an edge estimator takes, and what the local models that it prepares can do beside single fits.
+
+    Attributes
+    ----------
+    from_moments : bool
+        The estimator needs second moments of the columns, and no rows.
+    from_passes : bool
+        It needs passes over the rows, but none of them in memory.
+    kinds : bool
+        It takes columns of any kind, and not numbers alone. Its models then have masses of discrete columns.
+    scales : bool
+        Its models, which are searchable, judge a node on the likeliest of several scales.
+    copies : bool
+        It takes tables in which every row is there several times (``Table.copies``).
+    rules : bool
+        ``prepare`` takes rules, and keeps the parents that these require.
+    max_parents : bool
+        It heeds ``rules.max_parents`` too. Of others, fits with too many parents are made again on the strongest.
+    joint : bool
+        Its models fit nodes with parameters that were trained elsewhere, for all nodes together.
+    search : bool
+        Its models are :class:`SearchableModels`.
+    batches : bool
+        They fit many nodes together faster than one by one.
+    residuals : bool
+        They have residuals of fits, which noise of other than Gaussian shape needs.
+    predictions : bool
+        They predict rows that they have not seen, which scoring and imputing them needs.
+    curves : bool
+        Fits are sums of curves, one for each parent.
+    processes : bool
+        Fits spend their time in Python, so that threads would wait for each other: with ``n_jobs`` above one they
+        are made in other processes, on copies of the models, and must not leave anything behind in them.
+    """
+
+    from_moments: bool = False
+    from_passes: bool = False
+    kinds: bool = False
+    scales: bool = False
+    copies: bool = False
+    rules: bool = False
+    max_parents: bool = False
+    joint: bool = False
+    search: bool = False
+    batches: bool = False
+    residuals: bool = False
+    predictions: bool = False
+    curves: bool = False
+    processes: bool = False
+
+
+class LocalModels:
+    """An estimator that has met its data and fits one node at a time; subclasses need ``fit``.
+
+    What else they have of the methods below they say in ``can``.
+    """
+
+    can: Capabilities = Capabilities()
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Choose parents of ``node`` among ``predecessors`` (ascending node indices, possibly empty)."""
-        ...
-
-
-@runtime_checkable
-class EdgeEstimator(Protocol):
-    """Chooses each node's parents among the nodes before it; the plug-in point of the library."""
-
-    def prepare(self, table: Table) -> LocalModels:
-        """Do once per data set what every local fit shares (second moments, bases, tensors)."""
-        ...
-
-
-@runtime_checkable
-class KeepsRequired(Protocol):
-    """An estimator that can keep parents whatever the data say; required edges need it."""
-
-    def prepare_with(self, table: Table, rules: EdgeRules) -> LocalModels:
-        """As ``prepare``, for fits whose parents include all that ``rules.required`` names.
-
-        ``fit`` is asked about allowed predecessors alone, the required ones always among them. ``fit_moves``,
-        where there is one, is asked about all: it must heed ``rules.allowed`` itself, and may return anything
-        for positions that leave a required parent behind its child. An estimator with an attribute
-        ``limits_parents = True`` heeds ``rules.max_parents`` too; of others, the fits with too many parents are
-        made again on the strongest of them, and ``fit_moves`` is not asked where parents are limited.
-        """
-        ...
-
-
-@runtime_checkable
-class HasBatchFits(Protocol):
-    """Local models that fit many nodes together faster than one by one."""
+        raise _missing(self, "fit(node, predecessors)")
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each (node, predecessors), whatever else is asked for with it."""
-        ...
-
-
-@runtime_checkable
-class FitsFromParameters(Protocol):
-    """Local models of edges that are trained by gradient, for all nodes together elsewhere."""
+        return [self.fit(node, predecessors) for node, predecessors in requests]
 
     def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
         """The fit of ``node`` on the parents whose gates are open, with parameters of joint training by name."""
-        ...
-
-
-@runtime_checkable
-class HasResiduals(Protocol):
-    """Local models that can say what a fit leaves unexplained; needed by non-Gaussian losses."""
+        raise _missing(self, "fit_from(node, parents, parameters)")
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` on the training rows, shape (n,); of long tables, of as many first rows as tell.
 
         All nodes must leave out the same rows.
         """
-        ...
-
-
-@runtime_checkable
-class HasMasses(Protocol):
-    """Local models of discrete columns, which have probability masses and no residuals."""
-
-    def mass(self, node: int, fit: LocalFit) -> Mass:
-        """The distribution of a discrete ``node`` given its linear predictors, which ``predict`` returns."""
-        ...
-
-
-@runtime_checkable
-class HasPredictions(Protocol):
-    """Local models that can be asked about rows they have not seen; held-out likelihood needs it."""
+        raise _missing(self, "residuals(node, fit)")
 
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table.
 
-        Of a discrete node, its linear predictors (m, q).
+        Of a discrete node, its linear predictors (m, q), or (m,) if there is one.
         """
-        ...
-
-
-@runtime_checkable
-class HasPredictor(Protocol):
-    """Local models whose fits predict without the table; a saved learner can score rows only with them.
-
-    An own estimator whose ``predict`` is linear in the weights returns ``LinearPredictor()``.
-    """
-
-    def predictor(self) -> HasPredictions:
-        """What predicts without the table: one of the classes of ``edges.predictors``."""
-        ...
-
-
-@runtime_checkable
-class HasCurves(Protocol):
-    """Local models whose fits are sums of curves, one per parent."""
+        raise _missing(self, "predict(node, fit, values)")
 
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component (m,) of ``parent`` at values ``grid`` (m,) of its column, on the scale of the table."""
-        ...
+        raise _missing(self, "curve(node, fit, parent, grid)")
 
+    def mass(self, node: int, fit: LocalFit) -> Mass:
+        """The distribution of a discrete ``node`` given its linear predictors, which ``predict`` returns."""
+        raise _missing(self, "mass(node, fit)")
 
-@runtime_checkable
-class HasMoves(Protocol):
-    """Local models with a fast way to score all positions of one node; refine uses it when there."""
+    def predictor(self) -> "LocalModels":
+        """What predicts without the table, which a file can hold if its class is one that files may hold.
 
-    def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Excess and dof for every position of ``node`` among ``others`` (in order)."""
-        ...
-
-
-@runtime_checkable
-class CanFork(Protocol):
-    """Local models that can be had once per thread; restarts of refine then run side by side."""
-
-    def fork(self) -> LocalModels:
-        """Models of the same data, with the same results, that may be used while these are.
-
-        The data is shared. What a search has found so far is copied, and what either finds later is its own.
+        An own estimator whose ``predict`` is linear in the weights returns ``LinearPredictor()``.
         """
-        ...
+        return self
 
 
-@runtime_checkable
-class NeedsProcesses(Protocol):
-    """Local models whose fits spend their time in Python, so that threads would wait for each other.
+class SearchableModels(LocalModels):
+    """Local models with fast ways to score places in an order, whole orders, and any set of parents.
 
-    With ``n_jobs`` above one, ``fit`` and ``residuals`` run in other processes, on copies of the models: they must
-    not leave anything behind in them. Models without this mark are fitted in threads.
+    A scale is known by its place among the other columns of the table, -1 for the table's own. What a search finds
+    is kept, so that these models grow; threads take forks of them.
     """
 
-    needs_processes: bool
+    def fork(self) -> "SearchableModels":
+        """Models of the same data, with the same results, that may be used while these are."""
+        raise _missing(self, "fork()")
 
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        raise _missing(self, "score_many(ranks, rows, nodes)")
 
-@runtime_checkable
-class HasSweeps(Protocol):
-    """Local models with a fast way to move every variable of an order to its best place, one after the other."""
+    def fit_moves(self, node: int, others: IntArray) -> Moves:
+        """Excess and dof for every position of ``node`` among ``others`` (in order).
+
+        Asked about all others: it must heed rules itself, and may return anything for positions that leave a
+        required parent behind its child.
+        """
+        raise _missing(self, "fit_moves(node, others)")
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof.
 
         ``before`` (d, d) tells whom each variable must come before; it is empty if nobody must.
         """
-        ...
-
-
-@runtime_checkable
-class DrawsSweeps(Protocol):
-    """Local models with a fast way to draw a place in an order for one variable after the other."""
+        raise _missing(self, "sweep(order, penalty_per_dof, before)")
 
     def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
-        """The order after each turn of ``draws``; losses are those of :meth:`HasSweeps.sweep`."""
-        ...
-
-
-@runtime_checkable
-class HasQuickScores(Protocol):
-    """Local models that score many fits faster than they make them."""
-
-    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
-        ...
-
-
-@runtime_checkable
-class JudgesParents(Protocol):
-    """Local models that can judge any set of parents; posteriors then know of edges that nearly pay."""
+        """The order after each turn of ``draws``; losses are those of :meth:`sweep`."""
+        raise _missing(self, "draw_sweep(order, penalty_per_dof, before, draws)")
 
     def fit_parents(self, node: int, parents: IntArray) -> LocalFit:
         """``node`` on exactly these parents, ascending; all of them allowed, the required ones among them."""
-        ...
+        raise _missing(self, "fit_parents(node, parents)")
 
     def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
         """Excess and dof (m, 2) of such fits on each of ``sets`` (m, d) of parents."""
-        ...
+        raise _missing(self, "score_parents(node, sets)")
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
         """Which others (m, d) would cost less than ``nats`` in the whole table beside each of ``sets``, about."""
-        ...
+        raise _missing(self, "near_parents(node, sets, nats)")
 
     def parents_in(self, order: IntArray) -> BoolArray:
         """Who is a parent of whom (d, d) in an order: what ``fit`` chooses, without making the fits."""
-        ...
+        raise _missing(self, "parents_in(order)")
 
     def choose(self, node: int, predecessors: IntArray) -> IntArray:
         """The parents that ``fit`` chooses among predecessors, ascending."""
-        ...
-
-
-@runtime_checkable
-class HasScales(Protocol):
-    """Local models that judge a node on the likeliest of several scales: the table's, or one of its other columns.
-
-    A scale is known by its place among the other columns, -1 for the table's own.
-    """
+        raise _missing(self, "choose(node, predecessors)")
 
     def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
         """What ``fit`` would give were this the only scale."""
-        ...
+        raise _missing(self, "fit_on(scale, node, predecessors)")
 
     def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
         """Excess and dof of such a fit."""
-        ...
+        raise _missing(self, "score_on(scale, node, predecessors)")
 
     def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
         """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows that count for it."""
-        ...
+        raise _missing(self, "regressors(node, fit, n_rows)")
 
     def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
         """Residuals (n,) of such a fit."""
-        ...
+        raise _missing(self, "residuals_on(scale, node, fit)")
 
 
-@runtime_checkable
-class PricesLines(LocalModels, Protocol):
-    """Local models with straight and bent edges, whose price of a straight one depends on how many bend."""
+class EdgeEstimator:
+    """Chooses each node's parents among the nodes before it; the plug-in point of the library.
 
-    @property
-    def learns_bent_share(self) -> bool:
-        """Whether that share is to be learned."""
-        ...
-
-    @property
-    def bent_share(self) -> float:
-        """The share of bent edges that lines are priced by."""
-        ...
-
-    def share_of_bends(self, fits: Sequence[LocalFit]) -> float:
-        """The share of the edges of ``fits`` that bend, of those that could."""
-        ...
-
-    def with_bent_share(self, bent_share: float) -> Self | None:
-        """Models of the same data with the price that belongs to this share; None if it is what they have."""
-        ...
-
-
-class Basis(Protocol):
-    """Functions of one column, centred and uncorrelated with variance one over the training rows."""
-
-    @property
-    def width(self) -> int:
-        """How many there are."""
-        ...
-
-    @property
-    def line(self) -> int:
-        """How many of them, the first ones, the column has at least as a parent."""
-        ...
-
-    @property
-    def slope(self) -> float:
-        """Slope of the first of them, per unit of the column or its logarithm; 0 for levels without an order."""
-        ...
-
-    def columns(self, values: FloatArray) -> FloatArray:
-        """The functions (m, width) at values (m,) of the column."""
-        ...
-
-
-@runtime_checkable
-class Composite(Protocol):
-    """Local models that consist of others, and offer what all of these do."""
-
-    @property
-    def parts(self) -> Sequence[LocalModels]:
-        """The others."""
-        ...
-
-
-def offered(models: object, what: type[Capability]) -> Capability | None:
-    """``models`` seen as ``what``, one of the protocols above; None where they do not offer it.
-
-    >>> offered(object(), HasCurves) is None
-    True
+    Subclasses need ``prepare``, which takes rules only where ``can.rules`` says so.
     """
-    if not isinstance(models, what):
-        return None
-    if isinstance(models, Composite) and any(offered(part, what) is None for part in models.parts):
-        return None
-    return models
+
+    can: ClassVar[Capabilities] = Capabilities()
+
+    def prepare(self, table: Table, rules: EdgeRules | None = None) -> LocalModels:
+        """Do once per data set what every local fit shares (second moments, bases, tensors).
+
+        Under rules, fits keep all parents that ``rules.required`` names: ``fit`` is asked about allowed
+        predecessors alone, the required ones always among them.
+        """
+        raise _missing(self, "prepare(table)")
+
+
+def searchable(models: LocalModels) -> SearchableModels | None:
+    """The same models where they are searchable; None for others."""
+    return models if isinstance(models, SearchableModels) and models.can.search else None
+
+
+def _missing(thing: object, method: str) -> TypeError:
+    """What a class lacks that it says it can do."""
+    return TypeError(f"{type(thing).__name__} has no {method}: give it one, or leave it out of can.")

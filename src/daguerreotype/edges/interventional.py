@@ -6,13 +6,14 @@ left, so that an estimator meets one table per *group* of columns, each centred 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import HasQuickScores, LocalFit, LocalModels, Moves, offered
+from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels, Moves, SearchableModels
 from daguerreotype.noise.base import Mass
 
 
@@ -55,15 +56,17 @@ def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "
     return GroupedModels(models, group, centres, effect_centres)
 
 
-class GroupedModels:
+@saved
+class GroupedModels(SearchableModels):
     """Local models of one table, each column by those of its group.
 
-    A composite: it offers what the models of all groups do. Rows that it is asked to predict are on the scale of
-    the whole table; ``residuals`` are those of the rows that count for the column.
+    They can do what the models of all groups can, but for sweeps, which count the same rows for all nodes.
+    Rows that they are asked to predict are on the scale of the whole table; ``residuals`` are those of the rows
+    that count for the column.
 
     Parameters
     ----------
-    models : sequence of g local models
+    parts : sequence of g local models
         Those of every group, of tables that are centred each on its own rows.
     group : array of shape (d,)
         The group of every column.
@@ -75,13 +78,15 @@ class GroupedModels:
 
     def __init__(
         self,
-        models: Sequence[Any],
-        group: IntArray,
-        centres: FloatArray,
-        effect_centres: FloatArray | None = None,
+        parts: Annotated[Sequence[Any], Shape("g")],
+        group: Annotated[IntArray, Shape("d", least=0, below="g")],
+        centres: Annotated[FloatArray, Shape("g", "d")],
+        effect_centres: Annotated[FloatArray | None, Shape("g", "d")] = None,
     ) -> None:
-        self.parts, self.group, self.centres = list(models), group, centres
+        self.parts, self.group, self.centres = list(parts), group, centres
         self.effect_centres = centres if effect_centres is None else effect_centres
+        first = self.parts[0]  # a loaded file may hold none
+        self.can = first.can if isinstance(first, LocalModels) else Capabilities()
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Parents of ``node`` among ``predecessors``, from the rows in which it was not intervened on."""
@@ -103,19 +108,7 @@ class GroupedModels:
         return [found[place] for place in range(len(requests))]
 
     def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Moves of ``node``, every column's numbers by the models of its group."""
-        if offered(self, HasQuickScores) is not None:  # walks for the columns of a group alone, and for no others
-            return self._score_moves(node, others)
-        group = self.group[others]
-        moves = {int(each): self.parts[each].fit_moves(node, others) for each in {*group, self.group[node]}}
-        before, after = np.empty((others.size, 2)), np.empty((others.size, 2))
-        for each, found in moves.items():
-            mine = group == each
-            before[mine], after[mine] = found.before[mine], found.after[mine]
-        return Moves(moves[int(self.group[node])].own, before, after)
-
-    def _score_moves(self, node: int, others: IntArray) -> Moves:
-        """The same by scores of single columns."""
+        """Moves of ``node`` by scores of single columns, each by the models of its group."""
         m = others.size
         places, positions = np.arange(m), np.arange(m + 1)
         ranks = np.empty((m + 1, m + 1), dtype=np.int64)  # row q: the node stands before others[q]
@@ -194,27 +187,6 @@ class GroupedModels:
         """Residuals of a fit on one scale, in the rows that count for ``node``."""
         residuals: FloatArray = self._of(node).residuals_on(scale, node, fit)
         return residuals
-
-    @property
-    def learns_bent_share(self) -> bool:
-        """Whether the share of bent edges is to be learned."""
-        return bool(self.parts[0].learns_bent_share)
-
-    @property
-    def bent_share(self) -> float:
-        """The share of bent edges that lines are priced by."""
-        return float(self.parts[0].bent_share)
-
-    def share_of_bends(self, fits: Sequence[LocalFit]) -> float:
-        """The share of the edges of ``fits`` that bend, of those that could."""
-        return float(self.parts[0].share_of_bends(fits))
-
-    def with_bent_share(self, bent_share: float) -> "GroupedModels | None":
-        """Models of the same data with the price that belongs to this share; None if it is what they have."""
-        parts = [each.with_bent_share(bent_share) for each in self.parts]
-        if all(part is None for part in parts):
-            return None
-        return self._of_parts([new or old for new, old in zip(parts, self.parts, strict=True)])
 
     def _of_parts(self, parts: Sequence[Any]) -> "GroupedModels":
         return GroupedModels(parts, self.group, self.centres, self.effect_centres)

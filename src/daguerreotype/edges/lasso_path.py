@@ -37,7 +37,7 @@ def choose_weights(
     power = moments[node, node]
 
     penalties = np.ones(p)
-    price = 0.0
+    penalty = 0.0  # of a parent, beside those of its weight
     if adaptive or alpha < 0.0:
         coefficients, noise = least_squares(gram, cov, power, n)
         if adaptive:
@@ -45,11 +45,11 @@ def choose_weights(
                 penalties[i] = 1.0 / abs(coefficients[i])  # infinite where the coefficient is zero
         if alpha < 0.0:
             # Where the noise vanishes, gains of the size of rounding must not buy a parent.
-            price = max(noise * np.log(n) / n, 1e-13 * power)
+            penalty = max(noise * np.log(n) / n, 1e-13 * power)
     for i in range(required.size):
         if required[i]:
             penalties[i] = 0.0
-    weights, variance = walk_path(gram, cov, power, penalties, max(alpha, 0.0), price, most)
+    weights, variance = walk_path(gram, cov, power, penalties, max(alpha, 0.0), penalty, most)
     return weights, max(variance, 1e-15 * power)
 
 
@@ -112,13 +112,13 @@ def walk_path(
     power: float,
     penalties: FloatArray,
     lowest: float,
-    price: float,
+    penalty: float,
     most: int,
 ) -> tuple[FloatArray, float]:
-    """Weights and variance at the knot of least ``variance + price * parents``, of those with ``most`` or fewer.
+    """Weights and variance at the knot of least ``variance + penalty * parents``, of those with ``most`` or fewer.
 
     Follows  min_w  1/2 w' gram w - cov' w + level * sum_j penalties_j |w_j|  from the level where all
-    weights are zero down to ``lowest``, which is also the answer when there is no price and no limit. Given
+    weights are zero down to ``lowest``, which is also the answer when there is no penalty and no limit. Given
     the active columns and their signs everything is linear in the level: row j of the tableau ends with b_j
     and d_j so that ``b_j - level * d_j`` is the weight of an active column, and the covariance with the residual
     of any other. Columns without a penalty are active all along.
@@ -138,7 +138,7 @@ def walk_path(
     chosen, variance, least = np.zeros(p), power, np.inf
     level = np.inf
     # Where scikit-learn ends its path; relative for small units, so that they do not empty the graph.
-    floor = 0.0 if price == 0.0 else FLAT * min(1.0, power)
+    floor = 0.0 if penalty == 0.0 else FLAT * min(1.0, power)
 
     for _ in range(8 * p + 64):  # a path has about p knots; only ties that cycle come near the limit
         event, level, sign = next_event(tableau, gram, signs, penalties, level, lowest)
@@ -154,13 +154,13 @@ def walk_path(
             weights[j] = 0.0
             parents += signs[j] != 0.0 or penalties[j] == 0.0  # a required column that others span counts too
             if signs[j] != 0.0:
-                cost += price
+                cost += penalty
                 weights[j] = tableau[j, p] - level * tableau[j, p + 1]
                 criterion -= weights[j] * (cov[j] + level * penalties[j] * signs[j])
-        if parents <= most and (criterion + cost < least or price == 0.0):
+        if parents <= most and (criterion + cost < least or penalty == 0.0):
             # The sum above is right on the path; the square tells when rounding has led away from it.
             square = mean_square(gram, cov, power, weights)
-            if square + cost < least or (price == 0.0 and square <= power):
+            if square + cost < least or (penalty == 0.0 and square <= power):
                 variance, least = square, square + cost
                 for j in range(p):
                     chosen[j] = weights[j]

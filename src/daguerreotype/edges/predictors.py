@@ -1,15 +1,15 @@
 """Predictors: what of local models predicts rows without the table, and what a file can hold."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from scipy.interpolate import BSpline
 
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import HasPredictions, LocalFit
-from daguerreotype.edges.splines import nonlinear_columns
+from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels
 from daguerreotype.noise.free_shape import MAX_ROWS
 
 ROWS = 2**16  # rows that a network predicts at a time
@@ -28,7 +28,7 @@ DERIVATIVES: dict[str, Callable[[FloatArray], FloatArray]] = {  # of the activat
 }
 
 
-def first_residuals(models: HasPredictions, table: Table, node: int, fit: LocalFit) -> FloatArray:
+def first_residuals(models: LocalModels, table: Table, node: int, fit: LocalFit) -> FloatArray:
     """Residuals (n,) of ``fit`` on the rows it was made from, of long tables on the first ``MAX_ROWS`` of them."""
     values = table.values[:MAX_ROWS]
     return values[:, node] - models.predict(node, fit, values)
@@ -40,8 +40,11 @@ def norms_of_lines(table: Table, parents: IntArray, weights: FloatArray) -> Floa
     return norms
 
 
-class LinearPredictor:
+@saved
+class LinearPredictor(LocalModels):
     """Predicts x_j = sum_i w_i x_i by the weights of a fit, and needs nothing else."""
+
+    can = Capabilities(predictions=True, curves=True)
 
     def predictor(self) -> "LinearPredictor":
         """What predicts without the table."""
@@ -52,84 +55,16 @@ class LinearPredictor:
         fitted: FloatArray = values[:, fit.parents] @ fit.weights
         return fitted
 
-
-@dataclass(frozen=True, slots=True)
-class GamFit(LocalFit):
-    """An additive fit, which remembers its curves.
-
-    The weight of a parent is the slope of the least-squares line through its curve over the training rows,
-    cov(f(x), x) / var(x): an average of the slopes f'(x), and their plain mean where x is normal (Stein's lemma).
-
-    Attributes
-    ----------
-    columns : array of shape (dof,)
-        Basis columns of the parents, parent by parent, the linear one first.
-    coefficients : array of shape (dof,)
-        Their least-squares coefficients.
-    """
-
-    columns: IntArray
-    coefficients: FloatArray
-
-
-class CurvePredictor:
-    """Predicts x_j = sum_i f_i(x_i): each f_i a line, or a line and the nonlinear basis of column i.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Column names, for messages.
-    splines : sequence of BSpline or None
-        Nonlinear basis of each column; None for a column that has none.
-    stride : int
-        Basis columns laid out per column of the table.
-    """
-
-    def __init__(self, names: Sequence[str], splines: Sequence[BSpline | None], stride: int) -> None:
-        self.names, self.splines, self.stride = tuple(names), list(splines), stride
-
-    def predictor(self) -> "CurvePredictor":
-        """What predicts without the table."""
-        return CurvePredictor(self.names, self.splines, self.stride)
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the table."""
-        fitted = np.zeros(values.shape[0])
-        for parent in fit.parents:
-            fitted += self.curve(node, fit, int(parent), values[:, parent])
-        return fitted
-
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
-        """Component f(x) of ``parent`` in ``fit`` at the values ``grid`` of its column, shape (m,).
-
-        Values are on the scale of the table that was prepared. The component has mean zero on the training
-        rows, and goes on as a straight line beyond them.
-        """
-        fit = additive(fit)
-        if parent not in fit.parents:
-            found = ", ".join(repr(self.names[i]) for i in fit.parents) or "none"
-            raise ValueError(
-                f"{self.names[parent]!r} is not a parent of {self.names[node]!r} in this fit, so it has no "
-                f"curve; ask for one of its parents: {found}."
-            )
-        grid = np.asarray(grid, dtype=np.float64)
-        beta = fit.coefficients[fit.columns // self.stride == parent]
-        values: FloatArray = beta[0] * grid
-        spline = self.splines[parent]
-        if beta.size > 1 and spline is not None:
-            values = values + nonlinear_columns(spline, grid) @ beta[1:]
-        return values
+        """The line (m,) of ``parent`` at values ``grid`` (m,) of its column."""
+        weights = fit.weights[fit.parents == parent]
+        if not weights.size:
+            raise ValueError("that column is not a parent in this fit, so it has no curve.")
+        line: FloatArray = weights[0] * np.asarray(grid, dtype=np.float64)
+        return line
 
 
-def additive(fit: LocalFit) -> GamFit:
-    """Refuse a fit that does not hold its curves."""
-    if not isinstance(fit, GamFit):
-        raise TypeError(
-            f"expected the GamFit that fit returned, which holds its curves, got {type(fit).__name__}."
-        )
-    return fit
-
-
+@saved
 @dataclass(frozen=True, slots=True)
 class MlpFit(LocalFit):
     """A network's fit, which remembers its parameters.
@@ -145,11 +80,12 @@ class MlpFit(LocalFit):
         Weights of the hidden units, then the bias.
     """
 
-    input_weights: FloatArray
-    output_weights: FloatArray
+    input_weights: Annotated[FloatArray, Shape("p+1", "h")]
+    output_weights: Annotated[FloatArray, Shape("h+1")]
 
 
-class NetworkPredictor:
+@saved
+class NetworkPredictor(LocalModels):
     """Predicts x_j = c + v' a(b + W'x) by the network of a fit, without torch.
 
     Parameters
@@ -157,6 +93,8 @@ class NetworkPredictor:
     activation : {"sigmoid", "tanh", "relu", "leaky-relu"}
         The function a.
     """
+
+    can = Capabilities(predictions=True)
 
     def __init__(self, activation: str) -> None:
         self.activation = activation

@@ -27,7 +27,7 @@ class EdgesEntry:
         Settings of its own that the learner passes on, by name, with the learner's word for each: "penalty",
         "gamma", "min_gain" or "random_state".
     space : dict
-        Settings that tuning searches, with their ranges: of the learner, or of the estimator as ``edges.name``.
+        Settings that tuning searches, with their ranges: of the learner, or of its parts as ``edges.name``.
     by_gradient : bool
         Whether it is trained by gradient, so that ``training="joint"`` is possible.
     """
@@ -55,21 +55,32 @@ class EdgesEntry:
 
 BIC_PRICE = {"penalty": "penalty", "gamma": "gamma", "min_gain": "min_gain"}
 BIC_SPACE = {"edges.penalty": (0.5, 8.0, "log")}
-GRADIENT_SPACE = {"learning_rate": RATE, "edges.pruning": (1e-6, 1e-1, "log"), "edges.learning_rate": RATE}
+GRADIENT_SPACE = {
+    "training.learning_rate": RATE,
+    "edges.pruning": (1e-6, 1e-1, "log"),
+    "edges.learning_rate": RATE,
+}
 SEED = {"random_state": "random_state"}
 
 EDGES: Registry[EdgesEntry] = Registry(
     "edges",
     {
-        "gam": EdgesEntry("daguerreotype.edges.gam:GamEdges", "smooth effects of any shape", BIC_PRICE, BIC_SPACE),
-        "bic": EdgesEntry(
-            "daguerreotype.edges.bic:BicEdges", "linear, the fastest for many columns", BIC_PRICE, BIC_SPACE
+        "gam": EdgesEntry(
+            "daguerreotype.edges.additive.estimators:GamEdges", "smooth effects of any shape", BIC_PRICE, BIC_SPACE
         ),
-        "lars": EdgesEntry("daguerreotype.edges.lars:LarsEdges", "as in the paper", space={"learning_rate": RATE}),
+        "bic": EdgesEntry(
+            "daguerreotype.edges.additive.estimators:BicEdges",
+            "linear, the fastest for many columns",
+            BIC_PRICE,
+            BIC_SPACE,
+        ),
+        "lars": EdgesEntry(
+            "daguerreotype.edges.lasso:LarsEdges", "as in the paper", space={"training.learning_rate": RATE}
+        ),
         "lasso": EdgesEntry(
             "daguerreotype.edges.lasso:LassoEdges",
             "linear, by an l1 penalty",
-            space={"learning_rate": RATE, "edges.alpha": (1e-3, 1.0, "log")},
+            space={"training.learning_rate": RATE, "edges.alpha": (1e-3, 1.0, "log")},
         ),
         "linear": EdgesEntry(
             "daguerreotype.edges.linear:LinearEdges",
@@ -96,8 +107,8 @@ def make_estimator(
     if isinstance(edges, str):
         if edges not in EDGES:
             raise ValueError(
-                f"edges must be one of {EDGES.listed()}, a scikit-learn regressor, or an object with "
-                f"prepare(table), got {shown(edges)}."
+                f"edges must be one of {EDGES.listed()}, a scikit-learn regressor, or an EdgeEstimator, "
+                f"got {shown(edges)}."
             )
         given = {"penalty": penalty, "gamma": gamma, "min_gain": min_gain, "random_state": seed}
         return EDGES[edges].make(**{name: given[word] for name, word in EDGES[edges].shared.items()})
@@ -110,9 +121,16 @@ def make_estimator(
         return edges
     if callable(getattr(edges, "fit", None)) and callable(getattr(edges, "predict", None)):
         return RegressorEdges(edges, random_state=seed)
+    name = type(edges).__name__
+    if hasattr(edges, "prepare"):
+        raise TypeError(
+            f"edges is a {name}, which has prepare but is no EdgeEstimator: derive its class from "
+            "daguerreotype.edges.EdgeEstimator, and that of what it prepares from LocalModels. What more than fit "
+            "they have is said in can = Capabilities(...)."
+        )
     raise TypeError(
-        f"edges is a {type(edges).__name__}: expected one of {EDGES.listed()}, a regressor with fit and predict, "
-        "or an object with prepare(table)."
+        f"edges is a {name}: expected one of {EDGES.listed()}, a regressor with fit and predict, or an "
+        "EdgeEstimator."
     )
 
 

@@ -1,31 +1,112 @@
 """Edges by any scikit-learn regressor, with cross-validated residuals."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 
 from daguerreotype._lib.checks import check_count, check_seed, optional
-from daguerreotype._lib.labels import listed
+from daguerreotype._lib.labels import listed, shown
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import LEFT_OUT, EdgeRules, LocalFit
-from daguerreotype.edges.importance import (
-    Importances,
-    Selection,
-    check_selection,
-    coefficients_of,
-    exceeds_chance,
-    importances_of_growth,
-    importances_of_model,
-    select,
-)
+from daguerreotype.edges.base import LEFT_OUT, Capabilities, EdgeEstimator, EdgeRules, LocalFit, LocalModels
 from daguerreotype.edges.predictors import norms_of_lines
+
+Selection: TypeAlias = Literal["auto", "permutation"] | float | Callable[[FloatArray], npt.ArrayLike]
+
+STANDARD_ERRORS = 2.0  # by how many a gain on unseen rows must exceed zero
+FAIR_FRACTION = 0.5  # of the uniform share: less would keep noise columns of a forest, more drop weak parents
+
+
+class Importances(NamedTuple):
+    """Importances of p columns, from whichever source the regressor offers.
+
+    Attributes
+    ----------
+    shares : array of shape (p,)
+        Non-negative, summing to one (or all zero).
+    clear : array of shape (p,)
+        Columns that the default rule of this source keeps.
+    """
+
+    shares: FloatArray
+    clear: BoolArray
+
+
+def importances_of_model(model: Any, spreads: FloatArray) -> Importances | None:
+    """Read ``coef_`` times the columns' ``spreads``, or ``feature_importances_``; None without both."""
+    coefficients = coefficients_of(model, spreads.size)
+    if coefficients is not None:
+        shares = _scale(np.abs(coefficients) * spreads)
+        if (coefficients == 0).any():
+            return Importances(shares, coefficients != 0)
+    else:
+        own = getattr(model, "feature_importances_", None)
+        if own is None or np.size(own) != spreads.size:
+            return None
+        shares = _scale(np.asarray(own, dtype=np.float64).reshape(-1))
+    return Importances(shares, (shares > 0) & (shares >= FAIR_FRACTION / shares.size))
+
+
+def importances_of_growth(growth: FloatArray) -> Importances:
+    """Judge columns by how much permuting each one raised the squared error of every unseen row (n, p)."""
+    return Importances(_scale(growth.mean(axis=0)), exceeds_chance(growth))
+
+
+def exceeds_chance(gains: FloatArray) -> BoolArray:
+    """Whether the mean over rows lies above zero by more than two standard errors."""
+    threshold = STANDARD_ERRORS * gains.std(axis=0) / np.sqrt(len(gains))
+    return np.asarray(gains.mean(axis=0) > threshold)
+
+
+def coefficients_of(model: Any, n_columns: int) -> FloatArray | None:
+    """One linear coefficient per column, or None where the model is not of that kind."""
+    coefficients = getattr(model, "coef_", None)
+    if coefficients is None or np.size(coefficients) != n_columns:
+        return None
+    return np.asarray(coefficients, dtype=np.float64).reshape(-1)
+
+
+def select(selection: Selection, importances: Importances, node: str) -> BoolArray:
+    """Apply the user's rule, or the default one of the source, to the predecessors of ``node``."""
+    shares = importances.shares
+    if isinstance(selection, str):
+        return importances.clear
+    if not callable(selection):
+        return np.asarray(shares > float(selection) / shares.size)
+    mask = np.asarray(selection(shares.copy()))
+    if mask.dtype != np.bool_ or mask.shape != shares.shape:
+        raise ValueError(
+            f"selection returned {mask.dtype} of shape {mask.shape} for the predecessors of {node!r}: "
+            f"expected a boolean mask of shape {shares.shape}. Return for example importances > 0.1."
+        )
+    return mask
+
+
+def check_selection(selection: object) -> None:
+    """Refuse a rule that ``select`` does not know."""
+    if callable(selection) or (isinstance(selection, str) and selection in ("auto", "permutation")):
+        return
+    if isinstance(selection, (int, float, np.number)) and not isinstance(selection, bool) and selection >= 0:
+        return
+    raise ValueError(
+        f"selection is {shown(selection)}: expected 'auto', 'permutation', a fraction of the uniform share "
+        "(0 or larger) or a function from importances to a boolean mask. Leave it out for 'auto'."
+    )
+
+
+def _scale(importances: FloatArray) -> FloatArray:
+    """Clip at zero and divide by the sum."""
+    clipped: FloatArray = np.maximum(importances, 0.0)
+    total = clipped.sum()
+    return clipped / total if total > 0 else clipped
 
 
 @dataclass(frozen=True)
-class RegressorEdges:
+class RegressorEdges(EdgeEstimator):
     r"""Parents that a regressor of scikit-learn's kind makes use of.
 
     For each node: fit a clone on all p predecessors, measure their importances, select parents, fit
@@ -79,28 +160,24 @@ class RegressorEdges:
     _: KW_ONLY
     cv: int | None = 3
 
-    def prepare(self, table: Table) -> "RegressorModels":
-        """Check the regressor and the rule; draw the folds."""
+    can: ClassVar[Capabilities] = Capabilities(rules=True, residuals=True, predictions=True, processes=True)
+
+    def prepare(self, table: Table, rules: EdgeRules | None = None) -> "RegressorModels":
+        """Check the regressor and the rule; draw the folds. Required parents are always selected."""
         _check_regressor(self.regressor)
         check_selection(self.selection)
         if self.cv is not None:
             check_count(self.cv, "cv", 2)
         optional(check_seed)(self.random_state, "random_state")
-        return RegressorModels(self, table)
-
-    def prepare_with(self, table: Table, rules: EdgeRules) -> "RegressorModels":
-        """The same for fits that select required parents whatever their importance."""
-        models = self.prepare(table)
-        models.rules = rules
-        return models
+        return RegressorModels(self, table, rules)
 
 
-class RegressorModels:
+class RegressorModels(LocalModels):
     """A regressor that has met its table; every fit of the same node and predecessors is the same."""
 
-    needs_processes = True
+    can = Capabilities(residuals=True, predictions=True, processes=True)
 
-    def __init__(self, edges: RegressorEdges, table: Table) -> None:
+    def __init__(self, edges: RegressorEdges, table: Table, rules: EdgeRules | None = None) -> None:
         self.table = table
         self.selection = edges.selection
         rng = np.random.default_rng(edges.random_state)
@@ -110,7 +187,7 @@ class RegressorModels:
         self.rows: IntArray = rng.permutation(_canonical_rows(table.values))
         self.values: FloatArray = table.values[self.rows]
         self.splits = _splits(table.n_rows, edges.cv)
-        self.rules: EdgeRules | None = None
+        self.rules = rules
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Choose parents of ``node`` among ``predecessors`` and fit the regressor on those alone."""

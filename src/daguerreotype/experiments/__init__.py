@@ -9,27 +9,25 @@
 
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 
 if TYPE_CHECKING:
-    from daguerreotype.experiments.plan import Run as Run
-    from daguerreotype.experiments.plan import make_plan as make_plan
     from daguerreotype.experiments.results import collect as collect
     from daguerreotype.experiments.results import summarize as summarize
-    from daguerreotype.experiments.run import run_all as run_all
+    from daguerreotype.experiments.runs import Run as Run
+    from daguerreotype.experiments.runs import Store as Store
+    from daguerreotype.experiments.runs import make_plan as make_plan
+    from daguerreotype.experiments.runs import run_all as run_all
     from daguerreotype.experiments.spec import Spec as Spec
     from daguerreotype.experiments.spec import load_spec as load_spec
     from daguerreotype.experiments.spec import read_spec as read_spec
     from daguerreotype.experiments.spec import shipped as shipped
-    from daguerreotype.experiments.store import Store as Store
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "plan": "Run make_plan",
         "results": "collect summarize",
-        "run": "run_all",
+        "runs": "Run Store make_plan run_all",
         "spec": "Spec load_spec read_spec shipped",
-        "store": "Store",
     },
 )

@@ -10,11 +10,10 @@ from daguerreotype._lib.child_process import ChildPool
 from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import FIRST_RUN, Status
 from daguerreotype.data.readers import Input
-from daguerreotype.data.validation import check_columns, check_finite, check_size
+from daguerreotype.data.validation import check_table
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.experiments.method import Method, matrix_of
-from daguerreotype.experiments.run import Outcome, run_method
-from daguerreotype.experiments.store import OK
+from daguerreotype.experiments.runs import OK, Outcome, run_method
 from daguerreotype.metrics import f1
 
 
@@ -55,8 +54,8 @@ class Row:
 
     def mean(self, measure: str) -> float | None:
         """Mean of a measure over the finished runs; None where there is none."""
-        known = [run[measure] for run in self.finished.values() if measure in run]
-        return float(np.mean(known)) if known else None
+        values = [run[measure] for run in self.finished.values() if measure in run]
+        return float(np.mean(values)) if values else None
 
 
 @dataclass
@@ -67,7 +66,7 @@ class Comparison:
     ----------
     task : Input
         The table.
-    known : DataFrame of shape (d, d) or None
+    truth : DataFrame of shape (d, d) or None
         The graph to compare with.
     seeds : sequence of int
         Each method runs once with each.
@@ -82,7 +81,7 @@ class Comparison:
     """
 
     task: Input
-    known: pd.DataFrame | None
+    truth: pd.DataFrame | None
     seeds: Sequence[int]
     time_limit: float | None
     held_out: float
@@ -98,9 +97,7 @@ class Comparison:
         """Refuse once what every method would refuse."""
         values = self._split(self.seeds[0])[0].to_numpy(dtype=np.float64)
         names = tuple(map(str, self.task.table.columns))
-        check_size(values)
-        check_finite(values, names)
-        check_columns(values, names)
+        check_table(values, names)
 
     def run(self, methods: Sequence[Method], status: Status) -> None:
         """Run every method with every seed in a child process; an interrupt keeps what is there."""
@@ -150,7 +147,7 @@ class Comparison:
             method,
             table,
             seed,
-            truth=self.known,
+            truth=self.truth,
             held_out=held_out,
             limit=self.time_limit,
             plain=(ImportError, ValueError),

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.file_names import check_file_name
-from daguerreotype._lib.printable import printable
-from daguerreotype._lib.replacement import replaced
+from daguerreotype._lib.checks import check_file_name
+from daguerreotype._lib.files import replaced
+from daguerreotype._lib.labels import printable
 from daguerreotype.experiments.method import matrix_of
 from daguerreotype.experiments.results import collect, load_published, pareto_front, plan_of, summarize
-from daguerreotype.experiments.store import OK, Store
-from daguerreotype.metrics.titles import title_of
+from daguerreotype.experiments.runs import OK, Store
+from daguerreotype.metrics.summary import title_of
 from daguerreotype.plotting import plot_graph
 from daguerreotype.plotting.backend import Axes, Line2D
 from daguerreotype.plotting.backend import pyplot as plt
@@ -27,8 +27,8 @@ SPOTS = [(5, 3), (5, -9), (-10, 3), (-10, -9), (-2, 7), (-2, -13), (12, -3), (-1
 COLUMNS = 3  # of panels
 
 
-def write_figures(store: Store, experiment: str, folder: Path, suffix: str = "svg") -> list[Path]:
-    """Draw all figures of an experiment from the store; returns their paths."""
+def write_figures(store: Store, experiment: str, folder: Path) -> list[Path]:
+    """Draw all figures of an experiment from the store, as SVG; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     draw = {"pareto": draw_pareto, "curves": draw_curves, "graphs": draw_graphs}
     paths: list[Path] = []
@@ -39,10 +39,9 @@ def write_figures(store: Store, experiment: str, folder: Path, suffix: str = "sv
         for figure in plan_of(store, experiment)["figures"]:
             drawn = draw[figure["kind"]](store, experiment, figure)
             # The plan may be of a store that came from elsewhere.
-            path = folder / f"{check_file_name(figure['file'], 'file of a figure')}.{suffix}"
-            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix)
+            path = folder / f"{check_file_name(figure['file'], 'file of a figure')}.svg"
             with replaced(path) as file:
-                drawn.savefig(file, format=suffix, bbox_inches="tight", dpi=110, metadata=metadata)
+                drawn.savefig(file, format="svg", bbox_inches="tight", dpi=110, metadata={"Date": None})
             plt.close(drawn)
             paths.append(path)
     return paths

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,19 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import baselines
-from daguerreotype._lib.fingerprint import plain_setting
 from daguerreotype._lib.labels import label
-from daguerreotype.baselines.limit import warm_up
+from daguerreotype._lib.store import plain_setting
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.graphs import topological_order
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import evaluate
-from daguerreotype.metrics.titles import MEANINGS
+from daguerreotype.metrics.summary import MEANINGS
+from daguerreotype.operators import FixedOrder, SparseMAP
+from daguerreotype.training import Bilevel
 
 TRUE_ORDER = "true order"
 LEFT_OUT = "too slow"  # why a method is not run on a problem, where the spec does not say
-ESTIMATORS = "daguerreotype.estimators"  # entry points of classes that specifications may name
 SOURCES = ("paper", "learner", "baseline", "estimator")
 KNOWN_MEASURES = (*MEANINGS, "seconds", "wall_seconds", "n_rankings", "mean_rankings", "max_rankings", "n_iter")
 
@@ -44,12 +43,12 @@ class Method:
         One of the paper's configurations, our learner, a baseline, or a class of anyone's.
     name : dict or str
         Arguments of `Daguerreotype.paper` for "paper", the baseline's name, or a class whose objects have
-        ``fit(X)`` and then ``adjacency_matrix_``: ``package.module:Class``, or the name of an entry point of the
-        group ``daguerreotype.estimators``.
+        ``fit(X)`` and then ``adjacency_matrix_``: ``package.module:Class``.
     settings : dict
-        Arguments that differ from the source's own. For learners ``init = "true order"`` tells it. "linear" and
-        "mlp" edges are an object within the learner: ``pruning``, their lambda, and the seed are handed on to it,
-        and all else of it stays as the paper's configuration has it.
+        Arguments that differ from the source's own, those of parts as ``training__start``. For learners
+        ``operator = "true order"`` keeps it, and ``k`` is the paper's K, whatever the operator calls it. "linear"
+        and "mlp" edges are an object within the learner: ``pruning``, their lambda, and the seed are handed on
+        to it, and all else of it stays as the paper's configuration has it.
     varied : dict
         Those of them that differ among methods of one label: what figures have on their axes.
     group : str
@@ -85,17 +84,20 @@ class Method:
         if self.source == "baseline":
             return baselines.get(self.name, random_state=seed, **settings)
         if self.source == "estimator":
-            module, colon, cls = self.name.partition(":")
-            make = getattr(import_module(module), cls) if colon else offered_estimators()[self.name].load()
-            made = make(**settings)
+            module, _, cls = self.name.partition(":")
+            made = getattr(import_module(module), cls)(**settings)
             if "random_state" in made.get_params():
                 made.set_params(random_state=seed)
             return made
-        if settings.get("init") == TRUE_ORDER:
+        if settings.get("operator") == TRUE_ORDER:
             assert truth is not None, "an experiment knows its true graphs"
-            settings["init"] = [str(truth.columns[node]) for node in topological_order(truth)]
+            settings["operator"] = FixedOrder([str(truth.columns[node]) for node in topological_order(truth)])
         pruning = {"pruning": settings.pop("pruning")} if "pruning" in settings else {}
         learner = Daguerreotype.paper(**self.name) if self.source == "paper" else Daguerreotype()
+        if "k" in settings:
+            operator = settings.get("operator", learner.operator)
+            sparsemap = operator == "sparsemap" or isinstance(operator, SparseMAP)
+            settings["operator__max_iter" if sparsemap else "operator__k"] = settings.pop("k")
         learner.set_params(**settings, random_state=seed)
         if isinstance(learner.edges, str) and learner.edges in ("linear", "mlp"):
             learner.edges = EDGES[learner.edges].make()
@@ -139,14 +141,14 @@ class Method:
             wall, cpu = time.perf_counter(), time.process_time()
             made.fit(X)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        found = label(np.asarray(made.adjacency_matrix_), X.columns).astype(int)
-        outcome: dict[str, Any] = {"n_edges": int(found.to_numpy().sum())}
+        graph = label(np.asarray(made.adjacency_matrix_), X.columns).astype(int)
+        outcome: dict[str, Any] = {"n_edges": int(graph.to_numpy().sum())}
         if truth is not None:
-            outcome = dict(evaluate(truth, found, getattr(made, "causal_order_", None)))
+            outcome = dict(evaluate(truth, graph, getattr(made, "causal_order_", None)))
         outcome |= {"seconds": getattr(made, "fit_cpu_seconds_", cpu)}
         outcome |= {"wall_seconds": getattr(made, "fit_seconds_", wall)}
         if isinstance(made, Daguerreotype):
-            outcome |= {"n_rankings": len(made.order_distribution_.probs), "n_iter": made.n_iter_}
+            outcome |= {"n_rankings": len(made.order_distribution_.probs), "n_iter": len(made.history_)}
             if len(made.history_):
                 support = made.history_.support
                 outcome |= {"mean_rankings": float(support.mean()), "max_rankings": int(support.max())}
@@ -154,12 +156,7 @@ class Method:
                 outcome["held_out_likelihood"] = made.score(held_out)
         # NaN is no JSON: a metric that is not defined for this graph is left out
         defined = {name: value for name, value in outcome.items() if np.isfinite(value)}
-        return defined | {"edges": list_edges(found)}
-
-
-def offered_estimators() -> dict[str, EntryPoint]:
-    """Classes that installed packages offer to experiments, by name."""
-    return {each.name: each for each in entry_points(group=ESTIMATORS)}
+        return defined | {"edges": list_edges(graph)}
 
 
 def list_edges(adjacency: pd.DataFrame) -> list[list[int]]:
@@ -174,3 +171,30 @@ def matrix_of(edges: Iterable[Sequence[int]], names: Sequence[str]) -> pd.DataFr
     for cause, effect in edges:
         matrix[cause, effect] = 1
     return label(matrix, names)
+
+
+def warm_up(learner: Any) -> None:
+    """Import what a fit of ``learner`` needs and load its kernels, so that their seconds do not count.
+
+    A baseline names its libraries; ours is fitted to a small table, as far as one step. Of a learner of anyone
+    else's nothing is known.
+    """
+    load_libraries = getattr(learner, "load_libraries", None)
+    if callable(load_libraries):
+        load_libraries()
+    elif isinstance(learner, Daguerreotype):
+        from sklearn.base import clone
+
+        names = ["a", "b", "c"]
+        small = clone(learner).set_params(training__max_iter=1, knowledge=None, verbose=0)
+        if isinstance(small.training, Bilevel):
+            small.training.n_restarts = 0
+        if not isinstance(small.training.start, str):  # an order of other columns
+            small.training.start = names
+        if isinstance(small.operator, FixedOrder):
+            small.operator.order = names
+        if isinstance(small.edges, str) and small.edges in ("linear", "mlp"):
+            small.edges = EDGES[small.edges].make()
+        if isinstance(small.edges, GradientEdges):
+            small.edges = dataclasses.replace(small.edges, max_iter=1)
+        small.fit(pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=names))

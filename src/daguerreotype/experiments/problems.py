@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from daguerreotype._lib.fingerprint import plain_setting
 from daguerreotype._lib.labels import label
+from daguerreotype._lib.store import plain_setting
 from daguerreotype.data import read_table
-from daguerreotype.data.graph_files import read_graph
 from daguerreotype.datasets import Dataset, load_sachs, load_syntren
+from daguerreotype.graphs.files import read_graph
 from daguerreotype.simulate import simulate_dag, simulate_data
 
 NETWORKS = 10  # of SynTReN

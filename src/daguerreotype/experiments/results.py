@@ -1,24 +1,28 @@
-"""Results of an experiment: the runs of its last plan as a table, their means, and the published numbers."""
+"""Results of an experiment: its runs, their means, published numbers, and tables in Markdown and CSV."""
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.file_names import check_file_name
+from daguerreotype._lib.checks import check_file_name
+from daguerreotype._lib.files import replace_text, write_csv
 from daguerreotype._lib.typing import BoolArray, FloatArray
-from daguerreotype.experiments.store import LEFT_OUT, OK, Store
+from daguerreotype.experiments.runs import LEFT_OUT, OK, Store
+from daguerreotype.metrics.summary import title_of
 
 FIXED = ["problem", "method", "group", "repeat", "key", "status", "reason", "time_limit"]
 NO_MEASURES = {"key", "version", "data", "configuration", "time_limit", "status", "reason", "edges"}
+DIGITS = {"f1": 3, "precision": 3, "recall": 3, "skeleton_f1": 3, "seconds": 2, "wall_seconds": 2}
 
 
 def plan_of(store: Store, experiment: str) -> dict[str, Any]:
     """The last plan of an experiment."""
     if experiment not in store.plans:
-        known = ", ".join(sorted(store.plans)) or "none"
-        raise ValueError(f"{store.path} has no runs of {experiment!r}; it has those of: {known}.")
+        names = ", ".join(sorted(store.plans)) or "none"
+        raise ValueError(f"{store.path} has no runs of {experiment!r}; it has those of: {names}.")
     return store.plans[experiment]
 
 
@@ -53,7 +57,7 @@ def summarize(store: Store, experiment: str) -> pd.DataFrame:
     """
     plan, frame = plan_of(store, experiment), collect(store, experiment)
     by = ["problem", "method", "group", *varied_names(store, experiment)]
-    known = load_published(plan["published"])
+    published = load_published(plan["published"])
     rows = []
     for values, runs in frame.groupby(by, sort=False, dropna=False):
         good, bad = runs[runs["status"] == OK], runs[runs["status"] != OK]
@@ -63,8 +67,8 @@ def summarize(store: Store, experiment: str) -> pd.DataFrame:
         for measure in plan["measures"]:
             numbers = good[measure].dropna().astype(float) if measure in good else pd.Series(dtype=float)
             row[measure], row[f"{measure}_sd"] = numbers.mean(), numbers.std(ddof=0)  # NaN of none
-            if measure in known:
-                row[f"{measure}_published"] = known[measure].get(str(row["method"]), np.nan)
+            if measure in published:
+                row[f"{measure}_published"] = published[measure].get(str(row["method"]), np.nan)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -87,3 +91,71 @@ def pareto_front(points: FloatArray) -> BoolArray:
     beaten = np.all(others <= points[:, None, :], axis=2) & np.any(others < points[:, None, :], axis=2)
     front: BoolArray = np.logical_not(np.any(beaten, axis=1))
     return front
+
+
+# ---------------------------------------------------------------------------- tables
+
+
+def write_tables(store: Store, experiment: str, folder: Path) -> list[Path]:
+    """Write table.md, table.csv (means) and runs.csv (every run); returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summary = summarize(store, experiment)
+    cells = table_cells(store, experiment, summary)
+    title = str(plan_of(store, experiment)["title"])
+    frames = {"table.csv": summary, "runs.csv": collect(store, experiment).drop(columns=["key"])}
+    replace_text(folder / "table.md", f"{title}\n\n{to_markdown(cells)}\n")
+    for name, frame in frames.items():
+        write_csv(folder / name, frame.round(4), index=False)
+    return [folder / name for name in ("table.md", *frames)]
+
+
+def table_cells(store: Store, experiment: str, summary: pd.DataFrame) -> pd.DataFrame:
+    """Text of every cell: mean ± standard deviation, the published value in brackets."""
+    plan = plan_of(store, experiment)
+    cells = pd.DataFrame(index=summary.index)
+    if summary.empty:
+        return cells
+    if summary["problem"].nunique() > 1:
+        cells["problem"] = summary["problem"]
+    cells["method"] = summary["method"]
+    for name in varied_names(store, experiment):
+        cells[name] = [_plain(value) for value in summary[name]]
+    for measure in plan["measures"]:
+        published = summary.get(f"{measure}_published", pd.Series(np.nan, index=summary.index))
+        columns = zip(summary[measure], summary[f"{measure}_sd"], published, summary["runs"], strict=True)
+        cells[title_of(measure)] = [_cell(*values, digits=DIGITS.get(measure, 1)) for values in columns]
+    counts = zip(summary["runs"], summary["failed"], summary["reason"], strict=True)
+    cells["runs"] = [_count(*values) for values in counts]
+    return cells
+
+
+def to_markdown(cells: pd.DataFrame) -> str:
+    """A table of Markdown."""
+    header = [str(name) for name in cells.columns]
+    lines = [header, ["---"] * len(header), *([str(cell) for cell in row] for row in cells.to_numpy())]
+    return "\n".join(f"| {' | '.join(_in_markdown(cell) for cell in line)} |" for line in lines)
+
+
+def _in_markdown(cell: str) -> str:
+    """A cell that ends neither itself nor the table, and holds no markup."""
+    return " ".join(cell.split()).replace("|", "/").replace("<", "&lt;")
+
+
+def _cell(mean: float, deviation: float, published: float, runs: int, *, digits: int) -> str:
+    """One cell."""
+    ours = "–" if np.isnan(mean) else f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if runs > 1 else "")
+    return ours if np.isnan(published) else f"{ours} [{published:.{digits}f}]"
+
+
+def _count(good: int, bad: int, reason: str) -> str:
+    """How many runs there were, and what was wrong with others."""
+    if bad:
+        return f"{good}; {bad} failed: {reason}"
+    return str(good) if good else f"left out: {reason}"
+
+
+def _plain(value: object) -> str:
+    """A varied value, blank where a method does not have it."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:g}"
+    return str(value)

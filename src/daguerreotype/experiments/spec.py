@@ -11,17 +11,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from daguerreotype._lib.bounded_reading import read_words
-from daguerreotype._lib.checks import check_positive, check_positive_int, check_text
-from daguerreotype._lib.file_names import check_file_name
+from daguerreotype._lib.checks import check_file_name, check_positive, check_positive_int, check_text
+from daguerreotype._lib.files import read_words
 from daguerreotype.baselines import available
 from daguerreotype.experiments.method import (
-    ESTIMATORS,
     KNOWN_MEASURES,
     LEFT_OUT,
     SOURCES,
     Method,
-    offered_estimators,
 )
 from daguerreotype.experiments.problems import DataSource
 from daguerreotype.learner import Daguerreotype
@@ -119,8 +116,7 @@ def load_spec(name: str, *, quick: bool = False, trust: bool = False) -> Spec:
     quick : bool
         Take the changes of the table ``quick``, which make it a matter of minutes.
     trust : bool
-        Let the file name any class to import and run. Classes that installed packages offer as entry points of
-        the group ``daguerreotype.estimators`` need no trust.
+        Let the file name any class to import and run.
     """
     check_text(name, "name")
     if name.endswith(".toml"):
@@ -138,7 +134,7 @@ def load_spec(name: str, *, quick: bool = False, trust: bool = False) -> Spec:
 def read_spec(
     text: str, name: str, *, quick: bool = False, folder: Path | None = None, trust: bool = False
 ) -> Spec:
-    """The experiment that the TOML ``text`` describes; see docs/reproduction.md for what it may say."""
+    """The experiment that the TOML ``text`` describes; see docs/comparisons.md for what it may say."""
     check_text(text, "text")
     check_file_name(name, "the name of the experiment, which its folder gets,")
     try:
@@ -236,16 +232,13 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Ite
 
 
 def _check_estimator(name: Any, label: str, trust: bool) -> None:
-    """Refuse a class that does not exist, and one that nobody but the file vouches for."""
-    offered = sorted(offered_estimators())
-    if not isinstance(name, str) or (":" not in name and name not in offered):
-        known = f", or one that a package offers: {', '.join(offered)}" if offered else ""
-        raise ValueError(f"method {label!r}: estimator is {name!r}; expected 'package.module:Class'{known}.")
-    if ":" in name and not trust:
+    """Refuse what is no class, and one that is vouched for by nothing but the file."""
+    if not isinstance(name, str) or ":" not in name:
+        raise ValueError(f"method {label!r}: estimator is {name!r}; expected 'package.module:Class'.")
+    if not trust:
         raise ValueError(
             f"method {label!r}: estimator = {name!r} names code that would be imported and run. If you trust the "
-            "whole file, add --trust, in Python trust=True. A class that an installed package offers as an entry "
-            f"point of {ESTIMATORS!r} needs none."
+            "whole file, add --trust, in Python trust=True."
         )
 
 

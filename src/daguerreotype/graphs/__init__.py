@@ -2,17 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 
 if TYPE_CHECKING:
-    from daguerreotype.graphs.convert import from_dot as from_dot
+    from daguerreotype.graphs.convert import from_causal_learn as from_causal_learn
+    from daguerreotype.graphs.convert import from_dowhy as from_dowhy
     from daguerreotype.graphs.convert import from_edge_list as from_edge_list
     from daguerreotype.graphs.convert import from_gml as from_gml
+    from daguerreotype.graphs.convert import from_lingam as from_lingam
     from daguerreotype.graphs.convert import from_networkx as from_networkx
+    from daguerreotype.graphs.convert import from_pgmpy as from_pgmpy
+    from daguerreotype.graphs.convert import to_causal_learn as to_causal_learn
     from daguerreotype.graphs.convert import to_dot as to_dot
+    from daguerreotype.graphs.convert import to_dowhy as to_dowhy
     from daguerreotype.graphs.convert import to_edge_list as to_edge_list
     from daguerreotype.graphs.convert import to_gml as to_gml
+    from daguerreotype.graphs.convert import to_lingam as to_lingam
     from daguerreotype.graphs.convert import to_networkx as to_networkx
+    from daguerreotype.graphs.convert import to_pgmpy as to_pgmpy
     from daguerreotype.graphs.cpdag import EquivalenceClass as EquivalenceClass
     from daguerreotype.graphs.cpdag import consistent_extension as consistent_extension
     from daguerreotype.graphs.cpdag import equivalence_class as equivalence_class
@@ -25,25 +32,16 @@ if TYPE_CHECKING:
     from daguerreotype.graphs.dag import depths as depths
     from daguerreotype.graphs.dag import find_cycle as find_cycle
     from daguerreotype.graphs.dag import topological_order as topological_order
-    from daguerreotype.graphs.interop import from_causal_learn as from_causal_learn
-    from daguerreotype.graphs.interop import from_dowhy as from_dowhy
-    from daguerreotype.graphs.interop import from_lingam as from_lingam
-    from daguerreotype.graphs.interop import from_pgmpy as from_pgmpy
-    from daguerreotype.graphs.interop import to_causal_learn as to_causal_learn
-    from daguerreotype.graphs.interop import to_dowhy as to_dowhy
-    from daguerreotype.graphs.interop import to_lingam as to_lingam
-    from daguerreotype.graphs.interop import to_pgmpy as to_pgmpy
     from daguerreotype.graphs.weighted import WeightedDag as WeightedDag
     from daguerreotype.graphs.weighted import as_weighted as as_weighted
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "convert": "from_dot from_edge_list from_gml from_networkx to_dot to_edge_list to_gml to_networkx",
+        "convert": "from_causal_learn from_dowhy from_edge_list from_gml from_lingam from_networkx from_pgmpy "
+        "to_causal_learn to_dot to_dowhy to_edge_list to_gml to_lingam to_networkx to_pgmpy",
         "cpdag": "EquivalenceClass consistent_extension equivalence_class to_cpdag",
         "dag": "Dag GraphLike align as_adjacency as_dag depths find_cycle topological_order",
-        "interop": "from_causal_learn from_dowhy from_lingam from_pgmpy "
-        "to_causal_learn to_dowhy to_lingam to_pgmpy",
         "weighted": "WeightedDag as_weighted",
     },
 )

@@ -8,7 +8,6 @@ import numpy as np
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray
 from daguerreotype.graphs.dag import (
-    Exportable,
     GraphLike,
     as_adjacency,
     as_dag,
@@ -32,7 +31,7 @@ class EquivalenceClass:
     reversible: list[tuple[Hashable, Hashable]]
 
 
-def equivalence_class(graph: Exportable) -> EquivalenceClass:
+def equivalence_class(graph: GraphLike) -> EquivalenceClass:
     """Compelled and reversible edges of a DAG, by the names of their nodes.
 
     Parameters
@@ -54,7 +53,7 @@ def equivalence_class(graph: Exportable) -> EquivalenceClass:
     )
 
 
-def to_cpdag(graph: Exportable) -> BoolArray:
+def to_cpdag(graph: GraphLike) -> BoolArray:
     """Completed partially directed graph of a DAG: what is common to its Markov equivalence class.
 
     C[i, j] = 1  iff  some DAG with the skeleton and the v-structures of ``graph`` has the edge i -> j.

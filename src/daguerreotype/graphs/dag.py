@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.labels import check_writable, listed
-from daguerreotype._lib.masked import refuse_masked
-from daguerreotype._lib.typing import BoolArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 Names: TypeAlias = tuple[Hashable, ...]
 
@@ -51,7 +50,6 @@ class Dag:
 
 # Any: a fitted learner, which this package knows by its attributes.
 GraphLike: TypeAlias = npt.ArrayLike | pd.DataFrame | nx.DiGraph | Dag | Any
-Exportable: TypeAlias = GraphLike
 
 
 def as_dag(graph: GraphLike, what: str = "the graph") -> Dag:
@@ -95,14 +93,14 @@ def as_dag(graph: GraphLike, what: str = "the graph") -> Dag:
     return dag
 
 
-def is_learner(graph: Exportable) -> bool:
+def is_learner(graph: GraphLike) -> bool:
     """Whether this is a fitted learner or baseline; those of lingam have no ``weights_``."""
     # A column, or a method of a graph of pgmpy, may be called like an attribute of learners.
     other = isinstance(graph, nx.Graph | pd.DataFrame)
     return not other and hasattr(graph, "adjacency_matrix_") and hasattr(graph, "weights_")
 
 
-def fitted_graph(graph: Exportable, what: str = "the graph") -> GraphLike:
+def fitted_graph(graph: GraphLike, what: str = "the graph") -> GraphLike:
     """The graph of a fitted learner; graphs as they are."""
     learner: Any = graph
     if is_learner(graph):
@@ -128,7 +126,6 @@ def as_adjacency(graph: GraphLike, what: str = "the graph") -> Dag:
     elif isinstance(graph, pd.DataFrame):
         entries, names = _read_frame(graph, what)
     else:
-        refuse_masked(graph, what)
         entries = np.asarray(graph)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise ValueError(
@@ -283,3 +280,19 @@ def _binary(entries: npt.NDArray[Any], names: Names | None, what: str) -> BoolAr
         advice = "Fill missing entries." if value != value else "Of a matrix of weights W, pass W != 0."
         raise ValueError(f"entry ({dag.label(i)}, {dag.label(j)}) of {what} is {value}; expected 0 or 1. {advice}")
     return adjacency
+
+
+# ------------------------------------------------------------------ open directions
+
+
+OPEN = 0.25  # share of the probability of an edge, either way, from which on its reverse leaves the direction open
+
+
+def is_open(forward: FloatArray, backward: FloatArray) -> BoolArray:
+    """Whether the less likely of two directions has at least a quarter of the probability of both.
+
+    >>> is_open(np.array([0.5, 0.9, 0.0]), np.array([0.4, 0.1, 0.0]))
+    array([ True, False, False])
+    """
+    open_: BoolArray = np.minimum(forward, backward) >= np.maximum(OPEN * (forward + backward), 1e-9)
+    return open_

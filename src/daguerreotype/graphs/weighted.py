@@ -12,7 +12,7 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.graphs.dag import Dag, Exportable, as_dag, is_learner
+from daguerreotype.graphs.dag import Dag, GraphLike, as_dag, is_learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ KNOWN = {  # of one edge, of all
 
 
 def as_weighted(
-    graph: Exportable,
+    graph: GraphLike,
     what: str = "the graph",
     *,
     weights: npt.ArrayLike | None = None,
@@ -93,7 +93,7 @@ def as_weighted(
         known = {name: _edge_attribute(graph, dag, name) for name in KNOWN}
     elif is_learner(graph):
         learner: Any = graph
-        known = {"weight": learner.weights_, "norm": getattr(learner, "norms_", None)}
+        known = {"weight": learner.weights_, "norm": getattr(getattr(learner, "_result", None), "norms", None)}
         likely = getattr(learner, "edge_probabilities_", None)
         if likely is not None:
             known |= {"probability": likely, "reverse_probability": likely.T}

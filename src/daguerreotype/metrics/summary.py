@@ -1,12 +1,22 @@
-"""All metrics of an estimate at once."""
+"""All metrics of an estimate at once, their titles, and what each of them counts."""
 
 from collections.abc import Hashable, Iterable
 
 from daguerreotype.graphs import GraphLike, align
-from daguerreotype.metrics.adjustment import ancestor_aid, oset_aid, parent_aid, sid
-from daguerreotype.metrics.edges import f1, n_edges, precision, recall, skeleton_f1
-from daguerreotype.metrics.hamming import shd, shd_cpdag
-from daguerreotype.metrics.order import order_divergence, topological_order_correlation
+from daguerreotype.metrics.distances import (
+    ancestor_aid,
+    f1,
+    n_edges,
+    oset_aid,
+    parent_aid,
+    precision,
+    recall,
+    shd,
+    shd_cpdag,
+    sid,
+    skeleton_f1,
+)
+from daguerreotype.metrics.orders import order_divergence, topological_order_correlation
 
 GRAPH_METRICS = (shd, shd_cpdag, sid, ancestor_aid, oset_aid, parent_aid, precision, recall, f1, skeleton_f1)
 ORDER_METRICS = (order_divergence, topological_order_correlation)
@@ -43,3 +53,39 @@ def evaluate(
         entries = list(order)
         scores.update({metric.__name__: metric(first, entries) for metric in ORDER_METRICS})
     return scores
+
+
+TITLES = {
+    "shd": "SHD",
+    "sid": "SID",
+    "f1": "F1",
+    "n_edges": "edges",
+    # What experiments report of a fit beside its metrics.
+    "n_rankings": "rankings",
+    "n_iter": "steps",
+}
+# Every metric of `evaluate`, in its order.
+MEANINGS = {
+    "shd": "edges to add, remove or turn around",
+    "shd_cpdag": "the same between equivalence classes",
+    "sid": "causal effects that would be computed wrongly",
+    "ancestor_aid": "the same, adjusting for ancestors",
+    "oset_aid": "the same, adjusting for the optimal set",
+    "parent_aid": "the same, adjusting for parents",
+    "precision": "share of the found edges that are right",
+    "recall": "share of the true edges that are found",
+    "f1": "harmonic mean of the two; 1 is perfect",
+    "skeleton_f1": "the same without directions",
+    "n_edges": "edges found",
+    "order_divergence": "true edges that the order cannot have",
+    "topological_order_correlation": "of the order with the depths of the true graph",
+}
+
+
+def title_of(measure: str) -> str:
+    """What a column of a table, or an axis, is called.
+
+    >>> title_of("shd"), title_of("wall_seconds")
+    ('SHD', 'wall seconds')
+    """
+    return TITLES.get(measure, measure.replace("_", " "))

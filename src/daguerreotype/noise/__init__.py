@@ -1,7 +1,7 @@
 """Noise models: the distribution of a node given its parents, in nats. One file per model."""
 
-from daguerreotype.noise.base import Density, Mass, NoiseModel
-from daguerreotype.noise.discrete import DiscreteNoise
+from daguerreotype._lib.records import saved
+from daguerreotype.noise.base import Density, DiscreteNoise, Mass, NoiseModel, Outcomes
 from daguerreotype.noise.free_shape import FreeShape
 from daguerreotype.noise.gaussian import Gaussian
 from daguerreotype.noise.registry import NOISE, NoiseEntry, make_noise, noise_by_column
@@ -15,6 +15,8 @@ __all__ = [
     "Mass",
     "NoiseEntry",
     "NoiseModel",
+    "Outcomes",
     "make_noise",
     "noise_by_column",
+    "saved",
 ]

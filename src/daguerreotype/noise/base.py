@@ -1,8 +1,14 @@
-"""The contract of a noise model: likelihoods of what parents leave of a node."""
+"""The contract of a noise model: likelihoods of what parents leave of a node, or of a discrete node given them."""
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from daguerreotype._lib.typing import FloatArray
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.kinds import Kind
 
 
 @runtime_checkable
@@ -19,7 +25,7 @@ class Mass(Protocol):
     """The distribution of a discrete node given its linear predictors, fitted to one node; a frozen record."""
 
     def log_mass(self, outcomes: FloatArray, predictors: FloatArray) -> FloatArray:
-        """Logarithm of the probability (m,) of codes or counts (m,) by linear predictors (m, q), in nats."""
+        """Logarithm of the probability (m,) of codes or counts (m,), by linear predictors: (m, q), or (m,)."""
         ...
 
 
@@ -56,3 +62,96 @@ class NoiseModel(Protocol):
     def fit(self, residuals: FloatArray) -> Density:
         """The best member of the family, which also gives unseen rows a density."""
         ...
+
+
+# ------------------------------------------------------------------ discrete columns
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """A discrete column as what parents are to explain.
+
+    Attributes
+    ----------
+    codes : array of shape (n_fitted,)
+        The group of each row's level, or its count.
+    start : array of shape (q,)
+        Its q linear predictors without parents: where fits start.
+    shape : array of shape (k,)
+        Its k further parameters without parents: cutpoints of ordered levels, the dispersion of counts.
+    offset : float
+        Nats per row that it loses whatever its parents.
+    groups, log_shares : arrays of shape (levels,)
+        The group of each level, and the logarithm of the share that it has of its group; empty for counts.
+    """
+
+    codes: IntArray
+    start: FloatArray
+    shape: FloatArray
+    offset: float
+    groups: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    log_shares: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+
+class DiscreteNoise(ABC):
+    """A family of distributions of a discrete column given linear predictors; a frozen record.
+
+    Attributes
+    ----------
+    name : str
+        As in the registry.
+    maximise : kernel
+        ``(rows, q, k, shape_penalty, fit)``: writes the coefficients, further parameters, residuals, information
+        and likelihood of the likeliest fit of ``rows`` to ``fit``, from the coefficients that are there; see
+        ``noise/newton.py``. Returns any integer.
+    shape_penalty : float
+        What a parameter of the shape must gain to be used, in units of the penalty of a parameter.
+    """
+
+    name: str
+    needs_residuals: ClassVar[bool] = False
+    max_rows: ClassVar[int | None] = None
+    maximise: ClassVar[Callable[..., int]]
+
+    @property
+    def shape_penalty(self) -> float:
+        """What a parameter of the shape must gain, in units of the penalty of a parameter."""
+        return 1.0
+
+    @abstractmethod
+    def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:
+        """A column of codes or counts (n,) as what parents are to explain in its first ``n_fitted`` rows."""
+
+    @abstractmethod
+    def mass(self, outcomes: Outcomes, shape: FloatArray) -> Mass:
+        """The distribution of the column, with the further parameters (k,) of a fit."""
+
+    def nll(self, residuals: FloatArray) -> float:
+        """Refused: a discrete column has no residuals."""
+        raise TypeError(f"{self.name} noise has no residuals: its likelihood is that of the fit.")
+
+    def fit(self, residuals: FloatArray) -> Any:
+        """Refused: a discrete column has no residuals."""
+        raise TypeError(f"{self.name} noise has no residuals: ask the local models for its mass.")
+
+
+def pool_rare(counts: FloatArray, rare: int, most: int) -> IntArray:
+    """Group (levels,) of each level: one for each that is frequent, and the last for all others together."""
+    ranked = np.argsort(-counts, kind="stable")
+    own = np.zeros(counts.size, dtype=np.bool_)
+    own[ranked[:most]] = True
+    own &= counts >= rare
+    if (~own).sum() == 1:  # nobody to be pooled with
+        own[:] = True
+    if own.sum() < 2:
+        own[ranked[:2]] = True
+    groups: IntArray = np.where(own, np.cumsum(own) - 1, own.sum())
+    return groups
+
+
+def log_shares_of(codes: IntArray, groups: IntArray) -> tuple[FloatArray, float]:
+    """Log share (levels,) of each level in its group, by all rows (n,), and the nats per row that this costs."""
+    counts = np.bincount(codes, minlength=groups.size).astype(np.float64)
+    smooth = counts + 0.5
+    log_shares = np.log(smooth / np.bincount(groups, weights=smooth)[groups])
+    return log_shares, float(-(counts @ log_shares) / counts.sum())

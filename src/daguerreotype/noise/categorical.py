@@ -1,12 +1,34 @@
 """Levels without an order: the multinomial logit; of two levels, Bernoulli."""
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.kinds import Kind
+from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes, log_shares_of, pool_rare
+from daguerreotype.noise.newton import (
+    DAMPING,
+    MOST_STEPS,
+    RIDGE,
+    ROUNDING,
+    SETTLED,
+    SHORTEST,
+    Rows,
+    RowsFit,
+    solve_in_place,
+    step_share,
+    transposed,
+    weighted_gram,
+)
+
+RARE, MOST_LEVELS = 10, 8  # rarer levels share a group, as do those beyond the most frequent ones
 
 
+@saved
 @dataclass(frozen=True)
 class CategoricalMass:
     r"""Probabilities :math:`p_g \propto e^{\eta_g}` of groups of levels, the first with predictor zero.
@@ -21,8 +43,8 @@ class CategoricalMass:
         Logarithm of the share that a level has of its group.
     """
 
-    groups: IntArray
-    log_shares: FloatArray
+    groups: Annotated[IntArray, Shape("l", least=0, filled=True)]
+    log_shares: Annotated[FloatArray, Shape("l")]
 
     def log_mass(self, outcomes: FloatArray, predictors: FloatArray) -> FloatArray:
         """Logarithm of the probability (m,) of codes (m,) by linear predictors (m, groups - 1)."""
@@ -32,3 +54,141 @@ class CategoricalMass:
         total = top + np.log(np.exp(eta - top[:, None]).sum(axis=1))
         mass: FloatArray = eta[np.arange(codes.size), self.groups[codes]] - total + self.log_shares[codes]
         return mass
+
+
+@subkernel
+def softmax_rows(
+    outcomes: IntArray, times: FloatArray, eta: FloatArray, q: int, probs: FloatArray, residuals: FloatArray
+) -> float:
+    """Sum over rows of the negative log-likelihood; writes probabilities and residuals (n, q)."""
+    nll = 0.0
+    for t in range(outcomes.size):
+        top = 0.0
+        for a in range(q):
+            if eta[t, a] > top:
+                top = eta[t, a]
+        total = np.exp(-top)
+        for a in range(q):
+            probs[t, a] = np.exp(eta[t, a] - top)
+            total += probs[t, a]
+        level = outcomes[t] - 1
+        lost = top + np.log(total)
+        if level >= 0:
+            lost -= eta[t, level]
+        nll += times[t] * lost
+        for a in range(q):
+            probs[t, a] /= total
+            residuals[t, a] = -probs[t, a]
+        if level >= 0:
+            residuals[t, level] += 1.0
+    return nll
+
+
+@kernel
+def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) -> int:
+    """The maximum of the multinomial likelihood, by Newton's method for all q predictors at once."""
+    outcomes, times, design = rows.outcomes, rows.times, rows.design
+    n, p = design.shape
+    size = p * q
+    turned = transposed(design)
+    beta = np.empty((p, q))
+    for c in range(p):
+        for a in range(q):
+            beta[c, a] = fit.coefficients[c, a]
+    old, step = beta.copy(), np.zeros(size)
+    probs, residuals, counted = np.empty((n, q)), np.empty((n, q)), np.empty((n, q))
+    weights, weighted = np.empty(n), np.empty((n, p))
+    hessian, block = np.empty((size, size)), np.empty((p, p))
+    before, share, done = np.inf, 1.0, False
+    nll = np.inf
+    for _ in range(MOST_STEPS):
+        eta = np.dot(design, beta)
+        likelihood = softmax_rows(outcomes, times, eta, q, probs, residuals)
+        ridge = 0.0
+        for c in range(1, p):
+            for a in range(q):
+                ridge += beta[c, a] * beta[c, a]
+        now = likelihood + 0.5 * RIDGE * ridge
+        if now > before + ROUNDING * n and not done:  # too far: half the way, and in the end none
+            share = 0.5 * share if share > SHORTEST else 0.0
+            done = share == 0.0
+            for c in range(p):
+                for a in range(q):
+                    beta[c, a] = old[c, a] + share * step[a * p + c]
+            continue
+        nll = likelihood
+        if done:
+            break
+        before, share = now, 1.0
+        for t in range(n):
+            for a in range(q):
+                counted[t, a] = times[t] * residuals[t, a]
+        slopes = np.dot(turned, counted)
+        for a in range(q):
+            for c in range(p):
+                step[a * p + c] = slopes[c, a] - (RIDGE * beta[c, a] if c > 0 else 0.0)
+                old[c, a] = beta[c, a]
+            for b in range(a + 1):
+                for t in range(n):
+                    weights[t] = times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
+                weighted_gram(design, turned, weights, weighted, block)
+                for c in range(p):
+                    for e in range(p):
+                        hessian[a * p + c, b * p + e] = block[c, e]
+        for i in range(size):
+            hessian[i, i] += RIDGE if i % p > 0 else DAMPING
+        promised = 0.5 * solve_in_place(hessian, step, size)
+        share = step_share(step, size)
+        done = promised < SETTLED
+        for c in range(p):
+            for a in range(q):
+                beta[c, a] = old[c, a] + share * step[a * p + c]
+    for c in range(p):
+        for a in range(q):
+            fit.coefficients[c, a] = beta[c, a]
+    for a in range(q):
+        for b in range(q):
+            total = 0.0
+            for t in range(n):
+                total += times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
+            fit.information[a, b] = total / rows.place.size
+        for t in range(rows.place.size):
+            fit.residuals[t, a] = residuals[rows.place[t], a]
+    fit.nll[0] = nll / rows.place.size
+    fit.nll[1] = 0.0
+    return q
+
+
+@saved
+@dataclass(frozen=True)
+class Categorical(DiscreteNoise):
+    """Levels of which each has its own log-odds against the first."""
+
+    name: str = "categorical"
+
+    maximise: ClassVar = staticmethod(fit_softmax)
+
+    def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:
+        """Frequent levels by themselves, rare ones in one group."""
+        n_levels = max(len(kind.levels), int(codes.max()) + 1, 2)
+        fitted = np.bincount(codes[:n_fitted], minlength=n_levels).astype(np.float64)
+        groups = _join_empty(pool_rare(fitted, RARE, MOST_LEVELS), fitted)
+        log_shares, offset = log_shares_of(codes, groups)
+        code = groups[codes[:n_fitted]]
+        counts = np.bincount(code, minlength=max(int(groups.max()) + 1, 2)) + 0.5
+        return Outcomes(code, np.log(counts[1:] / counts[0]), np.zeros(0), offset, groups, log_shares)
+
+    def mass(self, outcomes: Outcomes, shape: FloatArray) -> Mass:
+        """Softmax of the groups."""
+        return CategoricalMass(outcomes.groups, outcomes.log_shares)
+
+
+def _join_empty(groups: IntArray, counts: FloatArray) -> IntArray:
+    """The groups (levels,), those without a row joined to the smallest that has one."""
+    totals = np.bincount(groups, weights=counts)
+    if (totals > 0).sum() < 2 or (totals > 0).all():
+        return groups
+    smallest = int(np.argmin(np.where(totals > 0, totals, np.inf)))
+    joined = np.where(totals[groups] > 0, groups, smallest)
+    renumbered: IntArray = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return renumbered

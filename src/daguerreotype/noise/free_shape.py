@@ -5,11 +5,12 @@ entropies of the two directions of an edge differ, even for linear mechanisms.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.special import digamma
 
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.noise.gaussian import LEAST_VARIANCE, STANDARD_ENTROPY
 
@@ -68,6 +69,7 @@ def _spread(residuals: FloatArray) -> float:
     return float(np.sqrt(max(residuals.var(), LEAST_VARIANCE)))
 
 
+@saved
 @dataclass(frozen=True)
 class RelativeDensity:
     r"""A logistic density g times a histogram of the residuals' ranks under it: :math:`f(x) = g(x) \, h(G(x))`.
@@ -84,7 +86,7 @@ class RelativeDensity:
     """
 
     scale: float
-    heights: FloatArray
+    heights: Annotated[FloatArray, Shape("b", filled=True)]
 
     def log_density(self, residuals: FloatArray) -> FloatArray:
         """Logarithm of the density (m,) at residuals (m,)."""
@@ -101,6 +103,7 @@ def _logistic(values: FloatArray) -> FloatArray:
     return shares
 
 
+@saved
 @dataclass(frozen=True)
 class FreeShape:
     """Noise of any shape.

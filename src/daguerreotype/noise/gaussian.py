@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from daguerreotype._lib.records import saved
 from daguerreotype._lib.typing import FloatArray
 
 Number = TypeVar("Number", float, FloatArray)
@@ -36,6 +37,7 @@ def variance_of_nll(nll: Number) -> Number:
     return variance
 
 
+@saved
 @dataclass(frozen=True)
 class GaussianDensity:
     """A normal distribution of mean zero."""
@@ -48,6 +50,7 @@ class GaussianDensity:
         return density
 
 
+@saved
 @dataclass(frozen=True)
 class Gaussian:
     """Normal noise of any variance: what least squares fits."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from daguerreotype._lib.labels import listed, shown
-from daguerreotype._lib.registry import Registry
+from daguerreotype._lib.registry import Registry, load
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import NoiseModel
-from daguerreotype.noise.discrete import DiscreteNoise
 from daguerreotype.noise.free_shape import FreeShape
 from daguerreotype.noise.gaussian import Gaussian
 
@@ -33,8 +32,9 @@ class NoiseEntry:
     kinds: tuple[str, ...] = ("continuous",)
 
 
-def _discrete(name: str, help: str, *kinds: str) -> NoiseEntry:
-    return NoiseEntry(lambda: DiscreteNoise(name), help, kinds)
+def _discrete(location: str, name: str, help: str, *kinds: str) -> NoiseEntry:
+    """Family of discrete columns, imported when it is asked for: its kernels need numba."""
+    return NoiseEntry(lambda: load(f"daguerreotype.noise.{location}")(name), help, kinds)
 
 
 NOISE: Registry[NoiseEntry] = Registry(
@@ -42,14 +42,23 @@ NOISE: Registry[NoiseEntry] = Registry(
     {
         "gaussian": NoiseEntry(Gaussian, "normal noise; needs nothing but second moments"),
         "free-shape": NoiseEntry(FreeShape, "noise of any shape; looks at the residual of every row"),
-        "bernoulli": _discrete("bernoulli", "two levels, by their log-odds", "binary"),
+        "bernoulli": _discrete("categorical:Categorical", "bernoulli", "two levels, by their log-odds", "binary"),
         "categorical": _discrete(
-            "categorical", "levels without an order: multinomial logit", "categorical", "ordinal", "binary"
+            "categorical:Categorical",
+            "categorical",
+            "levels without an order: multinomial logit",
+            "categorical",
+            "ordinal",
+            "binary",
         ),
-        "ordinal": _discrete("ordinal", "levels with an order: proportional odds", "ordinal"),
-        "counts": _discrete("counts", "Poisson, or negative binomial where counts spread more", "count"),
-        "poisson": _discrete("poisson", "counts whose variance is their mean", "count"),
-        "negative-binomial": _discrete("negative-binomial", "counts that spread more than Poisson's", "count"),
+        "ordinal": _discrete("ordinal:Ordinal", "ordinal", "levels with an order: proportional odds", "ordinal"),
+        "counts": _discrete(
+            "counts:Counts", "counts", "Poisson, or negative binomial where counts spread more", "count"
+        ),
+        "poisson": _discrete("counts:Counts", "poisson", "counts whose variance is their mean", "count"),
+        "negative-binomial": _discrete(
+            "counts:Counts", "negative-binomial", "counts that spread more than Poisson's", "count"
+        ),
     },
 )
 DEFAULTS = {"binary": "bernoulli", "categorical": "categorical", "ordinal": "ordinal", "count": "counts"}

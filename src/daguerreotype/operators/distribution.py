@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.k_best import RankingTree
 from daguerreotype.operators.rankings import ranks_to_order
@@ -15,6 +16,7 @@ SHOWN = 5
 ROUNDING = 1e-12
 
 
+@saved
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDistribution:
     """A few rankings with positive probabilities that sum to one.
@@ -37,15 +39,15 @@ class OrderDistribution:
       0.250  1 0 2
     """
 
-    probs: FloatArray
-    ranks: IntArray
+    probs: Annotated[FloatArray, Shape("m", finite=True, least=0.0, filled=True)]
+    ranks: Annotated[IntArray, Shape("m", "d", order=True)]
     pullback: Callable[[FloatArray], FloatArray] = field(repr=False)
     tree: RankingTree | None = field(default=None, repr=False)
 
     @classmethod
     def of_order(cls, order: IntArray) -> "OrderDistribution":
         """All mass on one order, which keeps it whatever theta: its derivative is zero."""
-        return cls(np.ones(1), np.argsort(order)[None, :], _Constant(order.size))
+        return cls(np.ones(1), np.argsort(order)[None, :], ConstantPullback(order.size))
 
     @property
     def n_nodes(self) -> int:
@@ -84,7 +86,7 @@ class OrderDistribution:
         if tree is not None:
             swaps = np.where(tree.swaps >= 0, inverse[tree.swaps], -1)
             tree = tree._replace(ranks=tree.ranks[:, place], swaps=swaps)
-        return OrderDistribution(self.probs, self.ranks[:, place], _Relabelled(self.pullback, place), tree)
+        return OrderDistribution(self.probs, self.ranks[:, place], RelabelledPullback(self.pullback, place), tree)
 
     def vjp(self, grad_probs: npt.ArrayLike) -> FloatArray:
         """Gradient (d,) with respect to theta of a function whose gradient w.r.t. probs (m,) is given."""
@@ -120,24 +122,28 @@ class OrderDistribution:
         return "\n".join(lines)
 
 
+@saved
 @dataclass(frozen=True, slots=True)
-class _Relabelled:
+class RelabelledPullback:
     """The derivative of a relabelled distribution."""
 
     pullback: Callable[[FloatArray], FloatArray]
-    place: IntArray
+    place: Annotated[IntArray, Shape("d", order=True)]
 
     def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        """Gradient (d,) w.r.t. theta from that w.r.t. the probabilities (m,)."""
         return self.pullback(grad_probs)[self.place]
 
 
+@saved
 @dataclass(frozen=True)
-class _Constant:
+class ConstantPullback:
     """The derivative of probabilities that do not depend on theta."""
 
     n_nodes: int
 
     def __call__(self, grad_probs: FloatArray) -> FloatArray:
+        """Zero."""
         return np.zeros(self.n_nodes)
 
 

@@ -4,6 +4,18 @@ Sorted by score, the projection of theta is :math:`\theta - v` with v the nondec
 :math:`\theta - \rho`, where :math:`\rho = (1, ..., d)` (Blondel et al. 2020). It is constant on blocks:
 within a block the projection is theta shifted to the mean rank of the block, and all rankings that it
 averages keep the blocks apart. So the blocks name the face of the permutahedron that holds the projection.
+
+Scores that are far apart decouple, so that wide gaps can be closed. Let :math:`\mu` be the projection of
+:math:`\eta = \theta / \tau` on the hull of the rankings that obey a partial order (of all rankings, where there is
+none). Let L be a set of nodes that may all come first, U the others, and
+:math:`\min_U \eta - \max_L \eta > d - 1`. Then all rankings that :math:`\mu` averages put L before U. Proof: they
+maximise :math:`\langle \eta - \mu, r \rangle` over the rankings that obey. Suppose that in one of them some of U
+stands before some of L: then somewhere u of U stands right before l of L. These two may change places, because a
+node that must stand before l is in L. That gains :math:`(\eta_u - \eta_l) - (\mu_u - \mu_l)`, which is positive,
+since entries of :math:`\mu` differ by at most d - 1: a contradiction. So the projection is that of L and that of U
+behind it. Neither changes if all scores of U move by the same amount: any other gap above d - 1 has the same
+solution, the same rankings to choose from, and the same derivative. Scores that are sorted span no more than d
+squared after that, whatever they were.
 """
 
 import numpy as np
@@ -12,7 +24,8 @@ import numpy.typing as npt
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.rankings import check_scores, sort_nodes
-from daguerreotype.operators.saturation import close_gaps
+
+MODERATE = 1e3  # scores over tau up to which gaps stay as they are: they have digits to spare
 
 
 def project_permutahedron(theta: npt.ArrayLike) -> FloatArray:
@@ -105,3 +118,34 @@ def center_blocks(values: FloatArray, starts: IntArray) -> FloatArray:
         for i in range(first, end):
             centred[i] = values[i] - mean
     return centred
+
+
+@kernel
+def close_gaps(scores: FloatArray, tau: float) -> FloatArray:
+    """Scores over tau, of nodes in an order that obeys, with gaps wider than d closed to d.
+
+    A gap is between all scores on its left and all on its right: scores need not be sorted. Differences are taken
+    before they are divided, so that close scores keep their digits however large they are.
+    """
+    d = scores.size
+    largest = 0.0
+    for i in range(d):
+        largest = max(largest, abs(scores[i]))
+    eta = np.empty(d)
+    if largest <= MODERATE * tau:
+        for i in range(d):
+            eta[i] = scores[i] / tau
+        return eta
+    lowest = np.empty(d)  # of the scores from i on
+    behind = np.inf
+    for i in range(d - 1, -1, -1):
+        behind = min(behind, scores[i])
+        lowest[i] = behind
+    base, offset, highest = lowest[0], 0.0, lowest[0]  # of the group between two gaps, and the gaps before it
+    for i in range(d):
+        if i > 0 and (lowest[i] - highest) / tau > d:
+            offset += (highest - base) / tau + d
+            base = lowest[i]
+        highest = max(highest, scores[i])
+        eta[i] = offset + (scores[i] - base) / tau
+    return eta

@@ -1,17 +1,131 @@
-"""Registry of operators from scores to orderings, and what the argument ``operator`` stands for."""
+"""Operators of a learner: how scores become orderings, as objects with their settings and under short names.
+
+What takes long to import is imported where it is needed: the command line lists the names.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from daguerreotype._lib.labels import shown
-from daguerreotype._lib.registry import Registry, load
+from daguerreotype._lib.registry import Registry, load, saved
+from daguerreotype._lib.settings import Parameters
 
 if TYPE_CHECKING:  # the registry alone needs none of them
     from daguerreotype._lib.typing import FloatArray
     from daguerreotype.operators.distribution import Operator, OrderDistribution
     from daguerreotype.operators.precedence import Precedence
+
+
+@saved
+@dataclass(eq=False, repr=False)
+class Sparsemax(Parameters):
+    """Sparse distribution over the ``k`` best orders: :func:`~daguerreotype.operators.top_k_sparsemax`.
+
+    Parameters
+    ----------
+    k : int
+        How many orders may carry mass. 100 explores well; 10 is faster.
+    tau : float, pair (first, last) or callable
+        Temperature: constant, annealed geometrically over the steps of training, or a function of the step.
+        Smaller values concentrate the distribution on the mode.
+
+    Examples
+    --------
+    >>> from daguerreotype import Daguerreotype
+    >>> from daguerreotype.operators import Sparsemax
+    >>> Daguerreotype(operator=Sparsemax(k=10))
+    Daguerreotype(operator=Sparsemax(k=10))
+    """
+
+    k: int = 100
+    tau: Any = 1.0
+
+    def check(self) -> None:
+        """Refuse values that cannot be used."""
+        from daguerreotype._lib.checks import check_positive_int
+
+        check_positive_int(self.k, "k")
+        make_temperature(self.tau, 1)
+
+    def __call__(
+        self, theta: "FloatArray", tau: float, precedence: "Precedence | None" = None
+    ) -> "OrderDistribution":
+        """The distribution at scores (d,), over orders that obey."""
+        from daguerreotype.operators.sparsemax import top_k_sparsemax
+
+        return top_k_sparsemax(theta, self.k, tau=tau, precedence=precedence)
+
+
+@saved
+@dataclass(eq=False, repr=False)
+class SparseMAP(Parameters):
+    """Sparse distribution over orders whose mean is the projection of the scores: SparseMAP.
+
+    :func:`~daguerreotype.operators.sparsemap` says what it solves.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations of the active set, and so most orders. 100 are exact up to 100 columns; fewer are faster.
+    tau : float, pair (first, last) or callable
+        Temperature, as of :class:`Sparsemax`.
+    method : {"active-set", "peel"}
+        "active-set" is the paper's. "peel" finds other orders of the same mean that share most of their local
+        fits: for edges that are slow to fit, such as "mlp".
+    """
+
+    max_iter: int = 100
+    tau: Any = 1.0
+    method: Literal["active-set", "peel"] = "active-set"
+
+    def check(self) -> None:
+        """Refuse values that cannot be used."""
+        from daguerreotype._lib.checks import check_choice, check_positive_int
+
+        check_positive_int(self.max_iter, "max_iter")
+        make_temperature(self.tau, 1)
+        check_choice(self.method, "method", ("active-set", "peel"))
+
+    def __call__(
+        self, theta: "FloatArray", tau: float, precedence: "Precedence | None" = None
+    ) -> "OrderDistribution":
+        """The distribution at scores (d,), over orders that obey."""
+        from daguerreotype.operators.sparse_map import sparsemap
+
+        return sparsemap(theta, self.max_iter, tau=tau, method=self.method, precedence=precedence)
+
+
+@saved
+@dataclass(eq=False, repr=False)
+class FixedOrder(Parameters):
+    """Keeps an order that is known: only the edges along it are learned.
+
+    Parameters
+    ----------
+    order : list
+        All columns, causes first, by name or by position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from daguerreotype import Daguerreotype
+    >>> from daguerreotype.operators import FixedOrder
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> X[:, 0] += X[:, 1]
+    >>> Daguerreotype(operator=FixedOrder([0, 1])).fit(X).causal_order_
+    array([0, 1])
+    """
+
+    order: Any
+
+
+@saved
+@dataclass(eq=False, repr=False)
+class RandomOrder(Parameters):
+    """Draws one order, by the learner's ``random_state``: what a learned order is compared with."""
 
 
 @dataclass(frozen=True)
@@ -20,39 +134,69 @@ class OperatorEntry:
 
     Attributes
     ----------
-    make : str, callable or None
-        From ``k`` and a precedence, or None where nothing is known, to the operator; as ``package.module:name`` it
-        is imported when it is asked for. None: nothing is trained.
+    make : str or callable
+        Without arguments, to the operator: a callable (theta, tau) -> OrderDistribution. As
+        ``package.module:name`` it is imported when it is asked for.
     help : str
         What it is for, in one line.
-    order : {"learned", "given", "drawn"}
-        Where the order comes from: training, the user's ``init``, or chance.
     """
 
-    make: "str | Callable[[int, Precedence | None], Operator] | None"
+    make: "str | Callable[[], Any]"
     help: str
-    order: Literal["learned", "given", "drawn"] = "learned"
 
 
 OPERATORS: Registry[OperatorEntry] = Registry(
     "operator",
     {
-        "sparsemax": OperatorEntry("daguerreotype.operators.sparsemax:Sparsemax", "mass on the k best orders"),
-        "sparsemap": OperatorEntry(
-            "daguerreotype.operators.sparse_map:SparseMap", "orders whose mean is the projection of the scores"
-        ),
-        "sparsemap-peel": OperatorEntry(
-            "daguerreotype.operators.sparse_map:make_peeling",
-            "the same in closed form: for edges that are slow to fit",
-        ),
-        "sparsemap-warm": OperatorEntry(
-            "daguerreotype.operators.sparse_map:WarmSparseMap",
-            "the same from the orders of the step before: most need no new fits",
-        ),
-        "fixed": OperatorEntry(None, "keeps the order given as init", "given"),
-        "random": OperatorEntry(None, "draws one order", "drawn"),
+        "sparsemax": OperatorEntry(Sparsemax, "mass on the k best orders"),
+        "sparsemap": OperatorEntry(SparseMAP, "orders whose mean is the projection of the scores"),
+        "random": OperatorEntry(RandomOrder, "draws one order"),
     },
 )
+
+
+def read_operator(operator: Any) -> Any:
+    """The operator that a name stands for, or the object itself, its settings checked."""
+    if operator in OPERATORS:
+        make = OPERATORS[operator].make
+        operator = (load(make) if isinstance(make, str) else make)()
+    if isinstance(operator, FixedOrder | RandomOrder | Sparsemax | SparseMAP):
+        operator.check()
+    elif not callable(operator) or isinstance(operator, type):
+        raise ValueError(
+            f"operator must be {OPERATORS.listed()}, Sparsemax(...), SparseMAP(...), FixedOrder(...) "
+            f"or a callable (theta, tau) -> OrderDistribution, got {shown(operator)}."
+        )
+    return operator
+
+
+def bind_operator(
+    operator: Any, precedence: "Precedence | None" = None, names: Sequence[str] = ()
+) -> "Operator | None":
+    """The operator as training calls it, under what is known; None where nothing is trained."""
+    if isinstance(operator, FixedOrder | RandomOrder):
+        return None
+    bound: Operator = operator
+    if precedence is not None:
+        own = isinstance(operator, Sparsemax | SparseMAP)
+        bound = partial(operator, precedence=precedence) if own else Watched(operator, precedence, names)
+    return bound
+
+
+def make_temperature(tau: Any, max_iter: int) -> Callable[[int], float]:
+    """Temperature by step: a constant, a pair (first, last) annealed geometrically, or a callable."""
+    from daguerreotype._lib.checks import check_temperature
+
+    if callable(tau):
+        return lambda step: check_temperature(tau(step))
+    if isinstance(tau, Sequence) and not isinstance(tau, str):
+        if len(tau) != 2:
+            raise ValueError(f"tau must be a number, a pair (first, last) or a callable, got {shown(tau)}.")
+        first, last = map(check_temperature, tau)
+        last_step = max(max_iter - 1, 1)
+        return lambda step: float(first * (last / first) ** (min(step, last_step) / last_step))
+    constant = check_temperature(tau)
+    return lambda step: constant
 
 
 @dataclass
@@ -83,34 +227,3 @@ class Watched:
                     "rankings that obey, as those of k_best_rankings(theta, k, precedence=precedence) do."
                 )
         return distribution
-
-
-def make_operator(
-    operator: Any, k: int, precedence: "Precedence | None" = None, names: Sequence[str] = ()
-) -> "Operator | None":
-    """The operator behind a short name or a callable (theta, tau) -> OrderDistribution; None for no training."""
-    from daguerreotype._lib.checks import check_positive_int
-
-    k = check_positive_int(k, "k")
-    check_operator(operator)
-    if operator in OPERATORS:
-        make = OPERATORS[operator].make
-        made: Operator | None = None
-        if make is not None:
-            made = (load(make) if isinstance(make, str) else make)(k, precedence)
-        return made
-    return operator if precedence is None else Watched(operator, precedence, names)
-
-
-def check_operator(operator: object) -> None:
-    """Refuse what is neither the name of an operator nor a function."""
-    if operator not in OPERATORS and (not callable(operator) or isinstance(operator, type)):
-        raise ValueError(
-            f"operator must be {OPERATORS.listed()}, or a callable (theta, tau) -> OrderDistribution, got "
-            f"{shown(operator)}."
-        )
-
-
-def order_source(operator: Any) -> str:
-    """Where the order comes from: "learned", "given" or "drawn"."""
-    return OPERATORS[operator].order if operator in OPERATORS else "learned"

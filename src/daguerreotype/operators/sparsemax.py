@@ -6,10 +6,11 @@ import numpy as np
 
 from daguerreotype._lib.checks import check_temperature
 from daguerreotype._lib.numba import kernel
-from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
+from daguerreotype._lib.records import saved
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators.distribution import OrderDistribution
 from daguerreotype.operators.k_best import RankingTree, k_best_tree
-from daguerreotype.operators.precedence import Precedence, PrecedenceLike
+from daguerreotype.operators.precedence import PrecedenceLike
 
 
 def top_k_sparsemax(
@@ -18,7 +19,6 @@ def top_k_sparsemax(
     *,
     tau: float = 1.0,
     precedence: PrecedenceLike | None = None,
-    random_state: RandomState = None,
 ) -> OrderDistribution:
     r"""Sparse distribution over the ``k`` best rankings of ``theta``.
 
@@ -40,8 +40,6 @@ def top_k_sparsemax(
         less than ``tau`` below the best.
     precedence : Precedence or iterable of pairs (i, j), optional
         Node i stands before node j in every ranking; ``theta`` must not say otherwise.
-    random_state : int or numpy Generator, optional
-        Break ties at random. Without it ties go to the smaller node index.
 
     Examples
     --------
@@ -55,7 +53,7 @@ def top_k_sparsemax(
     tau = check_temperature(tau)
     # The best ranking has score 0 after a shift, so the simplex threshold is at least -tau: no ranking that
     # loses tau or more can carry mass, and the search stops there.
-    tree = k_best_tree(theta, k, max_loss=tau, precedence=precedence, random_state=random_state)
+    tree = k_best_tree(theta, k, max_loss=tau, precedence=precedence)
     probs = project_simplex(-tree.losses / tau)
     m = int(np.count_nonzero(probs))
     if m < probs.size:
@@ -64,6 +62,7 @@ def top_k_sparsemax(
     return OrderDistribution(probs, tree.ranks, SparsemaxPullback(tree, tau), tree)
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class SparsemaxPullback:
     """Derivative of the probabilities: sums of swaps over subtrees, in O(m + d)."""
@@ -117,15 +116,3 @@ def _sparsemax_vjp(grad_probs: FloatArray, parents: IntArray, swaps: IntArray, d
         gradient[swaps[s, 0]] += subtree[s]
         gradient[swaps[s, 1]] -= subtree[s]
     return gradient
-
-
-@dataclass
-class Sparsemax:
-    """Top-k sparsemax with a fixed k."""
-
-    k: int
-    precedence: Precedence | None = None
-
-    def __call__(self, theta: FloatArray, tau: float) -> OrderDistribution:
-        """Distribution over the k best rankings, of those that obey."""
-        return top_k_sparsemax(theta, self.k, tau=tau, precedence=self.precedence)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from daguerreotype._lib.optional import require
+from daguerreotype._lib.imports import require
 from daguerreotype._lib.parallel import count_jobs
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.operators import projection as numpy_projection
@@ -35,7 +35,6 @@ def top_k_sparsemax(
     *,
     tau: float = 1.0,
     precedence: PrecedenceLike | None = None,
-    n_jobs: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.top_k_sparsemax`.
 
@@ -49,8 +48,6 @@ def top_k_sparsemax(
         Temperature.
     precedence : Precedence or iterable of pairs (i, j), optional
         Node i stands before node j in every ranking; ``theta`` must not say otherwise.
-    n_jobs : int
-        Threads for the rows of a batch, forward and backward; -1 takes one for every core.
 
     Returns
     -------
@@ -70,7 +67,7 @@ def top_k_sparsemax(
     >>> theta.grad
     tensor([-0.5000,  0.5000,  0.0000])
     """
-    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau), precedence, n_jobs)
+    return _distribute(theta, partial(numpy_top_k_sparsemax, k=k, tau=tau), precedence)
 
 
 def sparsemap(
@@ -80,27 +77,26 @@ def sparsemap(
     tau: float = 1.0,
     method: Literal["active-set", "peel"] = "active-set",
     precedence: PrecedenceLike | None = None,
-    n_jobs: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Differentiable :func:`daguerreotype.operators.sparsemap`; returns as :func:`top_k_sparsemax` does."""
     operator = partial(numpy_sparsemap, max_iter=max_iter, tau=tau, method=method)
-    return _distribute(theta, operator, precedence, n_jobs)
+    return _distribute(theta, operator, precedence)
 
 
-def project_permutahedron(theta: torch.Tensor, *, n_jobs: int = -1) -> torch.Tensor:
+def project_permutahedron(theta: torch.Tensor) -> torch.Tensor:
     """Differentiable :func:`daguerreotype.operators.project_permutahedron`, shape as ``theta``."""
     _check_tensor(theta)
-    projection: torch.Tensor = _Projection.apply(theta, count_jobs(n_jobs))  # type: ignore[no-untyped-call]
+    projection: torch.Tensor = _Projection.apply(theta)  # type: ignore[no-untyped-call]
     return projection
 
 
 def _distribute(
-    theta: torch.Tensor, operator: Operator, precedence: PrecedenceLike | None, n_jobs: int
+    theta: torch.Tensor, operator: Operator, precedence: PrecedenceLike | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     _check_tensor(theta)
     if precedence is not None:  # made once for all rows of a batch
         operator = partial(operator, precedence=as_precedence(precedence, theta.shape[-1]))
-    probs, ranks = _Distribution.apply(theta, operator, count_jobs(n_jobs))  # type: ignore[no-untyped-call]
+    probs, ranks = _Distribution.apply(theta, operator)  # type: ignore[no-untyped-call]
     return probs, ranks
 
 
@@ -127,16 +123,16 @@ def _rows(theta: torch.Tensor) -> FloatArray:
     return rows
 
 
-def _each(function: Callable[..., Any], n_jobs: int, *columns: Any) -> list[Any]:
-    """``function`` of every row, by ``n_jobs`` threads with a share of the rows each."""
-    n_rows = len(columns[0])
+def _by_row(function: Callable[..., Any], *columns: Any) -> list[Any]:
+    """``function`` of every row, by a thread per core with a share of the rows each."""
+    n_jobs, n_rows = count_jobs(-1), len(columns[0])
     n_shares = min(n_jobs, n_rows)
     if n_shares == 1:
         return list(map(function, *columns))
     ends = [n_rows * share // n_shares for share in range(n_shares + 1)]
     shares = ([column[first:last] for column in columns] for first, last in pairwise(ends))
-    found = _threads(n_jobs).map(lambda share: list(map(function, *share)), shares)
-    return [result for results in found for result in results]
+    results = _threads(n_jobs).map(lambda share: list(map(function, *share)), shares)
+    return [result for share in results for result in share]
 
 
 def _pad(distributions: list[OrderDistribution]) -> tuple[FloatArray, IntArray]:
@@ -154,11 +150,8 @@ def _pad(distributions: list[OrderDistribution]) -> tuple[FloatArray, IntArray]:
 
 class _Distribution(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, theta: torch.Tensor, operator: Operator, n_jobs: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        ctx.distributions = _each(operator, n_jobs, _rows(theta))
-        ctx.n_jobs = n_jobs
+    def forward(ctx: Any, theta: torch.Tensor, operator: Operator) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.distributions = _by_row(operator, _rows(theta))
         ctx.shape = theta.shape
         probs, ranks = _pad(ctx.distributions)
         if theta.ndim == 1:
@@ -170,24 +163,24 @@ class _Distribution(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_probs: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+    def backward(ctx: Any, grad_probs: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor, None]:
         rows = _rows(grad_probs)
-        gradients = _each(lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.n_jobs, ctx.distributions, rows)
+        gradients = _by_row(lambda dist, grad: dist.vjp(grad[: len(dist)]), ctx.distributions, rows)
         gradient = torch.from_numpy(np.stack(gradients)).reshape(ctx.shape)
-        return gradient.to(grad_probs.device, grad_probs.dtype), None, None
+        return gradient.to(grad_probs.device, grad_probs.dtype), None
 
 
 class _Projection(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, theta: torch.Tensor, n_jobs: int) -> torch.Tensor:
-        ctx.rows, ctx.n_jobs = _rows(theta), n_jobs
-        projected = np.stack(_each(numpy_projection.project_permutahedron, n_jobs, ctx.rows))
+    def forward(ctx: Any, theta: torch.Tensor) -> torch.Tensor:
+        ctx.rows = _rows(theta)
+        projected = np.stack(_by_row(numpy_projection.project_permutahedron, ctx.rows))
         return torch.from_numpy(projected).reshape(theta.shape).to(theta.device, theta.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_projection: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def backward(ctx: Any, grad_projection: torch.Tensor) -> torch.Tensor:
         vjp, rows = numpy_projection.project_permutahedron_vjp, _rows(grad_projection)
-        gradients = _each(vjp, ctx.n_jobs, ctx.rows, rows)
+        gradients = _by_row(vjp, ctx.rows, rows)
         gradient = torch.from_numpy(np.stack(gradients)).reshape(grad_projection.shape)
-        return gradient.to(grad_projection.device, grad_projection.dtype), None
+        return gradient.to(grad_projection.device, grad_projection.dtype)

@@ -1,287 +1,188 @@
-"""Records of a fit as arrays and JSON values, and back; only classes that are listed here come to life."""
+"""Values as JSON and named arrays, and back; of objects, only records and registered parts come to life."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.interpolate import BSpline
 
-from daguerreotype._lib.archive import Arrays, Header
-from daguerreotype._lib.typing import FloatArray
-from daguerreotype.data.column_scales import ColumnScales
-from daguerreotype.data.kinds import Kind
-from daguerreotype.data.missing import Gaps
-from daguerreotype.data.support import Support
-from daguerreotype.data.table import OnScale, Table
-from daguerreotype.data.transforms import Identity, OfSomeColumns
-from daguerreotype.edges.base import HasPredictor, LocalFit, LocalModels, offered
-from daguerreotype.edges.basis import CountCurve, LevelEffects, SplineCurve
-from daguerreotype.edges.interventional import GroupedModels
-from daguerreotype.edges.mixed import MixedFit, MixedPredictor
-from daguerreotype.edges.predictors import CurvePredictor, GamFit, LinearPredictor, MlpFit, NetworkPredictor
-from daguerreotype.edges.splines import DEGREE
-from daguerreotype.noise.categorical import CategoricalMass
-from daguerreotype.noise.counts import CountMass
-from daguerreotype.noise.free_shape import RelativeDensity
-from daguerreotype.noise.gaussian import GaussianDensity
-from daguerreotype.noise.ordinal import OrdinalMass
-from daguerreotype.operators import OrderDistribution
-from daguerreotype.operators.active_set import SupportPullback
-from daguerreotype.operators.k_best import RankingTree
-from daguerreotype.operators.peel import PeelPullback
-from daguerreotype.operators.sparsemax import SparsemaxPullback
-from daguerreotype.persistence.settings import (
-    decode_kind,
-    decode_setting,
-    encode_kind,
-    encode_names,
-    encode_setting,
-)
-from daguerreotype.persistence.validation import check_fields
-from daguerreotype.posterior import Posterior
-from daguerreotype.result import Completion, FitHistory, FitResult, ScaleFit
-from daguerreotype.training.train import TrainingResult
-
-FITS = (LocalFit, GamFit, MlpFit, MixedFit)
-SCALES = (Identity, OfSomeColumns, ColumnScales)
-DENSITIES = (GaussianDensity, RelativeDensity, CategoricalMass, OrdinalMass, CountMass)
-BASES = (SplineCurve, CountCurve, LevelEffects)
-PULLBACKS = (SparsemaxPullback, SupportPullback, PeelPullback)
-# The only classes that a file can bring to life; all of them are plain records.
-RECORDS: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        *(FitResult, ScaleFit, OnScale, TrainingResult, FitHistory, OrderDistribution, RankingTree),
-        *(Support, Gaps, Completion, Posterior),
-        *(*SCALES, *DENSITIES, *PULLBACKS, *BASES),
-    )
-}
+from daguerreotype._lib.archive import NUMBERS, Arrays
+from daguerreotype._lib.records import Unsaved, declared, shape_of
+from daguerreotype._lib.registry import RECORDS
+from daguerreotype.edges.registry import EDGES
+from daguerreotype.operators import sparse_map, sparsemax  # noqa: F401 (records of theirs may be in files)
 
 
-@dataclass(frozen=True)
-class UnsavedModels:
-    """Stands for local models whose predictions a file cannot hold."""
+class Writer:
+    """Takes values apart into JSON and named arrays; an array that occurs twice is kept once."""
 
-    what: str
-
-    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
-        """Say why there are none."""
-        raise ValueError(
-            f"what {self.what} learned was not saved with the graph, so a loaded learner cannot predict rows. "
-            "Fit it again, or save a learner with edges 'gam', 'bic', 'lars', 'lasso', 'linear' or 'mlp'."
-        )
-
-
-@dataclass(frozen=True)
-class UnsavedPart:
-    """Stands for a scale or the noise of a node that is of the user's own class."""
-
-    what: str
-    name: str = "unsaved"
-    n_parameters: int = 0
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Say why there is none."""
-        raise ValueError(
-            f"{self.what} was not saved: it is not a class of this package, so a loaded learner cannot score "
-            "rows. Fit it again."
-        )
-
-    log_slopes = log_density = apply
-
-
-@dataclass(frozen=True)
-class UnsavedPullback:
-    """Stands for the derivative of an operator of the user's."""
-
-    n_nodes: int
-
-    def __call__(self, grad_probs: FloatArray) -> FloatArray:
-        """Zero for a single ranking, which keeps its probability whatever theta; an error for several."""
-        if grad_probs.size == 1:
-            return np.zeros(self.n_nodes)
-        raise ValueError(
-            "the derivative of this distribution was not saved: its operator is not one of this package. "
-            "Call the operator on theta_ again."
-        )
-
-
-class RecordWriter:
-    """Takes records apart into JSON values and named arrays; an array that occurs twice is kept once."""
-
-    def __init__(self, edges: str) -> None:
-        self.edges, self.arrays, self._names = edges, cast(Arrays, {}), cast(dict[int, str], {})
+    def __init__(self) -> None:
+        self.arrays = cast(Arrays, {})
+        self._names: dict[int, str] = {}
 
     def put(self, name: str, value: Any) -> Any:
-        """JSON values for ``value``; its arrays are kept under names that begin with ``name``."""
-        if isinstance(value, np.ndarray):
-            kept = self._names.setdefault(id(value), name)
-            self.arrays[kept] = value
-            return {"array": kept}
+        """JSON for ``value``; its arrays are kept under names that begin with ``name``."""
+        if hasattr(value, "as_saved") and class_of(type(value)):
+            value = value.as_saved()
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        if isinstance(value, np.generic):
+        if isinstance(value, np.generic) and isinstance(value.item(), bool | int | float | str):
             return value.item()
-        if isinstance(value, Kind):
-            return {"kind": encode_kind(value)}
-        if isinstance(value, Table):
-            return {
-                "names": list(value.names),
-                "kinds": [encode_kind(kind) for kind in value.kinds],
-                "steps": self.put(f"{name}.steps", value.steps),
-            }
+        if isinstance(value, np.ndarray):
+            return self._put_array(name, value)
+        if isinstance(value, pd.Timestamp):
+            return {"time": value.isoformat()}
+        if isinstance(value, PurePath):
+            return {"path": str(value)}
         if isinstance(value, BSpline):
-            return {"spline": [self.put(f"{name}.knots", value.t), self.put(f"{name}.coefficients", value.c)]}
-        if isinstance(value, UnsavedPullback):
-            return {"no derivative": value.n_nodes}
-        if isinstance(value, UnsavedPart):
+            return {"spline": [self.put(f"{name}.{part}", getattr(value, part)) for part in "tck"]}
+        if isinstance(value, Unsaved):
             return {"unsaved": value.what}
-        if isinstance(value, list | tuple) and not isinstance(value, RankingTree):
-            return {"list": [self.put(f"{name}.{place}", each) for place, each in enumerate(value)]}
-        if isinstance(value, OrderDistribution) and not isinstance(value.pullback, PULLBACKS):
-            value = replace(value, pullback=UnsavedPullback(value.n_nodes))
-        kind = type(value).__name__
-        if RECORDS.get(kind) is not type(value):
-            return {"unsaved": kind}
-        parts = RankingTree._fields if isinstance(value, RankingTree) else [each.name for each in fields(value)]
-        put: dict[str, Callable[[str, Any], Any]] = {}
-        if isinstance(value, TrainingResult):
-            put = {"fits": self._put_fits, "models": self._put_models, "scores": lambda _, scores: None}
-        elif isinstance(value, FitResult):
-            put = {
-                "criterion": lambda _, criterion: {"setting": encode_setting(criterion)},
-                "own_names": lambda _, names: {"setting": encode_names(names)},
-            }
-        elif isinstance(value, Posterior):
-            put = {"names": lambda _, names: {"setting": encode_names(names)}}
-        elif isinstance(value, ScaleFit):
-            put = {"noise_models": lambda _, models: {"list": []}}  # what training needs alone
-        values = {part: put.get(part, self.put)(f"{name}.{part}", getattr(value, part)) for part in parts}
-        return {"record": kind, "fields": values}
-
-    def _put_fits(self, name: str, fits: Sequence[LocalFit]) -> Header:
-        """Fits field by field: numbers as one array, arrays end to end."""
-        kinds = {type(fit) for fit in fits}
-        kind = kinds.pop() if len(kinds) == 1 else LocalFit
-        kind = kind if kind in FITS else LocalFit
-        for field in fields(kind):
-            values = [getattr(fit, field.name) for fit in fits]
-            if isinstance(values[0], np.ndarray):
-                self._put_ragged(f"{name}.{field.name}", values)
-            else:
-                self.arrays[f"{name}.{field.name}"] = np.array(values)
-        return {"fits": name, "kind": kind.__name__}
-
-    def _put_models(self, name: str, models: Any) -> Header:
-        """What predicts without the table, where the models have it."""
-        predictor = models.predictor() if offered(models, HasPredictor) is not None else models
-        if type(predictor) is GroupedModels and offered(predictor, HasPredictor) is not None:
-            each = [self._put_models(f"{name}.{group}", part) for group, part in enumerate(predictor.parts)]
-            saved = {
-                part: self.put(f"{name}.{part}", getattr(predictor, part))
-                for part in ("group", "centres", "effect_centres")
-            }
-            return {"predictor": "groups", "models": each, **saved}
-        if type(predictor) is CurvePredictor:
-            empty = np.zeros(0)
-            splines = [(empty, empty[None]) if each is None else (each.t, each.c) for each in predictor.splines]
-            self._put_ragged(f"{name}.knots", [knots for knots, _ in splines])
-            self._put_ragged(f"{name}.coefficients", [coefficients for _, coefficients in splines])
-            return {"predictor": "curves", "at": name, "names": list(predictor.names), "stride": predictor.stride}
-        if type(predictor) is MixedPredictor:
-            bases = [self.put(f"{name}.basis.{i}", basis) for i, basis in enumerate(predictor.bases)]
+        if record := class_of(type(value)):
+            return self._put_record(name, value, record)
+        if isinstance(value, list | tuple):
+            return {type(value).__name__: self._put_items(name, value)}
+        if isinstance(value, Mapping):
             return {
-                "predictor": "mixed",
-                "names": list(predictor.names),
-                "stride": predictor.stride,
-                "bases": bases,
+                "dict": [[self.put(name, key), self.put(f"{name}.{key}", each)] for key, each in value.items()]
             }
-        if type(predictor) is NetworkPredictor:
-            return {"predictor": "network", "activation": predictor.activation}
-        if type(predictor) is LinearPredictor:
-            return {"predictor": "linear"}
-        return {"predictor": "unsaved", "what": models.what if isinstance(models, UnsavedModels) else self.edges}
+        return {"unsaved": Unsaved.of(value).what}
 
-    def _put_ragged(self, name: str, values: Sequence[npt.NDArray[Any]]) -> None:
-        """Arrays of several shapes end to end, and their shapes."""
-        self.arrays[name] = np.concatenate([value.ravel() for value in values])
-        self.arrays[f"{name}.shapes"] = np.array([value.shape for value in values], dtype=np.int64)
+    def _put_array(self, name: str, array: npt.NDArray[Any]) -> Any:
+        if array.dtype.kind == "U":
+            return {"texts": array.tolist()}
+        if array.dtype.kind not in NUMBERS:
+            return {"unsaved": Unsaved.of(array).what}
+        kept = self._names.setdefault(id(array), name)
+        self.arrays[kept] = array
+        return {"array": kept}
+
+    def _put_record(self, name: str, value: Any, record: type) -> Any:
+        parts = {part: self.put(f"{name}.{part}", _content(value, record, part)) for part in declared(record)}
+        if name.startswith("parameters.") and not hasattr(value, "get_params") and "'unsaved'" in str(parts):
+            return {"unsaved": Unsaved.of(value).what}  # it could not be made without them
+        return {"record": record.__name__, "fields": parts}
+
+    def _put_items(self, name: str, items: Sequence[Any]) -> Any:
+        """One by one; records of one class field by field, so that many make few arrays."""
+        records = {class_of(type(item)) for item in items}
+        record = records.pop() if len(records) == 1 else None
+        if record is None or not declared(record) or any(hasattr(item, "as_saved") for item in items):
+            return [self.put(f"{name}.{place}", item) for place, item in enumerate(items)]
+        columns = {
+            part: self._put_column(f"{name}.{part}", [_content(item, record, part) for item in items])
+            for part in declared(record)
+        }
+        return {"records": record.__name__, "fields": columns}
+
+    def _put_column(self, name: str, values: list[Any]) -> Any:
+        """Numbers as one array, arrays end to end."""
+        kinds = {type(value) for value in values}
+        if kinds in ({float}, {int}):
+            return self.put(name, np.array(values))
+        if kinds == {np.ndarray} and len({(value.dtype, value.ndim) for value in values}) == 1:
+            self.arrays[name] = np.concatenate([value.ravel() for value in values])
+            self.arrays[f"{name}.shapes"] = np.array([value.shape for value in values], dtype=np.int64)
+            return {"pieces": name}
+        return self._put_items(name, values)
 
 
-class RecordReader:
-    """Puts together what `RecordWriter` took apart."""
+class Reader:
+    """Puts together what `Writer` took apart."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
 
     def take(self, saved: Any) -> Any:
-        """The value behind JSON values."""
+        """The value behind JSON."""
         if not isinstance(saved, dict):
             return saved
-        if "array" in saved:
-            return self.arrays[saved["array"]]
-        if "predictor" in saved:
-            return self._take_models(saved)
-        if "fits" in saved:
-            return self._take_fits(saved)
-        if "record" not in saved and "kind" in saved:
-            return decode_kind(saved["kind"])
-        if "no derivative" in saved:
-            return UnsavedPullback(saved["no derivative"])
-        if "unsaved" in saved:
-            return UnsavedPart(saved["unsaved"])
-        if "setting" in saved:
-            return decode_setting(saved["setting"])
-        if "spline" in saved:
-            knots, coefficients = (self.take(each) for each in saved["spline"])
-            return BSpline(knots, coefficients, DEGREE)
-        if "list" in saved:
-            return tuple(self.take(each) for each in saved["list"])
-        if "names" in saved:
-            kinds = tuple(decode_kind(kind) for kind in saved.get("kinds", ()))  # format 2 has none
-            steps, names = self.take(saved.get("steps")), tuple(saved["names"])
-            return Table(np.zeros((0, len(names))), names, kinds=kinds, steps=steps)
-        parts = {part: self.take(value) for part, value in saved["fields"].items()}
-        record = RECORDS[saved["record"]]
-        check_fields(record, parts)
-        return record(**parts)
+        if "record" in saved:
+            return find_class(saved["record"])(**{part: self.take(each) for part, each in saved["fields"].items()})
+        ((kind, content),) = saved.items()
+        match kind:
+            case "array":
+                return self.arrays[content]
+            case "texts":
+                return np.array(content, dtype=np.str_)
+            case "time":
+                return pd.Timestamp(content)
+            case "path":
+                return Path(content)
+            case "spline":
+                return BSpline(*map(self.take, content))
+            case "unsaved":
+                return Unsaved(str(content))
+            case "list":
+                return self._take_items(content)
+            case "tuple":
+                return tuple(self._take_items(content))
+            case "dict":
+                return {self.take(key): self.take(value) for key, value in content}
+        raise ValueError(f"{kind!r} in place of a value")
 
-    def _take_fits(self, saved: Header) -> list[LocalFit]:
-        """Fits, one by one."""
-        kind = {each.__name__: each for each in FITS}[saved["kind"]]
-        parts: dict[str, Sequence[Any]] = {}
-        for field in fields(kind):
-            name = f"{saved['fits']}.{field.name}"
-            ragged = f"{name}.shapes" in self.arrays
-            parts[field.name] = self._take_ragged(name) if ragged else self.arrays[name].tolist()
-        return [kind(**dict(zip(parts, values, strict=True))) for values in zip(*parts.values(), strict=True)]
+    def _take_items(self, saved: Any) -> list[Any]:
+        if isinstance(saved, list):
+            return [self.take(each) for each in saved]
+        record = find_class(saved["records"])
+        columns = {part: self._take_column(each) for part, each in saved["fields"].items()}
+        return [
+            record(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)
+        ]
 
-    def _take_models(self, saved: Header) -> LocalModels:
-        """A predictor; it can fit nothing more, and is not asked to."""
-        kind = saved["predictor"]
-        models: Any
-        if kind == "curves":
-            knots, rest = (self._take_ragged(f"{saved['at']}.{part}") for part in ("knots", "coefficients"))
-            splines = [BSpline(t, c, DEGREE) if t.size else None for t, c in zip(knots, rest, strict=True)]
-            models = CurvePredictor(saved["names"], splines, saved["stride"])
-        elif kind == "mixed":
-            bases = [self.take(each) for each in saved["bases"]]
-            models = MixedPredictor(saved["names"], bases, saved["stride"])
-        elif kind == "network":
-            models = NetworkPredictor(saved["activation"])
-        elif kind == "groups":
-            parts = [self._take_models(each) for each in saved["models"]]
-            centres = [self.take(saved.get(part)) for part in ("centres", "effect_centres")]  # format 3 has one
-            models = GroupedModels(parts, self.take(saved["group"]), *centres)
-        else:
-            models = LinearPredictor() if kind == "linear" else UnsavedModels(saved["what"])
-        return cast(LocalModels, models)
+    def _take_column(self, saved: Any) -> list[Any]:
+        if isinstance(saved, dict) and "array" in saved:
+            return cast(list[Any], self.arrays[saved["array"]].tolist())
+        if isinstance(saved, dict) and "pieces" in saved:
+            shapes = self.arrays[f"{saved['pieces']}.shapes"]
+            pieces = np.split(self.arrays[saved["pieces"]], np.cumsum(shapes.prod(axis=1))[:-1])
+            return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+        return self._take_items(saved)
 
-    def _take_ragged(self, name: str) -> list[npt.NDArray[Any]]:
-        """Arrays of several shapes."""
-        shapes = self.arrays[f"{name}.shapes"]
-        ends = np.cumsum(shapes.prod(axis=1))
-        pieces = np.split(self.arrays[name], ends[:-1])
-        return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+def _content(value: Any, record: type, part: str) -> Any:
+    """A field of a record, labels as files hold them."""
+    content, shape = getattr(value, part), shape_of(declared(record)[part])
+    return tuple(map(plain_label, content)) if shape is not None and shape.labels else content
+
+
+def class_of(kind: type) -> type | None:
+    """The nearest class that files may hold: its own, or one that it is derived from."""
+    return next((each for each in kind.__mro__ if is_saved(each)), None)
+
+
+def is_saved(kind: type) -> bool:
+    """Whether files may hold objects of a class: a record, or an edge estimator that is registered."""
+    location = f"{kind.__module__}:{kind.__qualname__}"
+    return RECORDS.get(kind.__name__) is kind or any(entry.location == location for entry in EDGES.values())
+
+
+def find_class(name: str) -> Any:
+    """The class of this name that files may hold."""
+    entry = next((entry for entry in EDGES.values() if entry.class_name == name), None)
+    if entry is None and name not in RECORDS:
+        raise ValueError(f"{name!r}, which no file may hold. Import the package that brings it, and load again")
+    return RECORDS[name] if entry is None else entry.load()
+
+
+def plain_label(label: Any) -> Any:
+    """A name or a level of the user's as a file holds it: what is no text, number or time is written as text."""
+    parts = label if isinstance(label, tuple) else (label,)
+    plain = all(isinstance(part, bool | int | float | str | np.generic | pd.Timestamp) for part in parts)
+    return label if plain else str(label)
+
+
+def check_saved(settings: Mapping[str, Any]) -> None:
+    """Refuse to work with settings that did not come back from a file."""
+    for name, value in settings.items():
+        if isinstance(value, Unsaved):
+            raise ValueError(
+                f"{name} was {value.what}, which a file cannot hold, so the loaded learner does not have it. "
+                f"Set it again before fitting: set_params({name}=...)."
+            )
+        record = class_of(type(value))
+        if record is not None and hasattr(value, "get_params"):
+            check_saved({f"{name}__{part}": getattr(value, part) for part in declared(record)})

@@ -6,13 +6,11 @@ from typing import Any
 
 from daguerreotype._lib.archive import UnreadableError, read_archive, write_archive
 from daguerreotype._lib.checks import check_path
-from daguerreotype.persistence import format_1, format_2, format_3, format_5
-from daguerreotype.persistence.codec import RecordReader, RecordWriter
-from daguerreotype.persistence.settings import decode_setting, encode_setting, name_of
-from daguerreotype.persistence.validation import check_result
+from daguerreotype._lib.records import check_record
+from daguerreotype.persistence.codec import Reader, Writer
 from daguerreotype.result import FitResult
 
-FORMAT = 6
+FORMAT = 7  # counts up with every change; no other is read
 KIND = "fitted learner of daguerreotype"
 
 
@@ -23,7 +21,7 @@ class SavedLearner:
     Attributes
     ----------
     settings : dict
-        What the learner was made with. A function or object of the user's comes back as `Unsaved`.
+        What the learner was made with. A function or object of the user's comes back as ``Unsaved``.
     texts : bool
         Whether the table was a DataFrame whose column names were all text.
     result : FitResult
@@ -40,11 +38,11 @@ def save_learner(path: str | os.PathLike[str], saved: SavedLearner) -> None:
     path = check_path(path, "path")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}. Create it first.")
-    writer = RecordWriter(name_of(saved.settings.get("edges")))
+    writer = Writer()
     header = {
         "kind": KIND,
         "format": FORMAT,
-        "parameters": {name: encode_setting(value) for name, value in saved.settings.items()},
+        "parameters": {name: writer.put(f"parameters.{name}", value) for name, value in saved.settings.items()},
         "texts": saved.texts,
         "result": writer.put("result", saved.result),
     }
@@ -71,25 +69,20 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
         )
         raise ValueError(f"{path} is {what}, not a saved learner. Give a file that save wrote.")
     version = header.get("format")
-    if isinstance(version, int) and version > FORMAT:
+    if version != FORMAT:
+        newer = isinstance(version, int) and version > FORMAT
+        advice = "Update it: pip install --upgrade daguerreotype." if newer else "Fit again."
         raise ValueError(
-            f"{path} was saved in format {version} by a newer version of daguerreotype; this one reads formats up "
-            f"to {FORMAT}. Update it: pip install --upgrade daguerreotype."
+            f"{path} was saved in format {version} by {'a newer' if newer else 'an older'} version of "
+            f"daguerreotype; this one reads format {FORMAT}. {advice}"
         )
     try:
-        if version == 1:
-            arrays, header = format_1.upgrade(arrays, header)
-        if version in (1, 2):
-            arrays, header = format_2.upgrade(arrays, header)
-        if version in (1, 2, 3):
-            arrays, header = format_3.upgrade(arrays, header)
-        if isinstance(version, int) and version < FORMAT:
-            arrays, header = format_5.upgrade(arrays, header)
-        settings = {name: decode_setting(value) for name, value in header["parameters"].items()}
-        result = RecordReader(arrays).take(header["result"])
+        reader = Reader(arrays)
+        settings = {name: reader.take(value) for name, value in header["parameters"].items()}
+        result = reader.take(header["result"])
         if not isinstance(result, FitResult):
             raise TypeError(f"a {type(result).__name__} in place of the result")
-        check_result(result)
+        check_record(result, {"d": len(result.names)})
         return SavedLearner(settings, bool(header["texts"]), result)
     except Exception as error:  # whatever the parts of a file that nobody saved lead to
         raise ValueError(

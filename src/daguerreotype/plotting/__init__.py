@@ -2,15 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 
 if TYPE_CHECKING:
     from daguerreotype.plotting.fit import plot_curves as plot_curves
     from daguerreotype.plotting.fit import plot_order as plot_order
-    from daguerreotype.plotting.fit import plot_scores as plot_scores
     from daguerreotype.plotting.fit import plot_training as plot_training
     from daguerreotype.plotting.graph import plot_graph as plot_graph
 
-__getattr__ = lazy_names(
-    __name__, {"fit": "plot_curves plot_order plot_scores plot_training", "graph": "plot_graph"}
-)
+__getattr__ = lazy_names(__name__, {"fit": "plot_curves plot_order plot_training", "graph": "plot_graph"})

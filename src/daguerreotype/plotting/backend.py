@@ -1,6 +1,6 @@
 """Names of matplotlib that pictures are drawn with, or an error that says how to install it."""
 
-from daguerreotype._lib.optional import require
+from daguerreotype._lib.imports import require
 
 require(
     "matplotlib.pyplot",

@@ -71,14 +71,13 @@ def view_effect(
     if not values.size:
         return None
     low, high = float(values.min()), float(values.max())
-    counts = kind.name == "count"
-    logarithmic = result.cause_scales[cause] == "log" and low > 0.0 and not counts  # as it was fitted
-    if counts:
+    logarithmic = result.cause_scales[cause] == "log" and low > 0.0 and not kind.counts  # as it was fitted
+    if kind.counts:
         grid = np.unique(np.round(np.linspace(low, high, int(min(high - low, MOST_POINTS)) + 1)))
     else:
         grid = np.geomspace(low, high, points) if logarithmic else np.linspace(low, high, points)
     heights = _two_dimensional(result.component(cause, effect, grid))
-    shape: Literal["points", "line"] = "points" if counts else "line"
+    shape: Literal["points", "line"] = "points" if kind.counts else "line"
     return Effect(cause, effect, shape, grid, (), heights, lines, unit, logarithmic)
 
 
@@ -95,10 +94,10 @@ def unit_of(model: Any, effect: int) -> tuple[str, tuple[str, ...]]:
         groups: list[list[str]] = [[] for _ in range(int(noise.groups.max()) + 1)]
         for level, group in zip(levels, noise.groups, strict=True):
             groups[group].append(str(level))
-        first, *others = (shorten(", ".join(group)) for group in groups)
-        if len(others) == 1:
-            return f"log-odds of {others[0]}", ()
-        return f"log-odds against {first}", tuple(others)
+        first, *further = (shorten(", ".join(group)) for group in groups)
+        if len(further) == 1:
+            return f"log-odds of {further[0]}", ()
+        return f"log-odds against {first}", tuple(further)
     return "standard deviations" if model.standardize else "scale of the effect", ()
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a fit: training, scores, the distribution of orders, fitted curves."""
+"""Pictures of a fit: training, the distribution of orders, fitted curves."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import isotonic_regression
 
 from daguerreotype._lib.labels import ColumnPlaces, listed, shown
 from daguerreotype._lib.typing import FloatArray
@@ -26,7 +25,7 @@ BARS = 0.8  # width of the bars of one level together
 MARKS = 200  # on the axis, where the rows are
 CROWDED = 24  # letters under a panel, beyond which they stand upright
 LABEL = 0.17  # inches of a line of small labels
-SIZE = 8.0  # points of a label at the end of a line
+MOST_PANELS = 24  # of curves
 TICK = 3  # ticks of one panel of curves, about
 
 
@@ -43,21 +42,19 @@ def plot_fit(
     for name, value, owner in (("truth", truth, "graph"), ("X", X, "curves"), ("effect", effect, "curves")):
         if value is not None and kind != owner:
             raise ValueError(f"{name} goes with kind={owner!r}, got kind={shown(kind)}. Leave it out.")
-    names = [str(name) for name in model.kinds_]
+    if ax is not None and kind == "curves":
+        raise ValueError("curves take a figure of their own, with a panel each. Leave ax out.")
+    names = [str(name) for name in model._result.labels]
     if kind == "graph":
         return draw_view(view_fit(model, truth), ax)
     if kind == "training":
         return plot_training(model.history_, ax=ax)
-    if kind == "scores":
-        steps = model.history_.theta
-        return plot_scores(steps if len(steps) else model.theta_, names, ax=ax)
     if kind == "order":
-        known = model.order_distribution_ if model.posterior_ is None else model.posterior_
-        return plot_order(known, names, order=model.order_distribution_.mode, ax=ax)
+        distribution = model.order_distribution_ if model.posterior_ is None else model.posterior_
+        return plot_order(distribution, names, order=model.order_distribution_.mode, ax=ax)
     if kind == "curves":
-        return plot_curves(model, X, effect=effect, axes=ax)
-    kinds = "'graph', 'training', 'scores', 'order' or 'curves'"
-    raise ValueError(f"kind must be {kinds}, got {shown(kind)}.")
+        return plot_curves(model, X, effect=effect)
+    raise ValueError(f"kind must be 'graph', 'training', 'order' or 'curves', got {shown(kind)}.")
 
 
 def plot_training(history: FitHistory, *, ax: Axes | None = None) -> Axes:
@@ -86,74 +83,6 @@ def plot_training(history: FitHistory, *, ax: Axes | None = None) -> Axes:
     ax.legend(edgecolor="none", framealpha=0.85)
     _lighten(ax)
     return ax
-
-
-def plot_scores(theta: npt.ArrayLike, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
-    """Scores of the columns: how they moved in training, or where they ended. A low score comes first.
-
-    Parameters
-    ----------
-    theta : array of shape (t, d) or (d,)
-        Scores at every step, or in the end.
-    names : sequence of d str
-        What columns are called.
-    ax : matplotlib Axes, optional
-        Where to draw.
-    """
-    try:
-        path = np.asarray(theta, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"theta must be numbers, got {shown(theta)}.") from None
-    last = path if path.ndim == 1 else path[-1]
-    if last.shape != (len(names),):
-        raise ValueError(f"theta has shape {path.shape}; expected ({len(names)},) or (steps, {len(names)}).")
-    ax = ax or _own_axes((5.6, max(2.6, LABEL * len(names) + 0.8)))
-    order = np.argsort(last, kind="stable")
-    colours = plt.get_cmap("viridis")(np.linspace(0.0, 0.88, len(names)))
-    if path.ndim == 1:
-        places = np.arange(len(names))
-        ax.hlines(places, min(0.0, float(last.min())), last[order], color=colours, linewidth=1.4)
-        ax.scatter(last[order], places, color=colours, s=22, zorder=3)
-        ax.set_yticks(places, [shorten(names[node]) for node in order], fontsize=8, parse_math=False)
-        ax.invert_yaxis()
-        ax.set_xlabel("score; the lowest comes first")
-    else:
-        steps = np.arange(1, len(path) + 1)
-        for node, colour in zip(order, colours, strict=True):
-            ax.plot(steps, path[:, node], color=colour, linewidth=1.3)
-        ax.set_xlabel("step")
-        ax.set_ylabel("score; the lowest comes first")
-        ax.locator_params(axis="x", integer=True)
-        ax.set_xlim(1, max(len(path), 2))
-        _spread_labels(ax, last, [shorten(name) for name in names], colours[np.argsort(order)])
-    _lighten(ax)
-    return ax
-
-
-def _spread_labels(ax: Axes, ends: FloatArray, labels: Sequence[str], colours: FloatArray) -> None:
-    """Write labels beside the heights ``ends`` (d,) of lines, moved apart as little as possible.
-
-    Minimises  sum_i (y_i - ends_i)^2  with neighbours at least a line apart: an isotonic regression.
-    """
-    low, high = float(ends.min()), float(ends.max())
-    points = ax.get_window_extent().height * 72 / ax.figure.dpi
-    line = 1.15 * SIZE * max(high - low, 1e-9) / points
-    order = np.argsort(ends, kind="stable")
-    floors = line * np.arange(ends.size)
-    heights = isotonic_regression(ends[order] - floors).x + floors
-    for node, height in zip(order, heights, strict=True):
-        ax.annotate(
-            labels[node],
-            (1.0, ends[node]),
-            xytext=(1.03, height),
-            xycoords=ax.get_yaxis_transform(),
-            textcoords=ax.get_yaxis_transform(),
-            arrowprops={"arrowstyle": "-", "color": colours[node], "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0},
-            color=colours[node],
-            fontsize=SIZE,
-            va="center",
-            parse_math=False,
-        )
 
 
 def plot_order(
@@ -211,10 +140,8 @@ def plot_curves(
     X: npt.ArrayLike | pd.DataFrame | None = None,
     *,
     effect: Hashable | None = None,
-    most: int = 24,
-    axes: Any = None,
 ) -> npt.NDArray[np.object_]:
-    """The fitted effect of every cause, one panel per edge, the strongest first, over the values in ``X``.
+    """The fitted effect of every cause, one panel per edge, the strongest 24 first, over the values in ``X``.
 
     Lines over numbers, points over counts, a bar for every level of others. On a column of levels contributions
     are log-odds, on counts logarithms of the mean; on levels without an order there is a line or a bar for each
@@ -229,47 +156,42 @@ def plot_curves(
         rows.
     effect : str or int, optional
         Show the causes of this column only.
-    most : int
-        Panels at most; the title says how many edges were left out.
-    axes : array of Axes, optional
-        Where to draw, at least one per edge.
 
     Returns
     -------
     array of Axes
-        One per panel.
+        One per panel, in a new figure.
     """
-    columns = list(model.kinds_)
+    columns = model._result.labels
     target = None if effect is None else ColumnPlaces(columns).find(effect)
     if effect is not None and target is None:
-        known = listed(columns, quote=False)
-        raise ValueError(f"effect is {shown(effect)}, which is no column; expected one of {known}.")
+        expected = listed(columns, quote=False)
+        raise ValueError(f"effect is {shown(effect)}, which is no column; expected one of {expected}.")
     values = model._result.seen if X is None else read_rows(model, X)
     if not len(values):
         raise ValueError(
             "the learner was fitted without rows, so it does not know what values the curves run over: give some, "
             "plot('curves', X=X)."
         )
-    adjacency, norms = np.asarray(model.adjacency_matrix_), np.asarray(model.norms_)
+    adjacency, norms = np.asarray(model.adjacency_matrix_), np.asarray(model._result.norms)
     edges = [(int(i), int(j)) for i, j in np.argwhere(adjacency) if effect is None or j == target]
     if not edges:
         raise ValueError(
             f"there are no edges{'' if effect is None else f' into {effect!r}'}, so no curves to show."
         )
     edges.sort(key=lambda edge: -norms[edge])
-    effects = [_view(model, columns, edge, values) for edge in edges[:most]]
-    units = {each.unit for each in effects}
-    panels = _panels(axes, len(effects), share=len(units) == 1)
-    for ax, each in zip(panels, effects, strict=True):
-        _draw_effect(ax, each, str(columns[each.cause]), str(columns[each.effect]), values[:, each.cause])
-        if axes is not None or len(units) > 1:
-            ax.set_ylabel(each.unit, fontsize=8, parse_math=False)
-    if axes is None:
-        unit = f",\n{units.pop()}" if len(units) == 1 else ""
-        unit += " of the effect" if unit == ",\nstandard deviations" else ""
-        left_out = "" if len(effects) == len(edges) else f"; the {len(effects)} strongest of {len(edges)} edges"
-        # In two lines, or it would be longer than a single row of panels is high.
-        panels[0].figure.supylabel(f"contribution{unit}{left_out}", fontsize=9, parse_math=False)
+    effects = [_view(model, columns, edge, values) for edge in edges[:MOST_PANELS]]
+    units = {view.unit for view in effects}
+    panels = _panels(len(effects), share=len(units) == 1)
+    for ax, view in zip(panels, effects, strict=True):
+        _draw_effect(ax, view, str(columns[view.cause]), str(columns[view.effect]), values[:, view.cause])
+        if len(units) > 1:
+            ax.set_ylabel(view.unit, fontsize=8, parse_math=False)
+    unit = f",\n{units.pop()}" if len(units) == 1 else ""
+    unit += " of the effect" if unit == ",\nstandard deviations" else ""
+    left_out = "" if len(effects) == len(edges) else f"; the {len(effects)} strongest of {len(edges)} edges"
+    # In two lines, or it would be longer than a single row of panels is high.
+    panels[0].figure.supylabel(f"contribution{unit}{left_out}", fontsize=9, parse_math=False)
     return panels
 
 
@@ -328,13 +250,8 @@ def _logarithmic(ax: Axes, low: float, high: float) -> None:
     ax.set_xticks([], minor=True)
 
 
-def _panels(axes: Any, n_panels: int, *, share: bool) -> npt.NDArray[np.object_]:
-    """As many Axes: of a new figure, perhaps with heights that compare, or the first of those given."""
-    if axes is not None:
-        given = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
-        if given.size < n_panels:
-            raise ValueError(f"ax has {given.size} Axes for {n_panels} curves; give as many, or none.")
-        return given[:n_panels]
+def _panels(n_panels: int, *, share: bool) -> npt.NDArray[np.object_]:
+    """As many Axes of a new figure, perhaps with heights that compare."""
     n_columns = min(4, n_panels)
     n_rows = -(-n_panels // n_columns)
     height = 2.0 if share else 2.3  # labels of their own need room

@@ -1,6 +1,5 @@
 """Picture of a graph: causes on the left; width shows size, opacity probability, colour sign or what is known."""
 
-from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "reversed": ("#AA3377", (0, (5, 1.5))),
     "positive": ("#3B5B7A", "-"),
     "negative": ("#D55E00", (0, (5, 1.5))),
-    "bent": ("#009E73", (0, (5, 1.5, 1.5, 1.5))),
+    "nonlinear": ("#009E73", (0, (5, 1.5, 1.5, 1.5))),
     "without sign": ("#7A7A7A", (0, (2, 1))),
 }
 FONT = 10.0  # points of a label, where there is room
@@ -40,17 +39,15 @@ def plot_graph(
     truth: GraphLike | None = None,
     weights: npt.ArrayLike | pd.DataFrame | None = None,
     probabilities: npt.ArrayLike | pd.DataFrame | None = None,
-    order: Iterable[Hashable] | None = None,
-    norms: npt.ArrayLike | pd.DataFrame | None = None,
     ax: mpl.Axes | None = None,
 ) -> mpl.Axes:
     """Draw a graph, causes on the left and every edge towards the right.
 
-    An edge is as wide as its norm is large, without norms its absolute weight, and as opaque as it is probable.
+    An edge is as wide as its absolute weight is large, that of a fit as its norm, and as opaque as it is probable.
     One whose direction is open, since its reverse has at least a quarter of the probability of both, has no head.
     Against a known graph, edges are correct, wrong or reversed, and those of the known graph alone are missing; a
-    legend counts them. Without one, edges of negative weight have a colour of their own, and so do bent ones,
-    whose weight is less than half of their norm: effects that go up and down.
+    legend counts them. Without one, edges of negative weight have a colour of their own, and so do nonlinear ones
+    of a fit, whose weight is less than half of their norm: effects that go up and down.
 
     Parameters
     ----------
@@ -62,10 +59,6 @@ def plot_graph(
         Of the edges; entries of pairs without an edge are ignored.
     probabilities : array-like or DataFrame of shape (d, d), optional
         Of the edges and of their reverses, which tell whose direction is open; other entries are ignored.
-    order : sequence, optional
-        All nodes, causes first. Without it the graph's own depths decide.
-    norms : array-like or DataFrame of shape (d, d), optional
-        Sizes of the effects, in the unit of the weights: those of a line are equal but for the sign.
     ax : matplotlib Axes, optional
         Where to draw. Without it a new figure is made, as large as the labels need, up to 30 by 20 inches.
 
@@ -82,10 +75,7 @@ def plot_graph(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['1 positive', '1 direction open']
     """
-    view = view_graph(
-        adjacency, truth=truth, weights=weights, probabilities=probabilities, order=order, norms=norms
-    )
-    return draw_view(view, ax)
+    return draw_view(view_graph(adjacency, truth=truth, weights=weights, probabilities=probabilities), ax)
 
 
 def draw_view(view: GraphView, ax: mpl.Axes | None = None) -> mpl.Axes:

@@ -130,8 +130,8 @@ def add_lanes(forward: BoolArray, ranks: IntArray, linked: IntArray) -> Lanes:
     layer_of = np.zeros(n_vertices, dtype=np.int64)
     for layer, vertices in enumerate(members):
         layer_of[vertices] = layer
-    segments: list[IntArray] = [np.array(each, dtype=np.int64).reshape(-1, 2) for each in links[:-1]]
-    return Lanes([np.array(each, dtype=np.int64) for each in members], layer_of, segments, chains, d)
+    segments: list[IntArray] = [np.array(step, dtype=np.int64).reshape(-1, 2) for step in links[:-1]]
+    return Lanes([np.array(vertices, dtype=np.int64) for vertices in members], layer_of, segments, chains, d)
 
 
 def reduce_crossings(lanes: Lanes) -> None:
@@ -164,10 +164,10 @@ def _count_crossings(lanes: Lanes, place: FloatArray) -> int:
     crossings = 0
     for segments in lanes.segments:
         ends = place[segments]
-        seen: list[float] = []
+        places: list[float] = []
         for right in ends[np.lexsort([ends[:, 1], ends[:, 0]]), 1]:
-            crossings += len(seen) - bisect_right(seen, right)
-            insort(seen, right)
+            crossings += len(places) - bisect_right(places, right)
+            insort(places, right)
     return crossings
 
 

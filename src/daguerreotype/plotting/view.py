@@ -1,6 +1,5 @@
 """Graph as it is drawn: weights, norms, probabilities and an order, checked, beside a known graph."""
 
-from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -8,18 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype._lib.labels import listed, shown
-from daguerreotype._lib.printable import printable
+from daguerreotype._lib.labels import listed, printable, shown
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.columns import read_columns, to_pandas
 from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
-from daguerreotype.graphs.dag import Names, is_learner, match_names, topological_order
-from daguerreotype.graphs.direction import is_open
+from daguerreotype.graphs.dag import is_learner, is_open, match_names, topological_order
 
 Verdict: TypeAlias = Literal["correct", "missing", "wrong", "reversed"]
-Direction: TypeAlias = Literal["positive", "negative", "bent", "without sign"]
-BENT = 0.5  # share of an effect's norm below which its slope says little
+Direction: TypeAlias = Literal["positive", "negative", "nonlinear", "without sign"]
+NONLINEAR = 0.5  # share of an effect's norm below which its slope says little
 LONGEST = 26  # characters of a label; the middle of longer ones is left out
 
 
@@ -81,12 +78,12 @@ class GraphView:
         return None if self.probabilities is None else float(self.probabilities[cause, effect])
 
     def direction(self, cause: int, effect: int) -> Direction:
-        """Which way an effect goes; "bent" where its slope is small beside its norm."""
+        """Which way an effect goes; "nonlinear" where its slope is small beside its norm."""
         if self.signless is not None and self.signless[cause, effect]:
             return "without sign"
         weight, norm = self.weights[cause, effect], self.norms[cause, effect]
-        if self.comparable and abs(weight) < BENT * norm:
-            return "bent"
+        if self.comparable and abs(weight) < NONLINEAR * norm:
+            return "nonlinear"
         return "negative" if weight < 0 else "positive"
 
     def verdict(self, cause: int, effect: int) -> Verdict | None:
@@ -106,20 +103,18 @@ def view_graph(
     truth: GraphLike | None = None,
     weights: npt.ArrayLike | pd.DataFrame | None = None,
     probabilities: npt.ArrayLike | pd.DataFrame | None = None,
-    order: Iterable[Hashable] | None = None,
-    norms: npt.ArrayLike | pd.DataFrame | None = None,
 ) -> GraphView:
     """Check all parts of a picture against each other; matrices with names are matched by name."""
     dag = as_dag(adjacency)
     matched = match_matrix(weights, dag, "weights")
-    known = probabilities is not None
+    judged = probabilities is not None
     return GraphView(
         names=tuple(dag.label(node) for node in range(dag.n_nodes)),
         adjacency=dag.adjacency,
         weights=matched,
-        norms=np.abs(matched if norms is None else match_matrix(norms, dag, "norms")),
-        probabilities=np.clip(match_matrix(probabilities, dag, "probabilities"), 0.0, 1.0) if known else None,
-        order=topological_order(dag) if order is None else _order(order, dag),
+        norms=np.abs(matched),
+        probabilities=np.clip(match_matrix(probabilities, dag, "probabilities"), 0.0, 1.0) if judged else None,
+        order=topological_order(dag),
         truth=None if truth is None else _truth(truth, dag),
     )
 
@@ -129,23 +124,24 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
     if not is_learner(model):
         raise TypeError(f"model must be a fitted learner, got {shown(model)}.")
     view = view_graph(
-        model.adjacency_matrix_,
-        truth=truth,
-        weights=model.weights_,
-        probabilities=model.edge_probabilities_,
-        order=model.causal_order_,
-        norms=model.norms_,
+        model.adjacency_matrix_, truth=truth, weights=model.weights_, probabilities=model.edge_probabilities_
     )
-    return replace(view, comparable=bool(model.standardize), signless=find_signless(model))
+    return replace(
+        view,
+        norms=model._result.norms,
+        order=model.order_distribution_.mode,
+        comparable=bool(model.standardize),
+        signless=find_signless(model),
+    )
 
 
 def find_signless(model: Any) -> BoolArray:
     """Pairs (d, d) whose effect would have no direction: of levels in no order, or on several levels at once."""
-    causes = np.array([kind.name == "categorical" for kind in model.kinds_.values()])
+    causes = np.array([kind.nominal for kind in model._result.kinds])
     effects = np.array(
         [
             noise == "categorical" and len(kind.levels) > 2
-            for kind, noise in zip(model.kinds_.values(), model.noise_.values(), strict=True)
+            for kind, noise in zip(model._result.kinds, model._result.noise, strict=True)
         ]
     )
     signless: BoolArray = causes[:, None] | effects
@@ -155,7 +151,7 @@ def find_signless(model: Any) -> BoolArray:
 def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
     """Numbers (n, d) in the order of the columns of the fit, codes of levels; missing values are nan."""
     X = to_pandas(X)
-    kinds = model.kinds_
+    kinds = model._result.kinds_by_label
     if isinstance(X, pd.DataFrame) and list(kinds) != list(range(len(kinds))):
         columns = list(kinds)
         absent = [name for name in columns if name not in X.columns]
@@ -199,32 +195,14 @@ def match_matrix(values: npt.ArrayLike | pd.DataFrame | None, dag: Dag, what: st
     return matrix
 
 
-def _order(order: Iterable[Hashable], dag: Dag) -> IntArray:
-    """Positions of the nodes in order, after checking that every edge points forward."""
-    given: Names = tuple(node.item() if isinstance(node, np.generic) else node for node in order)
-    if sorted(map(repr, given)) != sorted(map(repr, dag.labels)):
-        seen, expected = listed(given, quote=False), listed(dag.labels, quote=False)
-        raise ValueError(f"the order is {seen}; expected every node once: {expected}.")
-    places = match_names(given, dag.labels, "the order", "the graph")
-    ranks = np.argsort(places)
-    against = np.argwhere(dag.adjacency & (ranks[:, None] > ranks[None, :]))
-    if against.size:
-        cause, effect = (dag.label(int(node)) for node in against[0])
-        raise ValueError(
-            f"edge {cause} -> {effect} points against the order, where {effect} comes first. Leave the order out "
-            "to have the graph laid out by its edges alone."
-        )
-    return places
-
-
 def _truth(truth: GraphLike, dag: Dag) -> BoolArray:
     """The known graph on the nodes of ``dag``, by name where both have names."""
-    known = as_dag(truth, "the true graph")
-    if known.n_nodes != dag.n_nodes:
+    true_dag = as_dag(truth, "the true graph")
+    if true_dag.n_nodes != dag.n_nodes:
         raise ValueError(
-            f"the true graph has {known.n_nodes} nodes and the graph {dag.n_nodes}; expected the same nodes."
+            f"the true graph has {true_dag.n_nodes} nodes and the graph {dag.n_nodes}; expected the same nodes."
         )
-    if known.names is None or dag.names is None:
-        return known.adjacency
-    rows = match_names(dag.names, known.names, "the graph", "the true graph")
-    return known.adjacency[np.ix_(rows, rows)]
+    if true_dag.names is None or dag.names is None:
+        return true_dag.adjacency
+    rows = match_names(dag.names, true_dag.names, "the graph", "the true graph")
+    return true_dag.adjacency[np.ix_(rows, rows)]

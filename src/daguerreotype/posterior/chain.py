@@ -1,33 +1,168 @@
 r"""A Markov chain over DAGs whose parent sets are taken from lists, with the posterior as its equilibrium.
 
-A graph has probability  :math:`\propto e^{-\sum_j loss_j(S_j)}`.  Three kinds of step keep that:
+A graph G gives node j the parents S_j and has the probability
 
-- *A node's parents* are drawn anew given all the others: any set of its list without a descendant of it, each with
-  probability  :math:`\propto e^{-loss}`.  The probabilities themselves, and not the draws, are added up.
-- *A node is taken out and put back*: its parents and its children are drawn together, given all other edges. So it
-  passes any number of others at once, where all nodes are connected and their order is open.
-- *An edge is reversed* (Grzegorczyk and Husmeier 2008): both ends lose their parents, the former cause draws new
-  ones with the effect among them, then the effect draws its own; a Metropolis step accepts what the way back
-  allows. So graphs of one equivalence class are one step apart, which drawing parents of single nodes would have
-  to leave.
+.. math:: P(G) \propto \prod_j e^{-loss_j(S_j)}
+
+if it has no cycle and every S_j is in the list of j, else 0. A sweep gives every node a turn, in random order. A
+turn draws the parents of the node; then, with probability 1/2, it moves the node; else, with probability 1/4 of
+all turns, it reverses an edge. Each kind of step leaves P as it is, so that any sequence of them does:
+
+- *Parents of a node* (`draw_parents`), a Gibbs step. Given the parents of all others, any set of j's list without
+  a descendant of j is possible, with probability  :math:`\propto e^{-loss_j(S)}`.  These probabilities, and not
+  the draws, are added up (Rao-Blackwellised): `ChainState.mass`.
+- *A node is moved* (`relocate`), a Gibbs step on more at once: its parents and its children are drawn together,
+  given all other edges. So it passes any number of others, where all nodes are connected and their order is open.
+- *An edge is reversed* (`reverse_edge`), the Metropolis-Hastings step of Grzegorczyk and Husmeier (2008): both
+  ends lose their parents, the former cause draws new ones with the effect among them, then the effect draws its
+  own. So graphs of one equivalence class are one step apart, which draws of single nodes would have to leave.
+
+Sets of nodes are bits of 64-bit words; losses are in nats of the whole table.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from daguerreotype._lib.bits import from_bits
 from daguerreotype._lib.numba import kernel, subkernel
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.tree import contains
-from daguerreotype.posterior.sets import SetLists
-from daguerreotype.posterior.state import ChainState, Room, find_ancestors, find_descendants, set_parents
 
-RELOCATED, REVERSED = 0.5, 0.25  # how often a turn goes on with either kind of step
-NEGLIGIBLE = 15.0  # nats by which a set is worse than the best one that is possible, from where on it is not drawn
+MOVED, REVERSED = 0.5, 0.25  # shares of the turns that go on with either kind of step
+NEGLIGIBLE = 15.0  # nats by which a set is worse than the best possible one, from which on it is not drawn
+
+
+class SetLists(NamedTuple):
+    """The parent sets that nodes may have, the best of each node first.
+
+    Attributes
+    ----------
+    starts : array of shape (d + 1,)
+        Where the list of each node begins and ends.
+    bits : array of shape (m, words)
+        The sets.
+    losses : array of shape (m,)
+        What each loses, in nats of the whole table, ascending within a list.
+    toggled : array of shape (m, d)
+        The set of the same list that has one member more or less; -1 if there is none.
+    """
+
+    starts: IntArray
+    bits: IntArray
+    losses: FloatArray
+    toggled: npt.NDArray[np.int32]
+
+
+class ChainState(NamedTuple):
+    """Where a chain is, and what it has seen.
+
+    Attributes
+    ----------
+    chosen : array of shape (d,)
+        The set that each node has: its place in the lists.
+    parents, children : arrays of shape (d, words)
+        The graph, as the parents and as the children of each node.
+    random : array of shape (1,)
+        State of the generator of random numbers.
+    mass : array of shape (m,)
+        Sum over sweeps of the probability of each set given the rest of the graph.
+    ancestors : array of shape (d, d)
+        In how many of the kept graphs i is an ancestor of j.
+    counts : array of shape (2,)
+        Sweeps so far, graphs kept.
+    """
+
+    chosen: IntArray
+    parents: IntArray
+    children: IntArray
+    random: npt.NDArray[np.uint64]
+    mass: FloatArray
+    ancestors: IntArray
+    counts: IntArray
+
+
+class Scratch(NamedTuple):
+    """Arrays that a chain writes to before it reads them; `relocate` says what those of its own mean.
+
+    Attributes
+    ----------
+    nodes, avoid : arrays of shape (words,)
+        Sets of nodes.
+    stack : array of shape (d,)
+        Nodes whose neighbours are still to be looked at.
+    losses : array of shape (m,)
+        What the sets of one node lose, infinite for those that are not possible; then their probabilities.
+    bare, joined : arrays of shape (d,)
+    costs, shares : arrays of shape (d,)
+    ancestors : array of shape (d, words)
+        Nodes with all their ancestors, where ``has_ancestors``.
+    has_ancestors : array of shape (d,)
+    """
+
+    nodes: IntArray
+    avoid: IntArray
+    stack: IntArray
+    losses: FloatArray
+    bare: IntArray
+    joined: IntArray
+    costs: FloatArray
+    shares: FloatArray
+    ancestors: IntArray
+    has_ancestors: BoolArray
+
+
+def new_chain(lists: SetLists, chosen: IntArray, seed: int) -> ChainState:
+    """A chain that begins at the graph of the chosen sets."""
+    d, words = lists.starts.size - 1, lists.bits.shape[1]
+    parents = lists.bits[chosen].copy()
+    children = np.zeros((d, words), dtype=np.int64)
+    for node, members in enumerate(from_bits(parents, d)):
+        for parent in np.flatnonzero(members):
+            children[parent, node >> 6] |= np.int64(1) << np.int64(node & 63)
+    return ChainState(
+        chosen=np.array(chosen, dtype=np.int64),
+        parents=parents,
+        children=children,
+        random=np.array([seed], dtype=np.uint64),
+        mass=np.zeros(lists.losses.size),
+        ancestors=np.zeros((d, d), dtype=np.int64),
+        counts=np.zeros(2, dtype=np.int64),
+    )
+
+
+def new_scratch(lists: SetLists) -> Scratch:
+    """Arrays for a chain over these lists."""
+    d, words = lists.starts.size - 1, lists.bits.shape[1]
+    nodes, avoid = np.zeros((2, words), dtype=np.int64)
+    stack, bare, joined = np.zeros((3, d), dtype=np.int64)
+    losses = np.zeros(int(np.diff(lists.starts).max()))
+    costs, shares = np.zeros((2, d))
+    ancestors = np.zeros((d, words), dtype=np.int64)
+    return Scratch(
+        nodes, avoid, stack, losses, bare, joined, costs, shares, ancestors, np.zeros(d, dtype=np.bool_)
+    )
+
+
+# ---------------------------------------------------------------------------- sets of nodes, and the graph
+
+
+@subkernel
+def count_members(bits: IntArray) -> int:
+    """How many members a set has: every step takes away its lowest bit."""
+    count = 0
+    for word in range(bits.size):
+        rest = bits[word]
+        while rest != 0:
+            rest &= rest - 1
+            count += 1
+    return count
 
 
 @subkernel
 def is_possible(bits: IntArray, avoid: IntArray, must: int) -> bool:
-    """Whether a set has ``must``, unless that is negative, and nobody who is to be avoided."""
+    """Whether a set has ``must``, unless that is negative, and none of those to be avoided."""
     for word in range(bits.size):
         if bits[word] & avoid[word]:
             return False
@@ -35,24 +170,59 @@ def is_possible(bits: IntArray, avoid: IntArray, must: int) -> bool:
 
 
 @subkernel
-def count_members(bits: IntArray) -> int:
-    """How many members a set has."""
-    count = 0
+def set_parents(state: ChainState, node: int, bits: IntArray) -> None:
+    """Give ``node`` other parents."""
+    parents, children = state.parents, state.children
     for word in range(bits.size):
-        left = bits[word]
-        while left != 0:
-            left &= left - 1
-            count += 1
-    return count
+        changed = parents[node, word] ^ bits[word]
+        parents[node, word] = bits[word]
+        bit = 0
+        while changed != 0 and bit < 64:
+            if (changed >> bit) & 1:
+                changed ^= 1 << bit
+                children[64 * word + bit, node >> 6] ^= 1 << (node & 63)
+            bit += 1
 
 
 @subkernel
-def avoid_full(lists: SetLists, state: ChainState, node: int, avoid: IntArray) -> None:
-    """Avoid those as parents of ``node`` who have as many other children as they may."""
-    for cause in range(lists.max_children.size):
-        count = count_members(state.children[cause]) - contains(state.children[cause], node)
-        if count >= lists.max_children[cause]:
-            avoid[cause >> 6] |= 1 << (cause & 63)
+def find_descendants(children: IntArray, node: int, nodes: IntArray, stack: IntArray) -> None:
+    """Write the set of ``node`` and all its descendants to ``nodes``; its ancestors, if given the parents."""
+    for word in range(nodes.size):
+        nodes[word] = 0
+    nodes[node >> 6] |= 1 << (node & 63)
+    stack[0] = node
+    count = 1
+    while count > 0:
+        count -= 1
+        at = stack[count]
+        for word in range(nodes.size):
+            new = children[at, word] & ~nodes[word]
+            nodes[word] |= new
+            bit = 0
+            while new != 0 and bit < 64:
+                if (new >> bit) & 1:
+                    new ^= 1 << bit
+                    stack[count] = 64 * word + bit
+                    count += 1
+                bit += 1
+
+
+@subkernel
+def find_ancestors(parents: IntArray, bits: IntArray, scratch: Scratch) -> None:
+    """Write a set and all ancestors of its members to ``scratch.nodes``; those of each node are found once."""
+    d, words = parents.shape
+    for word in range(words):
+        scratch.nodes[word] = 0
+    for node in range(d):
+        if contains(bits, node):
+            if not scratch.has_ancestors[node]:
+                find_descendants(parents, node, scratch.ancestors[node], scratch.stack)  # against the arrows
+                scratch.has_ancestors[node] = True
+            for word in range(words):
+                scratch.nodes[word] |= scratch.ancestors[node, word]
+
+
+# ---------------------------------------------------------------------------- random draws
 
 
 @subkernel
@@ -67,8 +237,33 @@ def uniform(random: npt.NDArray[np.uint64]) -> float:
 
 
 @subkernel
+def draw_weighed(lists: SetLists, state: ChainState, node: int, scratch: Scratch, count: int, least: float) -> int:
+    r"""One of the first ``count`` sets of a node, by ``scratch.losses`` whose least is given.
+
+    Set c has the probability  :math:`p_c = e^{-l_c} / \sum_k e^{-l_k}`,  which is added to its mass.
+    """
+    first, total = lists.starts[node], 0.0
+    for c in range(count):
+        share = 0.0
+        if scratch.losses[c] < least + NEGLIGIBLE:
+            share = np.exp(least - scratch.losses[c])
+        scratch.losses[c] = share
+        total += share
+    rest = uniform(state.random) * total
+    new = -1
+    for c in range(count):
+        share = scratch.losses[c]
+        if share > 0.0:
+            state.mass[first + c] += share / total
+            if rest >= 0.0:
+                new = first + c
+            rest -= share
+    return int(new)
+
+
+@subkernel
 def total_loss(lists: SetLists, node: int, avoid: IntArray, must: int) -> float:
-    """Minus the log of the summed  exp(-loss)  of the sets that are possible; infinite if none is."""
+    r"""The loss of all possible sets of a node together, :math:`-\log \sum_c e^{-l_c}`; infinite if none is."""
     least, total = np.inf, 0.0
     for c in range(lists.starts[node], lists.starts[node + 1]):
         if lists.losses[c] > least + NEGLIGIBLE:
@@ -84,8 +279,8 @@ def total_loss(lists: SetLists, node: int, avoid: IntArray, must: int) -> float:
 def draw_set(
     lists: SetLists, node: int, avoid: IntArray, must: int, loss: float, random: npt.NDArray[np.uint64]
 ) -> int:
-    """One of the sets that are possible, whose total loss is given."""
-    left = uniform(random)
+    """One of the possible sets of a node, each by its share of their total loss, which is given."""
+    rest = uniform(random)
     last = -1
     for c in range(lists.starts[node], lists.starts[node + 1]):
         if is_possible(lists.bits[c], avoid, must):
@@ -93,302 +288,262 @@ def draw_set(
             if last >= 0 and share < np.exp(-NEGLIGIBLE):
                 break
             last = c
-            left -= share
-            if left <= 0.0:
+            rest -= share
+            if rest <= 0.0:
                 break
     return int(last)
 
 
-@subkernel
-def draw_weighed(lists: SetLists, state: ChainState, node: int, room: Room, count: int, least: float) -> int:
-    """One of the first ``count`` sets of a node by the losses in ``room``; adds up how probable each was."""
-    first, total = lists.starts[node], 0.0
-    for c in range(count):
-        share = 0.0
-        if room.losses[c] < least + NEGLIGIBLE:
-            share = np.exp(least - room.losses[c])
-        room.losses[c] = share
-        total += share
-    left = uniform(state.random) * total
-    new = -1
-    for c in range(count):
-        share = room.losses[c]
-        if share > 0.0:
-            state.mass[first + c] += share / total
-            if left >= 0.0:
-                new = first + c
-            left -= share
-    return int(new)
+# ---------------------------------------------------------------------------- the three kinds of step
 
 
 @subkernel
-def draw_parents(lists: SetLists, state: ChainState, node: int, avoid: IntArray, room: Room) -> None:
-    """Draw the parents of a node given all the others."""
-    find_descendants(state.children, node, avoid, room.waiting)
-    avoid_full(lists, state, node, avoid)
+def draw_parents(lists: SetLists, state: ChainState, node: int, scratch: Scratch) -> None:
+    r"""Draw the parents of a node given those of all others.
+
+    .. math:: P(S_j = S \mid \text{rest}) \propto e^{-loss_j(S)} \; [S \cap de(j) = \emptyset]
+    """
+    find_descendants(state.children, node, scratch.avoid, scratch.stack)
     none = int(np.int64(-1))
     least, count = np.inf, 0
     for c in range(lists.starts[node], lists.starts[node + 1]):
         loss = lists.losses[c]
         if loss > least + NEGLIGIBLE:
             break
-        possible = is_possible(lists.bits[c], avoid, none)
+        possible = is_possible(lists.bits[c], scratch.avoid, none)
         if possible and least == np.inf:
             least = loss
-        room.losses[count] = loss if possible else np.inf
+        scratch.losses[count] = loss if possible else np.inf
         count += 1
-    new = draw_weighed(lists, state, node, room, count, least)
+    new = draw_weighed(lists, state, node, scratch, count, least)
     state.chosen[node] = new
     set_parents(state, node, lists.bits[new])
 
 
 @subkernel
-def reverse_edge(lists: SetLists, state: ChainState, avoid: IntArray, waiting: IntArray) -> None:
-    """Try to turn an edge of the graph around, with new parents for both ends."""
-    d, words = state.parents.shape
-    none = int(np.int64(-1))
-    n_edges = 0
-    for node in range(d):
-        n_edges += count_members(state.parents[node])
-    if n_edges == 0:
-        return
-    left = int(uniform(state.random) * n_edges)
-    cause, effect = -1, -1
-    for node in range(d):
-        here = count_members(state.parents[node])
-        if left < here:
-            effect = node
-            for parent in range(d):
-                if (state.parents[node, parent >> 6] >> (parent & 63)) & 1:
-                    if left == 0:
-                        cause = parent
-                        break
-                    left -= 1
-            break
-        left -= here
-    state.counts[2] += 1
-    had = count_members(state.parents[cause]) + count_members(state.parents[effect])
-    nothing = np.zeros(words, dtype=np.int64)
-    old_cause, old_effect = state.chosen[cause], state.chosen[effect]
-    new_cause, new_effect = old_cause, old_effect
-    losses = np.zeros(4)
-    # The way back and the way there: first with neither end's parents, then with those of one end.
-    for way in range(4):
-        of_cause, of_effect = nothing, nothing
-        if way == 2:
-            of_effect = lists.bits[old_effect]
-        elif way == 3:
-            of_cause = lists.bits[new_cause]
-        for end in range(2):
-            set_parents(state, effect if end == 0 else cause, nothing)
-        for end in range(2):
-            set_parents(state, effect if end == 0 else cause, of_effect if end == 0 else of_cause)
-        node = effect if way == 0 or way == 3 else cause
-        must = cause if way == 0 else (effect if way == 1 else none)
-        find_descendants(state.children, node, avoid, waiting)
-        avoid_full(lists, state, node, avoid)
-        losses[way] = total_loss(lists, node, avoid, must)
-        if losses[way] == np.inf:
-            break
-        if way == 1 or way == 3:
-            drawn = draw_set(lists, node, avoid, must, losses[way], state.random)
-            new_cause, new_effect = (drawn, new_effect) if way == 1 else (new_cause, drawn)
-    has = count_members(lists.bits[new_cause]) + count_members(lists.bits[new_effect])
-    gain = losses[0] + losses[2] - losses[1] - losses[3] + np.log(n_edges / (n_edges - had + has))
-    accepted = losses[1] < np.inf and losses[3] < np.inf and np.log(uniform(state.random)) < gain
-    if not accepted:
-        new_cause, new_effect = old_cause, old_effect
-    for end in range(4):
-        bits = nothing
-        if end >= 2:
-            bits = lists.bits[new_effect if end == 2 else new_cause]
-        set_parents(state, effect if end % 2 == 0 else cause, bits)
-    state.chosen[cause] = new_cause
-    state.chosen[effect] = new_effect
-    state.counts[3] += accepted
-
-
-@subkernel
-def log_sum(first: float, second: float) -> float:
-    """The logarithm of  exp(first) + exp(second)."""
-    most, least = (first, second) if first > second else (second, first)
-    return float(most + np.log1p(np.exp(least - most))) if least > -np.inf else most
-
-
-@subkernel
-def tabulate_children(room: Room, most: int, table: FloatArray) -> float:
-    r"""Log-probability that no more than ``most`` nodes outside ``room.found`` are children of ``moved``.
-
-    Each of them is one with its share, independently of the others. Row t of ``table`` holds the log-probabilities
-    that k of the first t of them are, for k up to ``most``:
-
-    .. math:: P_t(k) = (1 - s_t) P_{t-1}(k) + s_t P_{t-1}(k - 1).
-
-    Rows beyond those of nodes that can be children are not written. Where so few can, nothing is: it is certain.
-    """
-    d, count = room.shares.size, 0
-    for y in range(d):
-        count += room.shares[y] > 0.0 and not contains(room.found, y)
-    if count <= most:
-        return 0.0
-    for k in range(most + 1):
-        table[0, k] = 0.0 if k == 0 else -np.inf
-    t = 0
-    for y in range(d):
-        if room.shares[y] > 0.0 and not contains(room.found, y):
-            t += 1
-            yes, no = room.log_shares[y, 0], room.log_shares[y, 1]
-            for k in range(most + 1):
-                table[t, k] = table[t - 1, k] + no
-                if k > 0:
-                    table[t, k] = log_sum(table[t, k], table[t - 1, k - 1] + yes)
-    total = -np.inf
-    for k in range(most + 1):
-        total = log_sum(total, table[t, k])
-    return total
-
-
-@subkernel
-def draw_children(room: Room, random: npt.NDArray[np.uint64], most: int, table: FloatArray, total: float) -> None:
-    """Set the shares of nodes outside ``room.found`` to one for those that are children, and to zero for others.
-
-    From the last to the first, by what :func:`tabulate_children` wrote; where that is nothing, each on its own.
-    """
-    d, t, k = room.shares.size, 0, most
-    for y in range(d):
-        t += room.shares[y] > 0.0 and not contains(room.found, y)
-    limited = t > most
-    if limited:
-        left = uniform(random)
-        for each in range(most + 1):
-            share = np.exp(table[t, each] - total)
-            if share > 0.0 and left >= 0.0:
-                k = each
-            left -= share
-    for y in range(d - 1, -1, -1):
-        if room.shares[y] > 0.0 and not contains(room.found, y):
-            share = room.shares[y]
-            if limited:
-                share = 0.0
-                if k > 0:
-                    share = np.exp(table[t - 1, k - 1] + room.log_shares[y, 0] - table[t, k])
-            child = uniform(random) < share
-            room.shares[y] = 1.0 if child else 0.0
-            if limited:
-                t -= 1
-                k -= child
-
-
-@subkernel
-def relocate(lists: SetLists, state: ChainState, moved: int, room: Room) -> None:
+def relocate(lists: SetLists, state: ChainState, moved: int, scratch: Scratch) -> None:
     r"""Take a node out and put it back: draw its parents and its children together, given all other edges.
 
-    Without ``moved``, let  :math:`a_y`  be the weight of another node's parents, and  :math:`b_y`  that with
-    ``moved`` among them. If ``moved`` has parents S, its children are any of those that are no ancestors of S:
+    Every other node y keeps its parents but for ``moved``: it has either the set ``bare[y]`` without it, or
+    ``joined[y]`` with it, of weights  :math:`a_y = e^{-loss(bare)}`  and  :math:`b_y = e^{-loss(joined)}`,  zero
+    for a set that is not in the list. With the parents S of ``moved``, exactly those y may be its children that
+    are no ancestors of S (nor in S), where the graph is that without ``moved``; each then decides on its own:
 
-    .. math:: P(S) \propto e^{-loss(S)} \prod_{y \in an(S)} a_y \prod_{y \notin an(S)} (a_y + b_y).
+    .. math:: P(S) \propto e^{-loss(S)} \prod_{y \in an(S)} a_y \prod_{y \notin an(S)} (a_y + b_y),
+              \qquad P(y \text{ is a child} \mid S) = \frac{b_y}{a_y + b_y}.
 
-    Where it may have no more than c children, that is times the probability that there are so few, each y being
-    one with probability  :math:`b_y / (a_y + b_y)`; and S holds nobody who has no room for another child.
+    Divided by the product of all  :math:`a_y + b_y`,  a set costs  ``costs[y]`` :math:`= \log(1 + b_y / a_y)`  for
+    every y among its ancestors; ``shares[y]`` is the probability of being a child. The draw does not depend on
+    where the node was before: a Gibbs step.
     """
     d = len(state.parents)
-    most = d
-    if lists.max_children.size > 0:
-        most = lists.max_children[moved]
-    limited = most < d
-    full = np.zeros(state.parents.shape[1], dtype=np.int64)
-    table = np.empty((d + 1, most + 1) if limited else (1, 1))
-    without, beside, costs, shares = room.without, room.beside, room.costs, room.shares
+    bare, joined, costs, shares = scratch.bare, scratch.joined, scratch.costs, scratch.shares
     word, bit = moved >> 6, np.int64(1) << np.int64(moved & 63)
     for y in range(d):
-        room.known[y] = False
+        scratch.has_ancestors[y] = False
         costs[y], shares[y] = 0.0, 0.0
         if y == moved:
             continue
         here = state.chosen[y]
         other = int(lists.toggled[here, moved])
         child = contains(state.parents[y], moved)
-        without[y], beside[y] = (other, here) if child else (here, other)
-        # What it costs that y cannot be a child, and the probability that it is one where it can.
-        if without[y] < 0:
+        bare[y], joined[y] = (other, here) if child else (here, other)
+        if bare[y] < 0:  # y must be a child
             costs[y], shares[y] = np.inf, 1.0
-            if limited:
-                room.log_shares[y, 0], room.log_shares[y, 1] = 0.0, -np.inf
-        elif beside[y] >= 0:
-            gain = lists.losses[without[y]] - lists.losses[beside[y]]
+        elif joined[y] >= 0:
+            gain = lists.losses[bare[y]] - lists.losses[joined[y]]  # log(b / a)
             costs[y] = np.log1p(np.exp(gain)) if gain < NEGLIGIBLE else gain
             shares[y] = 1.0 / (1.0 + np.exp(-gain))
-            if limited:
-                room.log_shares[y, 0], room.log_shares[y, 1] = -log_sum(0.0, -gain), -log_sum(0.0, gain)
         if child:  # the graph without the node
             state.parents[y, word] &= ~bit
             state.children[moved, y >> 6] &= ~(np.int64(1) << np.int64(y & 63))
-    avoid_full(lists, state, moved, full)
-    none = int(np.int64(-1))
     first, least, count = lists.starts[moved], np.inf, 0
     for c in range(first, lists.starts[moved + 1]):
         loss = lists.losses[c]
-        if loss > least + NEGLIGIBLE:
+        if loss > least + NEGLIGIBLE:  # costs only add to it
             break
-        find_ancestors(state.parents, lists.bits[c], room)
+        find_ancestors(state.parents, lists.bits[c], scratch)
         for y in range(d):
-            if contains(room.found, y) and y != moved:
+            if contains(scratch.nodes, y) and y != moved:
                 loss += costs[y]
-        if limited:
-            loss -= tabulate_children(room, most, table)
-        if lists.max_children.size > 0 and not is_possible(lists.bits[c], full, none):
-            loss = np.inf
-        room.losses[count] = loss
+        scratch.losses[count] = loss
         least = min(least, loss)
         count += 1
-    new = draw_weighed(lists, state, moved, room, count, least)
-    find_ancestors(state.parents, lists.bits[new], room)
+    new = draw_weighed(lists, state, moved, scratch, count, least)
+    find_ancestors(state.parents, lists.bits[new], scratch)
     state.chosen[moved] = new
     set_parents(state, moved, lists.bits[new])
-    if limited:
-        total = tabulate_children(room, most, table)
-        draw_children(room, state.random, most, table, total)
     for y in range(d):
         if y != moved:
-            child = not contains(room.found, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]
-            state.chosen[y] = beside[y] if child else without[y]
+            child = not contains(scratch.nodes, y) and shares[y] > 0.0 and uniform(state.random) < shares[y]
+            state.chosen[y] = joined[y] if child else bare[y]
             if child:
                 state.parents[y, word] |= bit
                 state.children[moved, y >> 6] |= np.int64(1) << np.int64(y & 63)
 
 
-@kernel
-def run_chain(lists: SetLists, state: ChainState, room: Room, n_sweeps: int, every: int, kept: IntArray) -> int:
-    """Go on for some sweeps, each with one turn for every node; returns how many graphs are kept by now.
+@subkernel
+def reverse_edge(lists: SetLists, state: ChainState, scratch: Scratch) -> None:
+    r"""Try to turn an edge of the graph around, with new parents for both ends.
 
-    After every so many sweeps the graph is kept: its sets are written to the next row of ``kept`` (g, d).
+    An edge i -> j is drawn uniformly from the m of the graph G, and i and j lose their parents. Let
+    :math:`Z_i(j)` be the summed  :math:`e^{-loss}`  of the sets of i that contain j and no descendant of i; and
+     :math:`Z_j`  that of the sets of j without a descendant of j, once i has its new parents. i draws by the
+    first, j by the second. The way back has  :math:`Z_j(i)`  (no parents) and  :math:`Z_i`  (j with its old
+    parents). Losses cancel in the acceptance probability of Metropolis and Hastings:
+
+    .. math:: \min\Big(1, \frac{m}{m'} \cdot \frac{Z_i(j) \, Z_j}{Z_j(i) \, Z_i}\Big)
+
+    with m' the edges of the proposal. ``losses`` holds minus the logarithms, in the order in which they are
+    computed: Z_j(i), Z_i(j), Z_i, Z_j.
     """
     d, words = state.parents.shape
-    avoid = np.zeros(words, dtype=np.int64)
-    waiting = room.waiting
+    avoid, none = scratch.avoid, int(np.int64(-1))
+    n_edges = 0
+    for node in range(d):
+        n_edges += count_members(state.parents[node])
+    if n_edges == 0:
+        return
+    rest = int(uniform(state.random) * n_edges)
+    cause, effect = -1, -1
+    for node in range(d):
+        here = count_members(state.parents[node])
+        if rest < here:
+            effect = node
+            for parent in range(d):
+                if (state.parents[node, parent >> 6] >> (parent & 63)) & 1:
+                    if rest == 0:
+                        cause = parent
+                        break
+                    rest -= 1
+            break
+        rest -= here
+    had = count_members(state.parents[cause]) + count_members(state.parents[effect])
+    nothing = np.zeros(words, dtype=np.int64)
+    old_cause, old_effect = state.chosen[cause], state.chosen[effect]
+    new_cause, new_effect = old_cause, old_effect
+    losses = np.zeros(4)
+    for step in range(4):
+        of_cause, of_effect = nothing, nothing
+        if step == 2:
+            of_effect = lists.bits[old_effect]
+        elif step == 3:
+            of_cause = lists.bits[new_cause]
+        for end in range(2):
+            set_parents(state, effect if end == 0 else cause, of_effect if end == 0 else of_cause)
+        node = effect if step == 0 or step == 3 else cause
+        must = cause if step == 0 else (effect if step == 1 else none)
+        find_descendants(state.children, node, avoid, scratch.stack)
+        losses[step] = total_loss(lists, node, avoid, must)
+        if losses[step] == np.inf:
+            break
+        if step == 1 or step == 3:
+            drawn = draw_set(lists, node, avoid, must, losses[step], state.random)
+            new_cause, new_effect = (drawn, new_effect) if step == 1 else (new_cause, drawn)
+    has = count_members(lists.bits[new_cause]) + count_members(lists.bits[new_effect])
+    gain = losses[0] + losses[2] - losses[1] - losses[3] + np.log(n_edges / (n_edges - had + has))
+    accepted = losses[1] < np.inf and losses[3] < np.inf and np.log(uniform(state.random)) < gain
+    if not accepted:
+        new_cause, new_effect = old_cause, old_effect
+    for end in range(2):
+        set_parents(state, effect if end == 0 else cause, lists.bits[new_effect if end == 0 else new_cause])
+    state.chosen[cause] = new_cause
+    state.chosen[effect] = new_effect
+
+
+# ---------------------------------------------------------------------------- what is called from Python
+
+
+@kernel
+def run_chain(
+    lists: SetLists, state: ChainState, scratch: Scratch, n_sweeps: int, every: int, kept: IntArray
+) -> int:
+    """Go on for ``n_sweeps`` sweeps, each with one turn for every node; returns how many graphs are kept by now.
+
+    After ``every`` sweeps the graph is kept: its sets are written to the next row of ``kept`` (g, d).
+    """
+    d = len(state.parents)
     turns = np.empty(d, dtype=np.int64)
     for _ in range(n_sweeps):
         for i in range(d):
             turns[i] = i
-        for i in range(d - 1, 0, -1):
+        for i in range(d - 1, 0, -1):  # Fisher-Yates
             j = int(uniform(state.random) * (i + 1))
             swapped = turns[i]
             turns[i] = turns[j]
             turns[j] = swapped
         for i in range(d):
-            draw_parents(lists, state, turns[i], avoid, room)
-            way = uniform(state.random)
-            if way < RELOCATED:
-                relocate(lists, state, turns[i], room)
-            elif way < RELOCATED + REVERSED:
-                reverse_edge(lists, state, avoid, waiting)
+            draw_parents(lists, state, turns[i], scratch)
+            kind = uniform(state.random)
+            if kind < MOVED:
+                relocate(lists, state, turns[i], scratch)
+            elif kind < MOVED + REVERSED:
+                reverse_edge(lists, state, scratch)
         state.counts[0] += 1
         if state.counts[0] % every == 0:
             at = state.counts[1]
             for node in range(d):
                 kept[at, node] = state.chosen[node]
-                find_descendants(state.children, node, avoid, waiting)
+                find_descendants(state.children, node, scratch.avoid, scratch.stack)
                 for other in range(d):
-                    state.ancestors[node, other] += contains(avoid, other)
+                    state.ancestors[node, other] += contains(scratch.avoid, other)
             state.counts[1] = at + 1
     return int(state.counts[1])
+
+
+@kernel
+def list_graphs(lists: SetLists, state: ChainState, most_loss: float, most_steps: int, graphs: IntArray) -> int:
+    """Write all graphs that lose no more than ``most_loss`` to ``graphs`` (g, d); how many, -1 if too many.
+
+    A search in depth: nodes take their sets one after the other, as ``at`` says, unless what the nodes so far lose
+    (``loss``) and the best sets of those to come (``least``) are too much together. ``state`` is one without
+    edges, and is so again in the end.
+    """
+    d, words = state.parents.shape
+    avoid, nothing = np.zeros((2, words), dtype=np.int64)
+    stack = np.empty(d, dtype=np.int64)
+    at = np.empty(d, dtype=np.int64)
+    loss = np.zeros(d + 1)
+    least = np.zeros(d + 1)
+    for node in range(d - 1, -1, -1):
+        least[node] = least[node + 1] + lists.losses[lists.starts[node]]
+    count, node = 0, 0
+    at[0] = lists.starts[0]
+    for _ in range(most_steps):
+        if node < 0:
+            return count
+        c = at[node]
+        set_parents(state, node, nothing)
+        if c == lists.starts[node + 1] or loss[node] + lists.losses[c] + least[node + 1] > most_loss:
+            node -= 1
+            continue
+        at[node] = c + 1
+        find_descendants(state.children, node, avoid, stack)
+        if not is_possible(lists.bits[c], avoid, int(np.int64(-1))):
+            continue
+        loss[node + 1] = loss[node] + lists.losses[c]
+        if node == d - 1:
+            if count == graphs.shape[0]:
+                return -1
+            for other in range(d):
+                graphs[count, other] = at[other] - 1
+            count += 1
+            continue
+        set_parents(state, node, lists.bits[c])
+        node += 1
+        at[node] = lists.starts[node]
+    return -1
+
+
+@kernel
+def add_ancestors(bits: IntArray, weight: float, ancestors: FloatArray) -> int:
+    """Add a weight wherever i is an ancestor of j in the graph of parents (d, words); returns d."""
+    d, words = bits.shape
+    nodes = np.zeros(words, dtype=np.int64)
+    stack = np.empty(d, dtype=np.int64)
+    for node in range(d):
+        find_descendants(bits, node, nodes, stack)  # against the arrows
+        for other in range(d):
+            if other != node and contains(nodes, other):
+                ancestors[other, node] += weight
+    return d

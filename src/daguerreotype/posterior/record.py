@@ -1,20 +1,20 @@
 """The record of a posterior: probabilities of edges, pairs, ancestors and graphs, and how far to trust them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from daguerreotype._lib.labels import ColumnPlaces, label, plural
+from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.graphs.direction import OPEN as OPEN
-from daguerreotype.graphs.direction import is_open as is_open
+from daguerreotype.graphs.dag import is_open
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_GRAPHS = 1000  # that are kept
+MOST_GRAPHS = 1000  # of which a record keeps the weights
 AGREED = 0.1  # that chains may differ by in the probability of an edge
 
 
@@ -31,12 +31,13 @@ class PairProbabilities(NamedTuple):
         return bool(is_open(np.array(self.forward), np.array(self.backward)))
 
 
+@saved
 @dataclass(frozen=True)
 class Posterior:
     """How probable edges, directions, ancestors and whole graphs are, given the table and the model.
 
-    Probabilities are those of the model that was fitted: its estimator, noise, scales and prices. What they leave
-    open, no data of this kind can tell; where the model is wrong, so may they be.
+    Probabilities are those of the model that was fitted: its estimator, noise, scales and penalties. What they
+    leave open, no data of this kind can tell; where the model is wrong, they may be wrong, too.
 
     Attributes
     ----------
@@ -70,14 +71,14 @@ class Posterior:
         Resamples that this is the average over; 0 if it is that of the table itself.
     """
 
-    names: tuple[Any, ...]
+    names: Annotated[tuple[Any, ...], Shape("d", labels=True)]
     named: bool
-    sampled: FloatArray = field(repr=False)
-    edges: FloatArray = field(repr=False)
-    errors: FloatArray = field(repr=False)
-    ancestors: FloatArray = field(repr=False)
-    graphs: BoolArray = field(repr=False)
-    weights: FloatArray = field(repr=False)
+    sampled: Annotated[FloatArray, Shape("d", "d")] = field(repr=False)
+    edges: Annotated[FloatArray, Shape("c", "d", "d")] = field(repr=False)
+    errors: Annotated[FloatArray, Shape("d", "d")] = field(repr=False)
+    ancestors: Annotated[FloatArray, Shape("d", "d")] = field(repr=False)
+    graphs: Annotated[BoolArray, Shape("g", "d", "d")] = field(repr=False)
+    weights: Annotated[FloatArray, Shape("g")] = field(repr=False)
     unseen: float = 0.0
     covered: bool = False
     n_sweeps: int = 0
@@ -118,8 +119,8 @@ class Posterior:
         """What is between two columns, by name or number.
 
         >>> p = np.array([[0.0, 0.6], [0.3, 0.0]])
-        >>> known = Posterior(("a", "b"), True, p, p[None], 0 * p, p, p[None] > 0.5, np.ones(1))
-        >>> known.pair("b", "a")
+        >>> posterior = Posterior(("a", "b"), True, p, p[None], 0 * p, p, p[None] > 0.5, np.ones(1))
+        >>> posterior.pair("b", "a")
         PairProbabilities(forward=0.3, backward=0.6, none=0.1)
         """
         places = ColumnPlaces(self.names)
@@ -162,11 +163,6 @@ class Posterior:
     def agreement(self) -> float:
         """The largest difference between chains in the probability of an edge."""
         return float(np.ptp(self.edges, axis=0).max(initial=0.0))
-
-    @property
-    def effective_graphs(self) -> float:
-        """How many graphs share the probability: as if so many were equally likely."""
-        return float(1.0 / np.sum(self.weights**2)) if self.weights.size else 0.0
 
     @property
     def effective_sample_size(self) -> float:
@@ -212,7 +208,8 @@ class Posterior:
     def taken(self, columns: IntArray, names: tuple[Any, ...], named: bool) -> "Posterior":
         """The same of columns that are numbered otherwise: column i of it is ``columns[i]`` of this."""
         both = np.ix_(columns, columns)
-        return Posterior(
+        return replace(
+            self,
             names=names,
             named=named,
             sampled=self.sampled[both],
@@ -220,11 +217,4 @@ class Posterior:
             errors=self.errors[both],
             ancestors=self.ancestors[both],
             graphs=self.graphs[:, columns][:, :, columns],
-            weights=self.weights,
-            unseen=self.unseen,
-            covered=self.covered,
-            n_sweeps=self.n_sweeps,
-            n_sets=self.n_sets,
-            interrupted=self.interrupted,
-            n_bagged=self.n_bagged,
         )

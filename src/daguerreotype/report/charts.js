@@ -80,7 +80,6 @@ function chart(title, lines, mark, unit) {
     let path = "";
     line.values.forEach((value, i) => { if (value !== null) path += `${path ? "L" : "M"}${x(i + 1).toFixed(1)} ${y(value).toFixed(1)}`; });
     const element = draw("path", { class: `line ${line.style || ""}`, d: path });
-    if (line.opacity) element.style.opacity = line.opacity;
     if (line.name) element.append(draw("title", {}, line.name));
     svg.append(element);
   }
@@ -106,11 +105,4 @@ function drawTraining() {
     { name: "expected loss + regularization", values: training.objective, legend: true },
     { name: "most probable order", values: training.mode_loss, style: "second", legend: true },
   ], training.refined_at, "step"));
-  if (training.theta) {
-    const d = data.names.length;
-    const place = new Map(data.order.nodes.map((node, position) => [node, position]));
-    at("training").append(chart("Scores; the lowest comes first", data.names.map((name, node) => ({
-      name, values: training.theta.map((step) => step[node]), style: "score", opacity: 1 - (0.75 * place.get(node)) / d,
-    })), training.refined_at, "step"));
-  }
 }

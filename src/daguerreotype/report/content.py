@@ -9,20 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray
-from daguerreotype.data.column_scales import in_words as scales_in_words
 from daguerreotype.data.kinds import in_words
+from daguerreotype.data.scales import in_words as scales_in_words
 from daguerreotype.graphs import Dag, GraphLike
-from daguerreotype.graphs.direction import is_open
+from daguerreotype.graphs.dag import is_open
 from daguerreotype.metrics import evaluate
-from daguerreotype.metrics.titles import title_of
+from daguerreotype.metrics.summary import title_of
 from daguerreotype.noise.registry import in_words as noise_in_words
+from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.layout import HEIGHT, lay_out
 from daguerreotype.plotting.view import GraphView, match_matrix, read_rows, shorten, view_fit
 from daguerreotype.report.data_summary import summarise
-from daguerreotype.report.effects import collect_effects
-from daguerreotype.report.gaps import collect_gaps
-from daguerreotype.report.numbers import DIGITS, number, rounded
 
 NEGLIGIBLE = 1e-9  # probability that is none but for rounding
 LEAST = 0.01  # probability of a pair outside the learned graph, either way, from which on it is offered
@@ -40,7 +39,13 @@ SOFTWARE = """@software{{daguerreotype,
   version = {{{version}}}
 }}"""
 
-MOST_SCORES = 40_000  # that a page shows the way of: more would weigh megabytes
+MOST_EFFECTS = 24  # panels
+EFFECT_POINTS = 80  # of a curve
+DIGITS = 6  # of a number that the page shows
+UNKNOWN = (
+    "If values are missing because of what they are themselves, nobody can tell from the table: the graph may "
+    "then be wrong about these columns, whatever was done."
+)
 
 
 def collect(
@@ -67,9 +72,9 @@ def collect(
         "settings": [[name, _word(value)] for name, value in model.get_params(deep=False).items()],
         "resamples": None if bootstrap is None else getattr(bootstrap, "n_resamples", None),
         "metrics": None if view.truth is None else _metrics(view.truth, view),
-        "effects": collect_effects(model, view, rows),
+        "effects": _effects(model, view, rows),
         "data": None if X is None or rows is None else summarise(model, X, rows, view),
-        "gaps": collect_gaps(model),
+        "gaps": _gaps(model),
         "cite": [PAPER, SOFTWARE.format(version=release)],
     }
 
@@ -88,16 +93,16 @@ def _facts(model: Any, view: GraphView) -> list[list[str]]:
         ["columns", str(len(view.names))],
         ["edges", str(int(view.adjacency.sum()))],
         ["orders that carry mass", str(n_orders)],
-        ["training steps", str(model.n_iter_)],
-        ["scale", scales_in_words(model.scales_, model.kinds_)],
-        ["loss", _word(model.criterion_)],
+        ["training steps", str(len(model.history_))],
+        ["scale", scales_in_words(model.columns_["scale"].to_dict(), model._result.kinds_by_label)],
+        ["loss", _word(model._result.criterion)],
         ["loss per row", f"{model.loss_:.{DIGITS}g}"],
     ]
-    if any(kind.discrete for kind in model.kinds_.values()):
-        facts.append(["kinds", in_words(model.kinds_)])
-    if len(set(model.noise_.values())) > 1:
-        facts.append(["noise", noise_in_words(model.noise_)])
-    intervened = getattr(model, "interventions_", None)
+    if any(kind.discrete for kind in model._result.kinds):
+        facts.append(["kinds", in_words(model._result.kinds_by_label)])
+    if model.columns_["noise"].nunique() > 1:
+        facts.append(["noise", noise_in_words(model.columns_["noise"].to_dict())])
+    intervened = model._result.interventions
     if intervened:
         counts = ", ".join(f"{name} in {count} rows" for name, count in intervened.items())
         facts.append(["intervened on", counts])
@@ -123,12 +128,12 @@ def _graph(view: GraphView, frequencies: FloatArray | None) -> dict[str, Any]:
             "effect": effect,
             "learned": learned,
             "signed": view.signless is None or not bool(view.signless[cause, effect]),
-            "weight": number(view.weights[cause, effect]) if learned else None,
-            "norm": number(view.norms[cause, effect]) if learned else None,
-            "probability": rounded(forward),
-            "reverse": rounded(backward),
+            "weight": _number(view.weights[cause, effect]) if learned else None,
+            "norm": _number(view.norms[cause, effect]) if learned else None,
+            "probability": _rounded(forward),
+            "reverse": _rounded(backward),
             "open": judged and bool(is_open(np.array(forward), np.array(backward))),
-            "frequency": None if frequencies is None else number(frequencies[cause, effect]),
+            "frequency": None if frequencies is None else _number(frequencies[cause, effect]),
             "verdict": view.verdict(cause, effect),
             "curve": None if curve is None else np.abs(flip - curve).round(3).ravel().tolist(),
         }
@@ -191,19 +196,17 @@ def _training(history: Any) -> dict[str, Any] | None:
     """Curves of training; None where the order was given."""
     if len(history) == 0:
         return None
-    theta = history.theta
     return {
-        "objective": [number(value) for value in history.objective],
-        "mode_loss": [number(value) for value in history.mode_loss],
+        "objective": [_number(value) for value in history.objective],
+        "mode_loss": [_number(value) for value in history.mode_loss],
         "refined_at": history.refined_at,
-        "theta": [[number(value) for value in step] for step in theta] if theta.size <= MOST_SCORES else None,
     }
 
 
 def _metrics(truth: BoolArray, view: GraphView) -> list[list[Any]]:
     """Distances to the known graph."""
     scores = evaluate(truth, view.adjacency, view.order)
-    return [[title_of(name), number(value)] for name, value in scores.items()]
+    return [[title_of(name), _number(value)] for name, value in scores.items()]
 
 
 def _frequencies(bootstrap: Any, model: Any, view: GraphView) -> FloatArray | None:
@@ -226,3 +229,81 @@ def _word(value: Any) -> str:
         return value
     text = getattr(value, "__name__", None) or repr(value)
     return type(value).__name__ if " at 0x" in text else text
+
+
+def _effects(model: Any, view: GraphView, rows: FloatArray | None) -> dict[str, Any] | None:
+    """Panels over the values in rows (n, d), how many more there are, and how many have no range.
+
+    None where edges are no curves. Without rows, causes with levels have panels alone.
+    """
+    if not model._result.has_curves:
+        return None
+    edges = [(int(cause), int(effect)) for cause, effect in np.argwhere(view.adjacency)]
+    edges.sort(key=lambda edge: (-round(view.probability(*edge) or 0.0, DIGITS), -float(view.norms[edge])))
+    causes = {cause for cause, _ in edges if _has_range(model, cause, rows)}
+    drawable = [edge for edge in edges if edge[0] in causes]
+    effects = [view_effect(model, *edge, rows, EFFECT_POINTS) for edge in drawable[:MOST_EFFECTS]]
+    return {
+        "panels": [_panel(effect, view) for effect in effects if effect is not None],
+        "more": max(len(drawable) - MOST_EFFECTS, 0),
+        "without_range": len(edges) - len(drawable),
+    }
+
+
+def _has_range(model: Any, cause: int, rows: FloatArray | None) -> bool:
+    """Whether it is known which values a cause takes."""
+    if model._result.kinds[cause].levels:
+        return True
+    return rows is not None and bool(np.isfinite(rows[:, cause]).any())
+
+
+def _panel(effect: Effect, view: GraphView) -> dict[str, Any]:
+    """One effect, as the page draws it."""
+    edge = effect.cause, effect.effect
+    return {
+        "cause": effect.cause,
+        "effect": effect.effect,
+        "shape": effect.shape,
+        "values": [float(f"{value:.12g}") for value in effect.values],  # a range may be narrow and far from 0
+        "levels": list(effect.levels),
+        "lines": list(effect.lines),
+        "heights": [[_number(height) for height in line] for line in effect.heights.T],
+        "unit": effect.unit,
+        "logarithmic": effect.logarithmic,
+        "norm": _number(view.norms[edge]),
+        "probability": _rounded(view.probability(*edge)),
+        "reverse": _rounded(view.probability(*edge[::-1])),
+        "open": bool(view.open_edges[edge]),
+    }
+
+
+def _gaps(model: Any) -> dict[str, Any] | None:
+    """All that the page shows of gaps; None if there were none."""
+    missing = getattr(model, "missing_", None)
+    if missing is None:
+        return None
+    total = sum(missing.counts.values())
+    most = sorted(missing.counts.items(), key=lambda item: -item[1])
+    facts = [
+        ["missing values", f"{total} ({total / (missing.n_rows * model.n_features_in_):.1%} of the table)"],
+        ["rows without any", f"{missing.n_complete} of {missing.n_rows}"],
+        ["most in", listed([f"{label} ({count})" for label, count in most], quote=False)],
+        ["what was done", str(missing).split(": ", 1)[1]],
+    ]
+    done = "Rows with gaps were left out, which may mislead." if missing.n_dropped else "That is taken care of."
+    notes = [
+        f"Whether {label} is missing depends on {listed(list(map(str, causes)), quote=False)}. {done}"
+        for label, causes in missing.depends_on.items()
+    ]
+    return {"facts": facts, "notes": [*notes, UNKNOWN]}
+
+
+def _number(value: float) -> float | None:
+    """A number for JSON, to the digits that are shown; None where there is none."""
+    value = float(value)
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def _rounded(probability: float | None) -> float | None:
+    """A probability for JSON, to the places that are shown; None where there is none."""
+    return None if probability is None else round(probability, DIGITS)

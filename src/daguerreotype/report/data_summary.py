@@ -8,7 +8,7 @@ import pandas as pd
 
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.kinds import Kind
-from daguerreotype.metrics.sortability import TELLING, r2_sortability, sortability_warning, var_sortability
+from daguerreotype.metrics.orders import r2_sortability, sortability_warning, var_sortability
 from daguerreotype.plotting.view import GraphView
 
 
@@ -21,7 +21,7 @@ def summarise(model: Any, X: npt.ArrayLike | pd.DataFrame, values: FloatArray, v
         "n_complete": len(complete),
         "columns": [
             {"kind": kind.name, "noise": noise, "reason": kind.reason, **_describe(column, kind)}
-            for column, kind, noise in zip(values.T, model.kinds_.values(), model.noise_.values(), strict=True)
+            for column, kind, noise in zip(values.T, model._result.kinds, model._result.noise, strict=True)
         ],
         "score": score,
         "refused": refused,
@@ -56,42 +56,16 @@ def _sortability(model: Any, complete: FloatArray, view: GraphView) -> dict[str,
     graph = view.adjacency if view.truth is None else view.truth
     whose = "learned" if view.truth is None else "known"
     nothing: dict[str, Any] = {"var_sortability": None, "r2_sortability": None, "graph": whose, "warnings": []}
-    if any(kind.unordered for kind in model.kinds_.values()):  # codes without an order have no variance
+    if any(kind.unordered for kind in model._result.kinds):  # codes without an order have no variance
         return nothing
     if len(complete) < 2 or not graph.any() or not np.all(np.ptp(complete, axis=0) > 0):
         return nothing
     by_variance, by_r2 = var_sortability(complete, graph), r2_sortability(complete, graph)
     frame = pd.DataFrame(complete, columns=list(view.names))
-    warnings = [sortability_warning(complete, graph) if view.truth is not None else sortability_warning(frame)]
-    if view.truth is None:
-        warnings += [
-            _of_learned("variance", by_variance) and f"{_of_learned('variance', by_variance)} {_scaling(model)}",
-            _of_learned("predictability from all others (R²)", by_r2),
-        ]
+    warning = sortability_warning(frame, None if view.truth is None else graph)
     return {
         **nothing,
         "var_sortability": by_variance,
         "r2_sortability": by_r2,
-        "warnings": [warning for warning in warnings if warning],
+        "warnings": [] if warning is None else [warning],
     }
-
-
-def _of_learned(criterion: str, value: float) -> str | None:
-    """What it means that the learned graph follows a criterion that has nothing to do with causes."""
-    if TELLING[0] < value < TELLING[1]:
-        return None
-    share, direction = (value, "growing") if value > 0.5 else (1.0 - value, "falling")
-    return (
-        f"Sorting the columns by {direction} {criterion} alone puts {share:.0%} of the paths of the learned graph "
-        "in its order. Real causes need not follow it: do not take the agreement for evidence."
-    )
-
-
-def _scaling(model: Any) -> str:
-    """Whether the learner saw the scale of the columns."""
-    if model.standardize:
-        return "The columns were standardized before learning, so the order was not read off their scale."
-    return (
-        "The columns were not standardized, so the learner saw their scale: fit again with standardize=True and "
-        "check that the graph stays."
-    )

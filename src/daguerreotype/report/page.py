@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from daguerreotype._lib.checks import check_path, check_text
-from daguerreotype._lib.replacement import replace_text
+from daguerreotype._lib.files import replace_text
 from daguerreotype.graphs import GraphLike
 from daguerreotype.report.content import collect
 

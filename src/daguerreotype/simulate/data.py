@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.checks import check_flag, check_positive_int
+from daguerreotype._lib.checks import as_seed, check_flag, check_positive_int
 from daguerreotype._lib.labels import label, shown
-from daguerreotype._lib.seeds import as_seed
 from daguerreotype._lib.typing import FloatArray, IntArray, RandomState
 from daguerreotype.graphs.dag import Dag, GraphLike, as_dag
-from daguerreotype.simulate.equations import Equations
+from daguerreotype.simulate.equations import MECHANISMS, NOISES, SIGNALS, Equations, Ranges
 from daguerreotype.simulate.interventions import Interventions, read_interventions
-from daguerreotype.simulate.mechanisms import MECHANISMS, SIGNALS, Ranges
-from daguerreotype.simulate.noise import NOISES
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +148,8 @@ def _standardized(X: FloatArray) -> FloatArray:
     return scaled
 
 
-def _for_each_node(choice: str | Sequence[str], known: Sequence[str], what: str, dag: Dag) -> list[str]:
-    """One known name for each node."""
+def _for_each_node(choice: str | Sequence[str], names: Sequence[str], what: str, dag: Dag) -> list[str]:
+    """One of these names for each node."""
     if not isinstance(choice, Sequence | np.ndarray):
         raise TypeError(f"{what} is a {type(choice).__name__}: give one name, or one for each node.")
     choices = [choice] * dag.n_nodes if isinstance(choice, str) else list(choice)
@@ -161,8 +158,8 @@ def _for_each_node(choice: str | Sequence[str], known: Sequence[str], what: str,
             f"{what} has {len(choices)} entries for {dag.n_nodes} nodes: give one name, or one for each node."
         )
     for name in choices:
-        if name not in known:
-            raise ValueError(f"unknown {what} {name!r}: choose one of {', '.join(map(repr, known))}.")
+        if name not in names:
+            raise ValueError(f"unknown {what} {name!r}: choose one of {', '.join(map(repr, names))}.")
     return choices
 
 

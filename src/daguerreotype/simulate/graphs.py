@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_choice, check_positive, check_positive_int
-from daguerreotype._lib.seeds import as_generator
+from daguerreotype._lib.checks import as_generator, check_choice, check_positive, check_positive_int
 from daguerreotype._lib.typing import IntArray, RandomState
 
 

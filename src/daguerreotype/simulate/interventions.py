@@ -55,13 +55,13 @@ def read_interventions(
             "(None where nothing was done), or a mapping from columns to values that holds in every row."
         )
     by_row = [_read_values(targets, entry, row) for row, entry in enumerate(interventions)]
-    found: dict[int, list[tuple[int, float]]] = {}
+    by_node: dict[int, list[tuple[int, float]]] = {}
     for row, values in enumerate(by_row):
         for node, value in values.items():
-            found.setdefault(node, []).append((row, value))
+            by_node.setdefault(node, []).append((row, value))
     settings = {
         node: Setting(np.array([row for row, _ in pairs]), np.array([value for _, value in pairs]))
-        for node, pairs in found.items()
+        for node, pairs in by_node.items()
     }
     return settings, [_plain(values, names) if values else None for values in by_row]
 

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from daguerreotype._lib.lazy import lazy_names
+from daguerreotype._lib.imports import lazy_names
 
 if TYPE_CHECKING:
+    from daguerreotype.training.methods import Bilevel as Bilevel
+    from daguerreotype.training.methods import Joint as Joint
     from daguerreotype.training.objective import LOSSES as LOSSES
     from daguerreotype.training.objective import EqualVariance as EqualVariance
     from daguerreotype.training.objective import LossEntry as LossEntry
@@ -15,5 +17,8 @@ if TYPE_CHECKING:
 
 __getattr__ = lazy_names(
     __name__,
-    {"objective": "LOSSES EqualVariance LossEntry Objective PenalizedLikelihood SquaredError make_objective"},
+    {
+        "methods": "Bilevel Joint",
+        "objective": "LOSSES EqualVariance LossEntry Objective PenalizedLikelihood SquaredError make_objective",
+    },
 )

@@ -7,19 +7,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header, UnreadableError, read_archive, write_archive
-from daguerreotype._lib.fingerprint import differences, digest
 from daguerreotype._lib.interrupts import CancelToken
-from daguerreotype._lib.locks import sole_use
-from daguerreotype._lib.typing import FloatArray
-from daguerreotype.data.table import Table
-from daguerreotype.operators import OrderDistribution
+from daguerreotype._lib.store import differences, digest, sole_use
 
 logger = logging.getLogger("daguerreotype")
 
@@ -90,7 +85,7 @@ class Checkpoint:
             if self._changed:
                 self.write()
 
-    def stage(self, name: str, settings: Header, *, every: int | None = None, strict: bool = False) -> "Stage":
+    def stage(self, name: str, settings: Header, *, strict: bool = False) -> "Stage":
         """The next stage of the fit.
 
         Parameters
@@ -99,8 +94,6 @@ class Checkpoint:
             What it does.
         settings : dict
             What it depends on, as JSON values by name. A state that was saved with others does not count.
-        every : int or None
-            Steps between two saves; None goes by the clock.
         strict : bool
             Refuse the file if the state was saved with other settings.
         """
@@ -117,7 +110,7 @@ class Checkpoint:
             )
         if found:
             del self._states[key]
-        return Stage(self, key, plain, every)
+        return Stage(self, key, plain)
 
     def due(self) -> bool:
         """Whether it is time to save."""
@@ -203,51 +196,22 @@ def _digest_of(arrays: Arrays, stages: Header) -> str:
 
 
 class Stage:
-    """One stage of a fit, and where it stood when it was last saved."""
+    """One stage of a fit, and where it stood when it was last saved; without a file nothing is."""
 
-    def __init__(self, file: Checkpoint, key: str, settings: Header, every: int | None) -> None:
-        self.file, self.key, self.settings, self.every = file, key, settings, every
+    def __init__(self, file: Checkpoint | None = None, key: str = "", settings: Header | None = None) -> None:
+        self.file, self.key, self.settings = file, key, settings or {}
 
     def load(self) -> tuple[Arrays, Header] | None:
         """The saved state; None if there is none."""
-        return self.file.state_of(self.key)
+        return None if self.file is None else self.file.state_of(self.key)
 
-    def due(self, step: int) -> bool:
-        """Whether the state after ``step`` steps is to be saved."""
-        return self.file.due() if self.every is None else step % self.every == 0
-
-    def save(self, arrays: Arrays, header: Header) -> None:
-        """Keep this state, and write it to the file now."""
-        if self.file.put(self.key, self.settings, arrays, header):
-            self.file.write()
-
-    def keep(self, arrays: Arrays, header: Header) -> None:
-        """Keep this state; it is written when it is time, and at the end of the fit."""
-        if self.file.put(self.key, self.settings, arrays, header) and self.file.due():
+    def keep(self, state: Callable[[], tuple[Arrays, Header]], *, always: bool = False) -> None:
+        """Save a state when it is time to; ``always`` keep one that a later save is to hold."""
+        if self.file is None:
+            return
+        due = self.file.due()
+        if (due or always) and self.file.put(self.key, self.settings, *state()) and due:
             self.file.write()
 
 
-def describe_run(
-    table: Table,
-    edges: Any,
-    distribution: OrderDistribution,
-    theta: FloatArray,
-    tau: Callable[[int], float],
-    **settings: Any,
-) -> Header:
-    """What a training run depends on, by name: settings as they are, data and operator as digests.
-
-    The operator is known by its distribution at the start; the temperature by its value at some steps.
-    """
-    return {
-        "version": version("daguerreotype"),
-        "edges": type(edges).__name__,
-        **{f"edges.{name}": value for name, value in vars(edges).items() if name != "device"},
-        **settings,
-        "tau": [tau(step) for step in (0, 1, 10, 100, 1000)],
-        "columns": list(table.names),
-        "digest of data": digest(table.values),
-        **({} if table.intervened is None else {"digest of interventions": digest(table.intervened)}),
-        "digest of scores at the start": digest(theta),
-        "digest of orders at the start": digest(distribution.probs, distribution.ranks),
-    }
+NOT_SAVED = Stage()

@@ -8,7 +8,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import EdgeEstimator, EdgeRules, KeepsRequired, LocalFit, LocalModels
+from daguerreotype.edges.base import EdgeEstimator, EdgeRules, LocalFit, LocalModels
 from daguerreotype.edges.interventional import prepare_by_group
 from daguerreotype.operators import Precedence
 
@@ -18,13 +18,12 @@ class Constraints:
     """Rules about edges and a partial order of the columns; None where there are none.
 
     A required edge is part of both: its cause stands before its effect. How many parents a node may have is among
-    the rules, because its own fit can obey; how many children (d,), if that is limited, concerns fits of others.
+    the rules.
     """
 
     rules: EdgeRules | None = None
     precedence: Precedence | None = None
     names: tuple[str, ...] = ()  # of the columns, for messages
-    max_children: IntArray | None = None
 
     @classmethod
     def of(
@@ -34,23 +33,20 @@ class Constraints:
         tiers: IntArray,
         names: tuple[str, ...] = (),
         max_parents: IntArray | None = None,
-        max_children: IntArray | None = None,
     ) -> "Constraints":
-        """From masks (d, d), the tiers (d,) of the columns, -1 for none, and the most parents and children (d,).
+        """From masks (d, d), the tiers (d,) of the columns, -1 for none, and the most parents (d,).
 
         What says nothing is left out.
         """
         rules = precedence = None
         if max_parents is not None and np.all(max_parents >= allowed.sum(axis=0)):
             max_parents = None
-        if max_children is not None and np.all(max_children >= allowed.sum(axis=1)):
-            max_children = None
         free = (allowed | np.eye(tiers.size, dtype=np.bool_)).all() and max_parents is None
         if required.any() or not free:
             rules = EdgeRules(np.ascontiguousarray(allowed), np.ascontiguousarray(required), max_parents)
         if required.any() or np.unique(tiers[tiers >= 0]).size > 1:
             precedence = Precedence(np.argwhere(required).tolist(), tiers.size, tiers=tiers)
-        return cls(rules, precedence, names, max_children)
+        return cls(rules, precedence, names)
 
     def project(self, theta: FloatArray) -> FloatArray:
         """The nearest scores whose order obeys."""
@@ -68,26 +64,31 @@ class Constraints:
         """The estimator's models of ``table``, made to keep required parents; each column by its own rows."""
         if table.intervened is not None:
             return prepare_by_group(table, lambda part: self.prepare(estimator, part))
-        if self.rules is not None and isinstance(estimator, KeepsRequired):
-            return estimator.prepare_with(table, self.rules)
-        return estimator.prepare(table)
+        ruled = self.rules is not None and estimator.can.rules
+        models: object = estimator.prepare(table, self.rules) if ruled else estimator.prepare(table)
+        if not isinstance(models, LocalModels):
+            raise TypeError(
+                f"{type(estimator).__name__}.prepare returned a {type(models).__name__}, which is no LocalModels: "
+                "derive its class from daguerreotype.edges.LocalModels."
+            )
+        return models
 
-    def check_estimator(self, estimator: Any) -> None:
+    def check_estimator(self, estimator: EdgeEstimator) -> None:
         """Refuse an estimator that cannot keep what is required."""
-        if self.rules is None or not self.rules.anything_required or isinstance(estimator, KeepsRequired):
+        if self.rules is None or not self.rules.anything_required or estimator.can.rules:
             return
         cause, effect = (self._name(node) for node in np.argwhere(self.rules.required)[0])
         raise TypeError(
             f"knowledge requires the edge {cause!r} -> {effect!r}, but {type(estimator).__name__} has no way to "
-            "keep it: give it a method prepare_with(table, rules), see daguerreotype.edges.KeepsRequired, "
+            "keep it: let prepare(table, rules) keep rules.required, say so by can = Capabilities(rules=True), "
             "or choose edges that have one, such as 'gam', 'bic' or 'lars'."
         )
 
     def moves_obey(self, estimator: EdgeEstimator) -> bool:
         """Whether all that the estimator's models offer heeds the rules, and not their single fits alone."""
-        if self.rules is None or not isinstance(estimator, KeepsRequired):
+        if self.rules is None or not estimator.can.rules:
             return self.rules is None
-        return self.rules.max_parents is None or bool(getattr(estimator, "limits_parents", False))
+        return self.rules.max_parents is None or estimator.can.max_parents
 
     def check_fit(self, node: int, fit: LocalFit) -> None:
         """Refuse what an estimator of the user's chose against the rules."""
@@ -118,8 +119,6 @@ class Constraints:
         if self.rules is not None:
             matrices += [self.rules.allowed, self.rules.required]
             matrices += [] if self.rules.max_parents is None else [self.rules.max_parents]
-        if self.max_children is not None:
-            matrices.append(self.max_children)
         if not matrices:
             return {}
         return {"digest of constraints": sha256(b"".join(each.tobytes() for each in matrices)).hexdigest()}

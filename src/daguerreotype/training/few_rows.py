@@ -17,7 +17,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
 
 logger = logging.getLogger("daguerreotype")
 
@@ -35,11 +35,11 @@ def has_few_rows(settings: Mapping[str, Any], table: Table) -> bool:
 
 def restrained(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings for few rows: linear edges, and columns on the scale that they came on unless one is given."""
-    transform = "none" if settings["transform"] == "auto" else settings["transform"]
-    return {**settings, "edges": "bic", "transform": transform}
+    scales = "none" if settings["scales"] == "auto" else settings["scales"]
+    return {**settings, "edges": "bic", "scales": scales}
 
 
-def price_of_few(price: Price, n_rows: int, n_columns: int) -> Price:
+def price_of_few(price: Penalty, n_rows: int, n_columns: int) -> Penalty:
     """The price with a gamma that makes a parent as dear as small samples ask for."""
     from scipy.stats import beta, chi2
 

@@ -1,8 +1,17 @@
-"""Best-position moves: one variable at a time goes to its best place in the order, until nothing improves."""
+"""Best-position moves: one variable at a time goes to its best place in the order, until nothing improves.
 
-import logging
+Restarts build on each other: one begins at the best order that those before it found. Most find nothing better, so
+that with several threads the next ones may begin at the best order so far without waiting. Where one does find
+better, those that ran ahead are dropped and begin again from there: in the end all is as if they had come one
+after the other.
+"""
+
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,36 +19,38 @@ from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.edges.grow_shrink.sweep import IMPROVEMENT
 from daguerreotype.training.constraints import Constraints
-from daguerreotype.training.order_scores import OrderScores
-from daguerreotype.training.parallel_restarts import Sweep, restart_in_parallel
+from daguerreotype.training.scores import OrderScores
 
-logger = logging.getLogger("daguerreotype")
+Sweep: TypeAlias = tuple[IntArray, float]  # an order and its loss
+Descend: TypeAlias = Callable[[IntArray, OrderScores], Iterator[Sweep]]
 
 SHAKEN = 0.3  # share of the variables that a restart moves
 MOST_SHAKEN = 100  # more would make restarts most of the time of many variables
+MOST_AHEAD = 2  # restarts per thread that may wait for their turn: some take longer than others
+PATIENCE = 0.1  # seconds between two looks at whether somebody asked for an end
 
 
 @dataclass
-class _Search:
-    """Where a search stands.
+class Moves:
+    """Where the search by best-position moves stands.
 
     Attributes
     ----------
     best, best_loss : array of shape (d,), float
         The best order so far.
-    heard : list of float
+    swept_losses : list of float
         Its loss after every sweep.
     restart : int
         Which restart has its turn; -1 is the descent from the first order.
-    descent : _Descent or None
+    descent : _Sweeps or None
         How far that has come; None before it begins.
     """
 
     best: IntArray
     best_loss: float = np.inf
-    heard: list[float] = field(default_factory=list)
+    swept_losses: list[float] = field(default_factory=list)
     restart: int = -1
-    descent: "_Descent | None" = None
+    descent: "_Sweeps | None" = None
 
     def improves(self, sweep: Sweep) -> bool:
         """Take the order of a sweep if it is better."""
@@ -47,12 +58,12 @@ class _Search:
         better = loss < self.best_loss - IMPROVEMENT * max(1.0, abs(self.best_loss))
         if better:
             self.best, self.best_loss = found, loss
-        self.heard.append(self.best_loss)
+        self.swept_losses.append(self.best_loss)
         return better
 
     def state(self) -> tuple[Arrays, Header]:
         """All that the rest of the search depends on."""
-        arrays = {"best": self.best, "heard": np.array(self.heard)}
+        arrays = {"best": self.best, "swept_losses": np.array(self.swept_losses)}
         header: Header = {"best_loss": self.best_loss, "restart": self.restart}
         if self.descent is not None:
             arrays |= {"order": self.descent.order, "turns": self.descent.turns}
@@ -61,14 +72,14 @@ class _Search:
 
     def restore(self, arrays: Arrays, header: Header) -> None:
         """Go back to a saved state."""
-        self.best, self.heard = arrays["best"], arrays["heard"].tolist()
+        self.best, self.swept_losses = arrays["best"], arrays["swept_losses"].tolist()
         self.best_loss, self.restart = header["best_loss"], header["restart"]
         if "order" in arrays:
-            self.descent = _Descent(arrays["order"], arrays["turns"], header["loss"])
+            self.descent = _Sweeps(arrays["order"], arrays["turns"], header["loss"])
 
 
 @dataclass
-class _Descent:
+class _Sweeps:
     """How far sweeps from one order have come.
 
     Attributes
@@ -86,7 +97,7 @@ class _Descent:
     loss: float = np.inf
 
     @classmethod
-    def begin(cls, order: IntArray) -> "_Descent":
+    def begin(cls, order: IntArray) -> "_Sweeps":
         """Before the first sweep."""
         return cls(order, order.copy())
 
@@ -121,13 +132,11 @@ class _Descent:
 
 
 def refine_order(
-    order: IntArray,
+    moves: Moves,
     scores: OrderScores,
-    *,
     n_restarts: int = 0,
     random_state: int = 0,
-    progress: Callable[[float], None] | None = None,
-) -> tuple[IntArray, float, bool]:
+) -> None:
     """Move one variable at a time to its best position until no move improves, and again from shaken orders.
 
     Gradient steps swap neighbours; a variable far from its place would have to pass worse orders on the way.
@@ -136,74 +145,49 @@ def refine_order(
     random places and searches again from there. From an order that obeys the constraints of the scores, all obey.
     With several threads restarts run ahead of their turn where models can be forked; the result is the same.
 
-    Returns the order, its loss, and whether Ctrl-C ended the search before its time.
+    ``moves`` holds the best order so far and its loss at any time, also after Ctrl-C.
     """
-    search = _Search(np.array(order, dtype=np.int64))
-    told = {"order": search.best.tolist(), "n_restarts": n_restarts, "seed": random_state}
-    stage = scores.run.stage("refine", told)
-    interrupted = False
-
-    def improves(sweep: Sweep) -> bool:
-        better = search.improves(sweep)
-        if progress is not None:
-            progress(search.best_loss)
-        return better
-
-    def keep() -> None:
-        if stage is not None:
-            stage.keep(*search.state())
-
-    def turn() -> None:
-        """Single turns are kept where they take long."""
-        if stage is not None and stage.due(0):
-            keep()
+    settings = {"order": moves.best.tolist(), "n_restarts": n_restarts, "seed": random_state}
+    stage = scores.run.stage("refine", settings)
 
     def start(restart: int) -> IntArray:
         """Where a restart begins: it has a stream of its own, whatever the others drew."""
         stream = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(restart,)))
-        return _shaken(search.best, stream, scores.constraints)
+        return _shaken(moves.best, stream, scores.constraints)
 
     def done(restart: int) -> None:
-        search.restart, search.descent = restart + 1, None
-        keep()
+        moves.restart, moves.descent = restart + 1, None
+        stage.keep(moves.state, always=True)
 
     def descend() -> None:
         """Go on to the end of one descent."""
-        if search.descent is None:
-            search.descent = _Descent.begin(search.best if search.restart < 0 else start(search.restart))
-        for sweep in search.descent.go_on(scores, turn):
-            improves(sweep)
-            keep()
-        done(search.restart)
+        if moves.descent is None:
+            moves.descent = _Sweeps.begin(moves.best if moves.restart < 0 else start(moves.restart))
+        for sweep in moves.descent.go_on(scores, lambda: stage.keep(moves.state)):
+            moves.improves(sweep)
+            stage.keep(moves.state, always=True)
+        done(moves.restart)
 
-    saved = None if stage is None else stage.load()
-    try:
-        if saved is None:
-            search.best_loss = scores.loss_of(search.best)
-        else:
-            search.restore(*saved)
-            if progress is not None:
-                for loss in search.heard:
-                    progress(loss)
-        if search.restart < 0 or search.descent is not None:
-            descend()
-        clones = scores.clones(min(scores.run.n_jobs, n_restarts - search.restart))
-        if clones:
-            restart_in_parallel(
-                start,
-                range(search.restart, n_restarts),
-                clones,
-                lambda order, clone: _Descent.begin(order).go_on(clone),
-                improves,
-                scores.run.cancel.check,
-                done,
-            )
-        while search.restart < n_restarts:
-            descend()
-    except KeyboardInterrupt:
-        logger.warning("interrupted while refining: the best order so far is kept.")
-        interrupted = True
-    return search.best, search.best_loss, interrupted
+    saved = stage.load()
+    if saved is None:
+        moves.best_loss = scores.loss_of(moves.best)
+    else:
+        moves.restore(*saved)
+    if moves.restart < 0 or moves.descent is not None:
+        descend()
+    clones = scores.clones(min(scores.run.n_jobs, n_restarts - moves.restart))
+    if clones:
+        restart_in_parallel(
+            start,
+            range(moves.restart, n_restarts),
+            clones,
+            lambda order, clone: _Sweeps.begin(order).go_on(clone),
+            moves.improves,
+            scores.run.cancel.check,
+            done,
+        )
+    while moves.restart < n_restarts:
+        descend()
 
 
 def _shaken(order: IntArray, rng: np.random.Generator, constraints: Constraints) -> IntArray:
@@ -215,3 +199,91 @@ def _shaken(order: IntArray, rng: np.random.Generator, constraints: Constraints)
         first, last = constraints.window(int(node), shaken)
         shaken = np.insert(shaken, rng.integers(first, last + 1), node)
     return shaken
+
+
+def restart_in_parallel(
+    start: Callable[[int], IntArray],
+    restarts: range,
+    clones: list[OrderScores],
+    descend: Descend,
+    improves: Callable[[Sweep], bool],
+    check: Callable[[], None],
+    done: Callable[[int], None],
+) -> None:
+    """Descend from ``start(restart)`` for every restart in turn, in a thread for each of ``clones``.
+
+    Parameters
+    ----------
+    start : callable
+        Where a restart begins, after all that ``improves`` has been told.
+    restarts : range
+        Their numbers.
+    clones : list of OrderScores
+        The same scores, for one thread each.
+    descend : callable
+        The sweeps of a descent.
+    improves : callable
+        Told all sweeps, restart after restart; whether one is better than all before.
+    check : callable
+        Raises KeyboardInterrupt if somebody asked for an end.
+    done : callable
+        Told the number of every restart that has ended.
+    """
+    free: SimpleQueue[OrderScores] = SimpleQueue()
+    for clone in clones:
+        free.put(clone)
+    ahead: deque[_Ahead] = deque()  # those after the one whose turn it is, in turn
+    pool = ThreadPoolExecutor(len(clones), "daguerreotype")
+    running = None
+    try:
+        for restart in restarts:
+            while len(ahead) < min(MOST_AHEAD * len(clones), restarts.stop - restart):
+                ahead.append(_Ahead(start(restart + len(ahead)), free, descend))
+                pool.submit(ahead[-1].run)
+            running = ahead.popleft()
+            for sweep in running.sweeps(check):
+                if improves(sweep):
+                    while ahead:
+                        ahead.pop().dropped = True
+            done(restart)
+    finally:
+        for descent in (running, *ahead):
+            if descent is not None:
+                descent.dropped = True
+        pool.shutdown(cancel_futures=True)
+
+
+class _Ahead:
+    """A descent in another thread, whose sweeps are heard in this one."""
+
+    def __init__(self, start: IntArray, free: "SimpleQueue[OrderScores]", descend: Descend) -> None:
+        self._start, self._free, self._descend = start, free, descend
+        self._heard: SimpleQueue[Sweep | BaseException | None] = SimpleQueue()
+        self.dropped = False
+
+    def run(self) -> None:
+        """Descend until nothing improves, or nobody wants to know."""
+        scores = self._free.get()
+        try:
+            sweeps = self._descend(self._start, scores)
+            while not self.dropped and (sweep := next(sweeps, None)) is not None:
+                self._heard.put(sweep)
+            self._heard.put(None)
+        except BaseException as error:
+            self._heard.put(error)
+        finally:
+            self._free.put(scores)
+
+    def sweeps(self, check: Callable[[], None]) -> Iterator[Sweep]:
+        """All sweeps as they come."""
+        while True:
+            check()
+            try:
+                sweep = self._heard.get(timeout=PATIENCE)
+            except Empty:
+                continue
+            if sweep is None:
+                return
+            if isinstance(sweep, BaseException):
+                raise sweep
+            yield sweep

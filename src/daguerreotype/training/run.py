@@ -1,16 +1,88 @@
-"""How a fit is carried out, whatever it computes: threads, memory, progress, cancellation and checkpoint."""
+"""How a fit is carried out (threads, memory, progress, Ctrl-C, checkpoint), and the history of its steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.progress import Progress
-from daguerreotype.training.checkpoint import Checkpoint, Stage
-from daguerreotype.training.history import Step
+from daguerreotype._lib.records import Shape, saved
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.training.checkpoint import NOT_SAVED, Checkpoint, Stage
 
+
+@dataclass(frozen=True)
+class Step:
+    """What one training step saw; handed to the progress callback and kept in the history."""
+
+    objective: float
+    mode_loss: float
+    support: int
+    tau: float
+    hits: int
+    misses: int
+    theta: FloatArray = field(compare=False)  # arrays have no plain equality; equal objectives tell
+
+
+@saved
+@dataclass(frozen=True)
+class FitHistory:
+    """What training saw, step by step.
+
+    Attributes
+    ----------
+    objective : array of shape (t,)
+        Expected loss over the distribution plus the regularization of theta.
+    mode_loss : array of shape (t,)
+        Loss of the most probable order.
+    support : array of shape (t,)
+        How many rankings carried mass.
+    tau : array of shape (t,)
+        Temperature.
+    theta : array of shape (t, d)
+        Scores of the columns.
+    hits, misses : array of shape (t,)
+        Local fits found in the cache and made, so far.
+    refined_at : int or None
+        The step before which best-position moves replaced the order; None without them.
+    refine_losses : array
+        Loss after each sweep of best-position moves.
+    """
+
+    objective: Annotated[FloatArray, Shape("n")]
+    mode_loss: Annotated[FloatArray, Shape("n")]
+    support: Annotated[IntArray, Shape("n")]
+    tau: Annotated[FloatArray, Shape("n")]
+    theta: Annotated[FloatArray, Shape("n", "d")]
+    hits: Annotated[IntArray, Shape("n")]
+    misses: Annotated[IntArray, Shape("n")]
+    refined_at: int | None
+    refine_losses: FloatArray
+
+    def __len__(self) -> int:
+        return int(self.objective.size)
+
+
+def history_of(
+    steps: list[Step], d: int, refined_at: int | None = None, refine_losses: Sequence[float] = ()
+) -> FitHistory:
+    """All steps, column by column."""
+    return FitHistory(
+        objective=np.array([step.objective for step in steps]),
+        mode_loss=np.array([step.mode_loss for step in steps]),
+        support=np.array([step.support for step in steps], dtype=np.int64),
+        tau=np.array([step.tau for step in steps]),
+        theta=np.array([step.theta for step in steps]).reshape(-1, d),
+        hits=np.array([step.hits for step in steps], dtype=np.int64),
+        misses=np.array([step.misses for step in steps], dtype=np.int64),
+        refined_at=refined_at,
+        refine_losses=np.array(refine_losses),
+    )
+
+
+CACHE_BYTES = 256e6  # of local fits in memory; beyond that the oldest are forgotten and made again
 Phase = Literal["train", "refine", "resume", "final fit"]
 
 
@@ -55,6 +127,6 @@ class Run:
         """The same under another name: that of one of several models of the same table."""
         return replace(self, name=name)
 
-    def stage(self, name: str, settings: dict[str, Any]) -> Stage | None:
-        """The next stage of the fit, for what is saved of it; None if nothing is."""
-        return None if self.checkpoint is None else self.checkpoint.stage(name, settings)
+    def stage(self, name: str, settings: dict[str, Any]) -> Stage:
+        """The next stage of the fit, for what is saved of it."""
+        return NOT_SAVED if self.checkpoint is None else self.checkpoint.stage(name, settings)

@@ -7,7 +7,7 @@ import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.training.history import Step
+from daguerreotype.training.run import Step
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,61 @@
-"""Search for the settings of a learner: on data sets with known graphs, or on a table of one's own."""
+"""Search for the settings of a learner by Optuna, in one process."""
 
-import json
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from daguerreotype._lib.checks import (
-    Check,
-    check_callable,
-    check_parameters,
-    check_positive,
-    check_positive_int,
-    check_seed,
-    check_text,
-    check_verbosity,
-    optional,
-)
+from daguerreotype._lib.checks import check_callable, check_positive_int, check_seed
 from daguerreotype._lib.child_process import describe_error
-from daguerreotype._lib.parallel import count_jobs
+from daguerreotype._lib.imports import require
 from daguerreotype.data.columns import to_pandas
-from daguerreotype.tune.criteria import Criterion, known_graphs, without_truth
-from daguerreotype.tune.problems import paper_problems, read_problems
-from daguerreotype.tune.result import Tuning
-from daguerreotype.tune.space import Choice, Space, Spec, space_for, with_settings
-from daguerreotype.tune.study import OnTrial, describe_search, load_optuna, open_study, quiet_optuna, run_trials
-from daguerreotype.tune.workers import Workers
+from daguerreotype.tune.objectives import Objective, graph_errors, graph_stability, paper_problems, read_problems
+from daguerreotype.tune.space import Space, Spec, space_for, with_settings
 
 logger = logging.getLogger("daguerreotype")
 
-
-EFFORT: Mapping[str, Check] = {
-    "n_trials": check_positive_int,
-    "study_name": optional(check_text),
-    "random_state": check_seed,
-    "n_jobs": lambda value, _: count_jobs(value),
-    "time_limit": optional(check_positive),
-    "callback": optional(check_callable),
-    "verbose": check_verbosity,
-}
+OnTrial = Callable[[dict[str, Any]], None]
+Directions = dict[str, Literal["minimize", "maximize"]]
 
 
 @dataclass(frozen=True)
-class Effort:
-    """What a search may cost, and where it is kept; see `tune`."""
+class Tuning:
+    """Result of a search for settings.
 
-    n_trials: int
-    storage: Any
-    study_name: str | None
-    random_state: int
-    n_jobs: int | None
-    time_limit: float | None
-    callback: OnTrial | None
-    verbose: int
+    Attributes
+    ----------
+    best : estimator
+        Copy of the learner with the chosen settings, not yet fitted.
+    chosen : dict
+        The chosen settings by name; "edges.pruning" is the pruning of the learner's edges.
+    scores : DataFrame
+        The objectives of the learner as it was given and with the chosen settings, in rows "given" and "chosen";
+        NaN where they could not be had.
+    front : DataFrame
+        The trials that no other beats in all objectives at once.
+    trials : DataFrame
+        One row per trial: objectives (NaN if it failed), settings, "seconds", and the "reason" why it failed.
+    directions : dict
+        "minimize" or "maximize" for every objective.
+    interrupted : bool
+        Whether a person ended it before its last trial.
+    study : optuna.Study
+        For Optuna's own analyses and plots.
+    """
 
-    def __post_init__(self) -> None:
-        check_parameters(vars(self), EFFORT)
+    best: Any
+    chosen: dict[str, Any]
+    scores: pd.DataFrame
+    front: pd.DataFrame = field(repr=False)
+    trials: pd.DataFrame = field(repr=False)
+    directions: Directions
+    interrupted: bool
+    study: Any = field(repr=False, compare=False)
 
 
 def tune(
@@ -67,13 +64,8 @@ def tune(
     space: Mapping[str, Spec] | None = None,
     problems: Iterable[Any] | None = None,
     n_trials: int = 50,
-    storage: Any = None,
-    study_name: str | None = None,
     random_state: int = 0,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
     callback: OnTrial | None = None,
-    verbose: int = 0,
 ) -> Tuning:
     r"""Search for settings that find the graphs of problems whose graphs are known, as the paper did (appendix D).
 
@@ -95,82 +87,58 @@ def tune(
     problems : sequence of Dataset or of pairs (X, adjacency), optional
         Without it the 72 of :func:`paper_problems`. Fewer are faster; those most like your data are best.
     n_trials : int
-        Trials of the study in all, failed ones and those of other machines and earlier runs included.
-    storage : str or optuna storage, optional
-        URL of a database, such as "sqlite:///study.db". A search with the same arguments goes on where it was
-        left, and several processes or machines can share one. Without it the study is kept in memory.
-    study_name : str, optional
-        Without it, a name made from all that the search depends on.
+        Trials, failed ones included.
     random_state : int
-        Seeds problems and trials. One process makes the same trials whatever ``n_jobs``, also when it was
-        stopped in between.
-    n_jobs : int or None
-        Processes for the fits of a trial.
-    time_limit : float, optional
-        Seconds that a trial may take; fits then run in processes of their own. A trial that takes longer, or that
-        fails, has the state "FAIL", and the search goes on.
+        Seeds problems and trials: the same seed makes the same trials.
     callback : callable, optional
         Called after every trial with a dict of "number", "values", "settings", "seconds" and "reason".
-    verbose : int
-        1 shows Optuna's messages; 0 is silent.
 
     Returns
     -------
     Tuning
-        The chosen settings, a learner that has them, and all trials. Ctrl-C ends the search and keeps what is
-        there.
+        The chosen settings, a learner that has them, and all trials. A trial that fails gives its reason there,
+        and the search goes on. Ctrl-C ends the search and keeps the trials that were made.
 
     Examples
     --------
     >>> from daguerreotype import Daguerreotype
     >>> from daguerreotype.tune import paper_problems, tune
     >>> few = paper_problems(d=5, n_edges=[4], n=100, noises=["gaussian"], n_datasets=1)
-    >>> found = tune(Daguerreotype.paper(), problems=few, n_trials=3)
-    >>> sorted(found.chosen), len(found.trials)
-    (['learning_rate'], 3)
-    >>> found.best.learning_rate == found.chosen["learning_rate"]
+    >>> tuning = tune(Daguerreotype.paper(), problems=few, n_trials=3)
+    >>> sorted(tuning.chosen), len(tuning.trials)
+    (['training.learning_rate'], 3)
+    >>> tuning.best.training.learning_rate == tuning.chosen["training.learning_rate"]
     True
     """
-    load_optuna()
-    effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
-    read = space_for(learner, space)
-    given = paper_problems(random_state=random_state) if problems is None else problems
-    return run_search(learner, read, known_graphs(read_problems(given)), effort)
+    _check_search(n_trials, random_state, callback)
+    ranges = space_for(learner, space)
+    data_sets = read_problems(paper_problems(random_state=random_state) if problems is None else problems)
+    directions: Directions = {"shd": "minimize", "sid": "minimize"}
+    return _search(learner, ranges, graph_errors(data_sets), directions, n_trials, random_state, callback)
 
 
 def tune_table(
     learner: Any,
     X: Any,
     *,
-    criterion: Literal["held-out", "bic", "stability"] = "stability",
     space: Mapping[str, Spec] | None = None,
     n_trials: int = 50,
-    storage: Any = None,
-    study_name: str | None = None,
     random_state: int = 0,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
     callback: OnTrial | None = None,
-    verbose: int = 0,
 ) -> Tuning:
-    r"""Search for settings that suit a table.
+    r"""Search for settings whose graphs of a table are stable.
 
-    Maximises over settings one of
-
-    - "stability": Cohen's kappa between the graphs of two halves of the rows, mean over five ways to halve them;
-    - "held-out": mean log-likelihood per row of each fifth of the rows, learned from the others;
-    - "bic": log-likelihood per row of the table, less log(n) / 2n for every parameter of an edge.
+    Maximises over settings the "stability": Cohen's kappa between the graphs of two halves of the rows, the mean
+    over five ways to halve them. To choose settings by the likelihood of rows that were kept from learning, use
+    scikit-learn's ``GridSearchCV``: it finds more edges than there are (``benchmarks/tune.py``).
 
     Parameters
     ----------
     learner : estimator
         ``Daguerreotype(...)``, a baseline, or any scikit-learn estimator whose fit leaves ``adjacency_matrix_``.
-        One without ``score`` has the likelihood of linear Gaussian regressions along its graph.
     X : DataFrame or array of shape (n, d)
         The table.
-    criterion : {"stability", "held-out", "bic"}
-        The default is the one that led to the least SHD where graphs are known: ``benchmarks/tune.py``.
-    space, n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose
+    space, n_trials, random_state, callback
         As for :func:`tune`.
 
     Returns
@@ -185,113 +153,119 @@ def tune_table(
     >>> from daguerreotype.tune import tune_table
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> X[:, 2] += X[:, 0]
-    >>> found = tune_table(Daguerreotype(edges="bic"), X, n_trials=3)
-    >>> int(found.best.fit(X).adjacency_matrix_.sum())
+    >>> tuning = tune_table(Daguerreotype(edges="bic"), X, n_trials=3)
+    >>> int(tuning.best.fit(X).adjacency_matrix_.sum())
     1
     """
-    load_optuna()
-    effort = Effort(n_trials, storage, study_name, random_state, n_jobs, time_limit, callback, verbose)
-    read = space_for(learner, space)
+    _check_search(n_trials, random_state, callback)
+    ranges = space_for(learner, space)
     X = to_pandas(X)
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
-    rng = np.random.default_rng(random_state)
-    if getattr(learner, "kinds", None) == "auto":  # some rows may lack a level of the others
-        told = learner.with_kinds_of(table)
-        learner = told if any(kind.discrete for kind in told.kinds.values()) else learner
-    return run_search(learner, read, without_truth(criterion, table, rng), effort)
+    objective = graph_stability(table, np.random.default_rng(random_state))
+    return _search(learner, ranges, objective, {"stability": "maximize"}, n_trials, random_state, callback)
 
 
-def run_search(learner: Any, space: Space, criterion: Criterion, effort: Effort) -> Tuning:
-    """Carry out a search, and say what it found."""
-    n_trials, seed = effort.n_trials, effort.random_state
-    workers = Workers(criterion.parts, effort.n_jobs, effort.time_limit)
-    with quiet_optuna(effort.verbose), workers:
-        about = describe_search(learner, space, criterion, seed)
-        study = open_study(effort.storage, effort.study_name, criterion.directions, about)
-        scores = {"given": _given_scores(study, learner, workers), "chosen": None}
-        interrupted = run_trials(study, learner, space, workers, n_trials, seed, effort.callback)
-        trials = _table_of_trials(study, space, criterion)
-        if not (trials.state == "COMPLETE").any():
+def _check_search(n_trials: Any, random_state: Any, callback: Any) -> None:
+    """Refuse nonsense before any work."""
+    check_positive_int(n_trials, "n_trials")
+    check_seed(random_state, "random_state")
+    if callback is not None:
+        check_callable(callback, "callback")
+
+
+def _search(
+    learner: Any,
+    space: Space,
+    objective: Objective,
+    directions: Directions,
+    n_trials: int,
+    random_state: int,
+    callback: OnTrial | None,
+) -> Tuning:
+    """Try settings, choose among the best, and put the result together."""
+    names = list(directions)
+    with _quiet_optuna() as optuna:
+        sampler = optuna.samplers.TPESampler(seed=random_state)
+        study = optuna.create_study(directions=list(directions.values()), sampler=sampler)
+        # What is wrong with the table or the learner itself is raised here, and not by every trial.
+        scores = {"given": objective(learner), "chosen": (np.nan,) * len(names)}
+        trials: list[dict[str, Any]] = []
+        interrupted = False
+        try:
+            for _ in range(n_trials):
+                trials.append(_make_trial(optuna, study, learner, space, objective))
+                if callback is not None:
+                    callback(trials[-1])
+        except KeyboardInterrupt:
+            interrupted = True
+        front = sorted(trial.number for trial in study.best_trials)
+        if not front:
             if interrupted:
                 raise KeyboardInterrupt
             raise ValueError(
-                f"none of {len(trials)} trials came to an end. The last one: {trials.reason.iloc[-1]}. "
-                "Search a smaller space, or raise time_limit."
+                f"none of {len(trials)} trials came to an end. The last one: {trials[-1]['reason']}. "
+                "Search a smaller space."
             )
-        on_front = sorted(study.best_trials, key=lambda trial: trial.number)
-        front = trials.loc[[trial.number for trial in on_front]]
-        settings = [_settings_of(trial, space) for trial in on_front]
-        chosen = dict(settings[0])  # of one objective the best trial, of equals the first
-        if len(criterion.directions) > 1:
-            chosen = {name: each.mean([trial[name] for trial in settings]) for name, each in space.items()}
+        candidates = [trials[number]["settings"] for number in front]
+        chosen = dict(candidates[0])  # of one objective the best trial, of equals the first
+        if len(names) > 1:
+            chosen = {name: values.mean([row[name] for row in candidates]) for name, values in space.items()}
         best = with_settings(learner, chosen)
-        values = front.loc[:, list(criterion.directions)].to_numpy()
-        if chosen in settings:
-            scores["chosen"] = values[settings.index(chosen)].tolist()
+        if chosen in candidates:
+            scores["chosen"] = trials[front[candidates.index(chosen)]]["values"]
         elif not interrupted:
             try:
-                scores["chosen"] = _measured(best, workers, "with the chosen settings")
+                scores["chosen"] = objective(best)
             except KeyboardInterrupt:
                 interrupted = True
-    nothing = [np.nan] * len(criterion.directions)
+            except Exception as error:
+                logger.warning("the learner with the chosen settings has no scores: %s", describe_error(error))
+    table = pd.DataFrame({"number": [trial["number"] for trial in trials]})
+    for place, name in enumerate(names):
+        table[name] = [np.nan if trial["values"] is None else trial["values"][place] for trial in trials]
+    for name in space:  # as objects: None, as a choice, would turn into NaN
+        values = [trial["settings"][name] for trial in trials]
+        table[name] = pd.Series(values, dtype="object" if None in values else None)
+    table["seconds"] = [trial["seconds"] for trial in trials]
+    table["reason"] = [trial["reason"] for trial in trials]
+    table = table.set_index("number")
     return Tuning(
         best=best,
         chosen=chosen,
-        scores=pd.DataFrame(
-            {name: nothing if found is None else found for name, found in scores.items()},
-            index=list(criterion.directions),
-        ).T,
-        front=front,
-        trials=trials,
-        directions=dict(criterion.directions),
-        study_name=study.study_name,
+        scores=pd.DataFrame(scores, index=names).T,
+        front=table.loc[front],
+        trials=table,
+        directions=directions,
         interrupted=interrupted,
         study=study,
     )
 
 
-def _given_scores(study: Any, learner: Any, workers: Workers) -> list[float] | None:
-    """Objectives of the learner as it is: measured once in the life of a study."""
-    known = study.user_attrs.get("given")
-    if known is None:
-        # What is wrong with the table or the learner itself is said here, and not by every trial.
-        known = json.dumps(_measured(learner, workers, "as it was given", (ImportError, TypeError, ValueError)))
-        study.set_user_attr("given", known)
-    scores: list[float] | None = json.loads(known)
-    return scores
-
-
-def _measured(
-    learner: Any, workers: Workers, which: str, raised: tuple[type[Exception], ...] = ()
-) -> list[float] | None:
-    """Objectives of a learner; None if they cannot be had."""
+def _make_trial(optuna: Any, study: Any, learner: Any, space: Space, objective: Objective) -> dict[str, Any]:
+    """One trial from its settings to its end, whatever that is; None for the values of one that failed."""
+    trial = study.ask()
+    settings = {name: values.suggest(trial, name) for name, values in space.items()}
+    values, reason, start = None, "", time.perf_counter()
     try:
-        return list(workers.measure(learner))
-    except raised:
+        values = objective(with_settings(learner, settings))
+        study.tell(trial, values)
+    except ImportError:  # no other settings would help
         raise
     except Exception as error:
-        logger.warning("the learner %s has no scores: %s", which, describe_error(error))
-        return None
+        reason = describe_error(error)
+        logger.info("trial %d failed: %s", trial.number, reason)
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    seconds = time.perf_counter() - start
+    return {"number": trial.number, "values": values, "settings": settings, "seconds": seconds, "reason": reason}
 
 
-def _table_of_trials(study: Any, space: Space, criterion: Criterion) -> pd.DataFrame:
-    """One row per trial."""
-    rows = []
-    for trial in study.get_trials(deepcopy=False):
-        values = trial.values or [np.nan] * len(criterion.directions)
-        row = {"number": trial.number, "state": trial.state.name}
-        row |= dict(zip(criterion.directions, values, strict=True))
-        row |= _settings_of(trial, space)
-        rows.append(
-            row | {"seconds": trial.user_attrs.get("seconds"), "reason": trial.user_attrs.get("reason") or ""}
-        )
-    table = pd.DataFrame(rows).set_index("number")
-    for name, each in space.items():
-        if isinstance(each, Choice):  # or None, as a choice, would turn into NaN
-            table[name] = pd.Series([row[name] for row in rows], index=table.index, dtype="object")
-    return table
-
-
-def _settings_of(trial: Any, space: Space) -> dict[str, Any]:
-    """What a trial tried; None for what it did not come to."""
-    return {name: each.value(trial.params[name]) if name in trial.params else None for name, each in space.items()}
+@contextmanager
+def _quiet_optuna() -> Iterator[Any]:
+    """Optuna without its messages but warnings."""
+    optuna = require("optuna", "tuning needs optuna, which cannot be imported.", extra="tune")
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield optuna
+    finally:
+        optuna.logging.set_verbosity(before)

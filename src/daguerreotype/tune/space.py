@@ -1,10 +1,10 @@
-"""Search space: ranges and choices of settings, the usual ones of each estimator, and learners with them."""
+"""Search space: ranges and choices of settings, the usual ones of every estimator, and learners with them."""
 
 import copy
 import dataclasses
 import inspect
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
@@ -16,6 +16,8 @@ from daguerreotype._lib.checks import check_learner
 from daguerreotype._lib.labels import shown
 from daguerreotype.edges import make_estimator
 from daguerreotype.edges.registry import entry_of
+from daguerreotype.operators.registry import read_operator
+from daguerreotype.training.methods import read_training
 
 Spec: TypeAlias = tuple[Any, ...] | list[Any]
 
@@ -40,59 +42,38 @@ class Range:
         return value
 
     def mean(self, values: Sequence[float]) -> float:
-        """Mean of some values, rounded to one significant digit, within the range."""
-        mean = round_to_one_digit(sum(values) / len(values))
+        """Mean of the values, rounded to one significant digit, within the range."""
+        mean = float(f"{sum(values) / len(values):.0e}")
         within = min(max(mean, self.low), self.high)
         return round(within) if self.whole else float(within)
-
-    def value(self, label: Any) -> Any:
-        """The value that a study calls ``label``: itself."""
-        return label
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values of any kind."""
+    """One of several values of any kind."""
 
     options: tuple[Any, ...]
 
-    @property
-    def labels(self) -> list[Any]:
-        """What a study calls the options: plain values as they are, since a database can hold no others."""
-        return [each if isinstance(each, str | bool | int | float | None) else repr(each) for each in self.options]
-
     def suggest(self, trial: Any, name: str) -> Any:
-        """The value that a trial is to try."""
-        return self.value(trial.suggest_categorical(name, self.labels))
+        """The value that a trial is to try; Optuna knows it by its place, since it may be any object."""
+        return self.options[trial.suggest_categorical(name, range(len(self.options)))]
 
     def mean(self, values: Sequence[Any]) -> Any:
         """The most frequent value; of equals the one listed first."""
         counts = Counter(map(repr, values))
         return max(self.options, key=lambda option: counts[repr(option)])
 
-    def value(self, label: Any) -> Any:
-        """The value that a study calls ``label``."""
-        return self.options[[repr(each) for each in self.labels].index(repr(label))]
-
 
 Space: TypeAlias = dict[str, Range | Choice]
-
-
-def round_to_one_digit(value: float) -> float:
-    """The nearest number with one significant digit.
-
-    >>> round_to_one_digit(0.0347), round_to_one_digit(96.0)
-    (0.03, 100.0)
-    """
-    return float(f"{value:.0e}")  # by way of text, so that it is the float that a reader would write
 
 
 def space_for(learner: Any, space: Mapping[str, Spec] | None) -> Space:
     """The space in which to search for settings of ``learner``: the user's or the usual one, checked."""
     check_learner(learner)
-    found = read_space(default_space(learner) if space is None else space)
-    check_names(learner, found)
-    return found
+    values = read_space(default_space(learner) if space is None else space)
+    for name in values:
+        _check_name(learner, name)
+    return values
 
 
 def read_space(space: Mapping[str, Spec]) -> Space:
@@ -101,16 +82,16 @@ def read_space(space: Mapping[str, Spec]) -> Space:
         raise TypeError(f'space is {shown(space)}: expected a dict, such as {{"penalty": (0.5, 8, "log")}}.')
     if not space:
         raise ValueError('space is empty: expected settings, such as {"penalty": (0.5, 8, "log")}.')
-    return {name: _read_one(name, spec) for name, spec in space.items()}
+    return {name: _read_values(name, spec) for name, spec in space.items()}
 
 
-def _read_one(name: str, spec: Any) -> Range | Choice:
-    """One setting's values."""
+def _read_values(name: str, spec: Any) -> Range | Choice:
+    """The values of one setting."""
     if isinstance(spec, list):
         if not spec:
             raise ValueError(f"space[{name!r}] is an empty list: expected at least one choice.")
         return Choice(tuple(spec))
-    numbers = isinstance(spec, tuple) and len(spec) in (2, 3) and all(_is_number(each) for each in spec[:2])
+    numbers = isinstance(spec, tuple) and len(spec) in (2, 3) and all(_is_number(end) for end in spec[:2])
     if not numbers or (len(spec) == 3 and spec[2] not in ("log", "linear")):
         raise ValueError(
             f"space[{name!r}] is {shown(spec)}: expected (low, high, 'log'), (low, high, 'linear') or a list of "
@@ -132,7 +113,7 @@ def _is_number(value: Any) -> bool:
 
 
 def default_space(learner: Any) -> dict[str, Spec]:
-    """What a learner is searched over if nothing else is said.
+    """What a learner is searched over if no space is given.
 
     Rates and the pruning strength have the ranges of the paper (appendix D); the penalty of "bic" and "gam" edges
     reaches from half the penalty of BIC to eight times that.
@@ -150,44 +131,34 @@ def default_space(learner: Any) -> dict[str, Spec]:
         # A setting that the learner passes on to an estimator known by its name is the learner's own.
         passed_on = {f"edges.{own}": word for own, word in entry.shared.items()} if isinstance(edges, str) else {}
         return {passed_on.get(name, name): spec for name, spec in entry.space.items()}
-    known = sorted(learner.get_params(deep=False))
+    names = sorted(learner.get_params(deep=False))
     raise ValueError(
-        f"there is no usual space for {learner!r}: give one, such as space={{{known[0]!r}: (low, high, 'log')}}. "
-        f"Its settings are {', '.join(map(repr, known))}."
+        f"there is no usual space for {learner!r}: give one, such as space={{{names[0]!r}: (low, high, 'log')}}. "
+        f"Its settings are {', '.join(map(repr, names))}."
     )
 
 
-def clone_with(learner: Any, **settings: Any) -> Any:
-    """An unfitted copy of ``learner`` with those of the settings that it has."""
-    copied = clone(learner)
-    known = copied.get_params(deep=False)
-    copied.set_params(**{name: value for name, value in settings.items() if name in known})
-    return copied
-
-
 def with_settings(learner: Any, settings: Mapping[str, Any]) -> Any:
-    """An unfitted copy of ``learner`` with some settings; "edges.pruning" is the pruning of its edges."""
+    """An unfitted copy of ``learner`` with these settings; "edges.pruning" is the pruning of its edges."""
     changed = clone(learner)
-    own = {name: value for name, value in settings.items() if "." not in name}
-    changed.set_params(**own)  # first: an estimator known by its short name is made with the penalty, say
-    for name in settings.keys() - own.keys():
+    # Those of the learner come first: an estimator known by its short name is made with the penalty, say.
+    for name in sorted(settings, key=lambda name: "." in name):
         changed = _replace(changed, name, settings[name])
     return changed
 
 
-def check_names(learner: Any, names: Iterable[str]) -> None:
-    """Refuse settings that the learner, or the estimator within it, does not have."""
-    for name in names:
-        owner = learner
-        for part in name.split("."):
-            known = sorted(_settings_of(owner))
-            if part not in known:
-                where = "the learner" if owner is learner else type(owner).__name__
-                raise ValueError(
-                    f"space has {name!r}, but {where} has no setting {part!r}; it has "
-                    f"{', '.join(map(repr, known)) or 'none'}."
-                )
-            owner = _part(owner, part)
+def _check_name(learner: Any, name: str) -> None:
+    """Refuse a setting that the learner, or the estimator within it, does not have."""
+    owner = learner
+    for part in name.split("."):
+        names = sorted(_names_of(owner))
+        if part not in names:
+            where = "the learner" if owner is learner else type(owner).__name__
+            raise ValueError(
+                f"space has {name!r}, but {where} has no setting {part!r}; it has "
+                f"{', '.join(map(repr, names)) or 'none'}."
+            )
+        owner = _part(owner, part)
 
 
 def _replace(owner: Any, name: str, value: Any) -> Any:
@@ -207,6 +178,10 @@ def _replace(owner: Any, name: str, value: Any) -> Any:
 def _part(owner: Any, name: str) -> Any:
     """A setting of ``owner``; the estimator itself where the learner only has its short name."""
     value = getattr(owner, name)
+    if name == "training":
+        return read_training(value)
+    if name == "operator":
+        return read_operator(value)
     if name == "edges" and isinstance(value, str):
         penalty = getattr(owner, "penalty", None)
         return make_estimator(
@@ -219,12 +194,10 @@ def _part(owner: Any, name: str) -> Any:
     return value
 
 
-def _settings_of(owner: Any) -> list[str]:
+def _names_of(owner: Any) -> list[str]:
     """Names of what can be set about an object."""
     if callable(getattr(owner, "get_params", None)):
         return list(owner.get_params(deep=False))
-    if dataclasses.is_dataclass(owner):
-        return [field.name for field in dataclasses.fields(owner)]
     try:
         names = list(inspect.signature(type(owner)).parameters)
     except ValueError:  # a number, say

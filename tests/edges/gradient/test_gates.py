@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
-from daguerreotype.edges.gradient.descent import seed_of, uniforms  # noqa: E402
-from daguerreotype.edges.gradient.gates import BernoulliGates, HardConcreteGates, make_gates  # noqa: E402
+from daguerreotype.edges.gradient.descent import BernoulliGates, HardConcreteGates, make_gates, seed_of, uniforms  # noqa: E402  # noqa: E402
 
 KINDS = {"bernoulli": BernoulliGates(), "hard-concrete": HardConcreteGates()}
 NOISE = torch.linspace(0.0, 1.0 - 2.0**-24, 20_001, dtype=torch.float64)

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from daguerreotype.data import Kind
 from daguerreotype.data.table import Table
-from daguerreotype.edges import mixed
+from daguerreotype.edges.additive import local_score
+from daguerreotype.edges.additive.local_score import AdditiveModels
 from daguerreotype.edges.grow_shrink.discrete import fit_parents
-from daguerreotype.edges.grow_shrink.newton import RIDGE
-from daguerreotype.edges.grow_shrink.queries import walk_addresses
 from daguerreotype.edges.grow_shrink.tree import new_buffers
-from daguerreotype.edges.mixed import MixedModels
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
+from daguerreotype.noise.newton import RIDGE
 from support.likelihoods import best_nll
 
 N = 300
@@ -64,7 +63,7 @@ class Engine:
     """Fits of the last column of a table on any of the others, and nothing searched for."""
 
     def __init__(self, table, *, compressed=True, penalty=1.0):
-        self.models = MixedModels(table, 4, Price(penalty))
+        self.models = AdditiveModels(table, 4, Penalty(penalty))
         problem = self.models._trees.problem
         self.problem = problem if compressed else problem._replace(n_codes=0 * problem.n_codes)
         self.target = table.n_columns - 1
@@ -76,7 +75,7 @@ class Engine:
             self.buffers.fit.state[0] = -1
         parents = np.array(parents, dtype=np.int64)
         used = self.problem.widths[parents] if used is None else np.array(used)
-        m = fit_parents(walk_addresses(True), self.problem, self.buffers, self.target, parents, used)
+        m = fit_parents(self.models._trees._addresses, self.problem, self.buffers, self.target, parents, used)
         fit = self.buffers.fit
         return fit.columns[:m].copy(), fit.coefficients[: m + 1].copy(), fit.nuisance.copy()
 
@@ -144,13 +143,13 @@ def test_residuals_are_the_derivatives_of_the_likelihood(family):
     engine = Engine(table_of(family))
     columns, *_ = engine.fit([0, 1])
     # At the maximum no column that takes part has a score, but for what the small ridge leaves.
-    q = engine.problem.levels[engine.target] - 1 if ORACLES.get(family) == "softmax" else 1
+    q = engine.problem.predictors[engine.target]
     residuals = engine.buffers.fit.residuals[:, :q]
     scores = engine.problem.features[:, columns].T @ residuals
     np.testing.assert_allclose(scores, 0.0, atol=0.1)
     np.testing.assert_allclose(residuals.sum(axis=0), 0.0, atol=1e-3)
     assert (
-        np.abs(engine.problem.features[:, 2 * engine.models.stride] @ residuals).max() > 1.0
+        np.abs(engine.problem.features[:, 2 * engine.models._stride] @ residuals).max() > 1.0
     )  # of one that does not
 
 
@@ -230,7 +229,7 @@ def test_a_level_that_one_row_has_is_fitted(family):
 
 @pytest.mark.parametrize("family", ["bernoulli", "categorical", "ordinal"])
 def test_a_target_that_is_constant_in_the_rows_looked_at_is_certain_there(family, monkeypatch):
-    monkeypatch.setattr(mixed, "LIKELIHOOD_ROWS", 200)
+    monkeypatch.setattr(local_score, "LIKELIHOOD_ROWS", 200)
     outcomes = np.where(np.arange(N) < 250, 1, 0)
     found, engine = nll_of_outcomes(family, outcomes, np.random.default_rng(0).normal(size=N))
     assert 0 <= found < 1e-6
@@ -248,7 +247,7 @@ def test_an_ordered_level_that_no_row_has_goes_with_the_one_below():
 
 @pytest.mark.parametrize("family", ["categorical", "ordinal"])
 def test_a_level_that_only_rows_beyond_those_looked_at_have_does_no_harm(family, monkeypatch):
-    monkeypatch.setattr(mixed, "LIKELIHOOD_ROWS", 200)
+    monkeypatch.setattr(local_score, "LIKELIHOOD_ROWS", 200)
     rng = np.random.default_rng(0)
     parent = rng.normal(size=N)
     outcomes = np.digitize(parent + rng.logistic(size=N), [0.0, 1.0])

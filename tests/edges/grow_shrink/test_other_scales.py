@@ -10,7 +10,7 @@ from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from support.fits import standard_table
 
-EDGES = {"bic": BicEdges(), "gam": GamEdges(), "floor": GamEdges(min_gain=0.05, bent_share=0.5)}
+EDGES = {"bic": BicEdges(), "gam": GamEdges(), "floor": GamEdges(min_gain=0.05)}
 
 
 def scaled_table(seed, n=150, d=5, n_others=6, instead=False):
@@ -130,7 +130,7 @@ def test_required_and_forbidden_parents_are_those_of_the_node_on_every_scale():
     node = int(table.others.columns[0])
     kept, left_out, *_ = (i for i in range(d) if i != node)
     required[kept, node], allowed[left_out, node] = True, False
-    models = GamEdges(penalty=50.0).prepare_with(table, EdgeRules(allowed, required))
+    models = GamEdges(penalty=50.0).prepare(table, EdgeRules(allowed, required))
     before = np.flatnonzero(allowed[:, node])
     for place in (-1, *np.flatnonzero(table.others.columns == node)):
         parents = models.fit_on(place, node, before).parents

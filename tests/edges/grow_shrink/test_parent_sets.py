@@ -39,7 +39,7 @@ def test_lines_are_scored_as_least_squares_does(seed):
 def test_curves_have_the_likeliest_of_all_shapes_or_nearly(seed, n):
     X = additive_data(seed, n, 4, density=0.8)
     models = GamEdges().prepare(standard_table(X))
-    trees, stride = models._trees, models.stride
+    trees, stride = models._trees, models._stride
     moments, price = trees.problem.moments, 0.5 * np.log(n) / n
     for parents in ([0], [0, 1], [0, 1, 2]):
         losses = []
@@ -117,8 +117,8 @@ def test_two_rounded_columns_fit_alike_in_both_directions():
     y = 0.9 * x + 0.4 * rng.normal(size=400)
     X = np.column_stack([x.round(2), (2 * y).round() / 2])  # the second is far coarser
     for columns in (X, X[:, ::-1]):
-        model = Daguerreotype(edges="bic", transform="none", noise="gaussian").fit(columns)
-        assert model.kinds_[0].step > 0
-        p = model.posterior(n_sweeps=1000).pair(0, 1)
+        model = Daguerreotype(edges="bic", scales="none", noise="gaussian").fit(columns)
+        assert model._result.kinds_by_label[0].step > 0
+        p = model.sample_posterior(n_sweeps=1000).pair(0, 1)
         assert p.forward == pytest.approx(0.5, abs=0.05)
         assert p.direction_open

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from daguerreotype.edges.grow_shrink import search
 from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
 
 
 def random_columns(rng, d, stride, n):
@@ -28,7 +28,7 @@ def random_columns(rng, d, stride, n):
 def trees_of(columns, widths, *price):
     n = columns.shape[0]
     flat = columns.reshape(n, -1)
-    return GrowShrinkTrees(flat.T @ flat / n, widths, n, Price(*price))
+    return GrowShrinkTrees(flat.T @ flat / n, widths, n, Penalty(*price))
 
 
 def variance_by_least_squares(columns, target, used):
@@ -40,13 +40,12 @@ def variance_by_least_squares(columns, target, used):
     return np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
 
 
-def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0, bent_share=0.0):
+def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0):
     """What parents cost, by the definition: an edge at least what explaining ``min_gain`` of the rest gains."""
     cost = 0.0
-    for i, size in used.items():
+    for size in used.values():
         if size:
-            dof = 1 + bent_share * (widths[i] - 1) if size == 1 else size
-            bic = penalty * np.log(n) * dof + 2 * gamma * np.log(len(widths))
+            bic = penalty * np.log(n) * size + 2 * gamma * np.log(len(widths))
             cost += max(bic, -n * np.log(1 - min_gain) + 2 * (size - 1))
     return cost
 
@@ -79,7 +78,7 @@ def grow_shrink(columns, widths, target, predecessors, *price):
 @pytest.mark.parametrize("stride", [1, 2, 4])
 @pytest.mark.parametrize(
     "price",
-    [(0.3,), (1.0,), (2.0,), (1.0, 1.0), (0.5, 0.3), (0.5, 0.0, 0.1), (1.0, 1.0, 0.3), (0.7, 0.2, 0.02, 0.5)],
+    [(0.3,), (1.0,), (2.0,), (1.0, 1.0), (0.5, 0.3), (0.5, 0.0, 0.1), (1.0, 1.0, 0.3), (0.7, 0.2, 0.02)],
 )
 def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, price):
     for seed in range(40):
@@ -219,7 +218,7 @@ def test_threads_that_share_trees_get_the_answers_of_one():
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, np.inf])
 def test_a_penalty_that_is_not_positive_is_refused(penalty):
     with pytest.raises(ValueError, match=r"penalty must be (above 0|a finite number), got"):
-        GrowShrinkTrees(np.eye(2), np.ones(2, dtype=np.int64), 10, Price(penalty))
+        GrowShrinkTrees(np.eye(2), np.ones(2, dtype=np.int64), 10, Penalty(penalty))
 
 
 def test_walks_in_pieces_are_the_walks_at_once(monkeypatch, rng):
@@ -232,7 +231,7 @@ def test_walks_in_pieces_are_the_walks_at_once(monkeypatch, rng):
     found = []
     for at_once in (1, 7, 10**9):
         monkeypatch.setattr(search, "TURNS", at_once)
-        trees = GrowShrinkTrees(moments, widths, len(X), Price())
+        trees = GrowShrinkTrees(moments, widths, len(X), Penalty())
         found.append(
             [trees.score_many(ranks, rows, nodes), trees.score_parents(0, sets), trees.near_parents(0, sets, 3.0)]
         )
@@ -251,7 +250,7 @@ def test_a_query_of_many_walks_comes_back_to_python_after_a_few(monkeypatch, rng
 
     walk_many = search.walk_many
     monkeypatch.setattr(search, "walk_many", counting)
-    trees = GrowShrinkTrees(X.T @ X / 60, np.ones(5, dtype=np.int64), 60, Price())
+    trees = GrowShrinkTrees(X.T @ X / 60, np.ones(5, dtype=np.int64), 60, Penalty())
     ranks = np.array([rng.permutation(5) for _ in range(50)])
     trees.score_many(ranks, np.repeat(np.arange(50), 5), np.tile(np.arange(5), 50))
     assert max(asked) == search.TURNS

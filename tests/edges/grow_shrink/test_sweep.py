@@ -9,7 +9,7 @@ from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
 from support.fits import linear_data, standard_table
 
 PENALTY = 0.03
@@ -22,7 +22,7 @@ def trees_of(rng, d, stride=1, n=60, penalty=1.0, rules=None):
     columns = np.stack([values, *(np.abs(values) ** (p + 1.7) for p in range(stride - 1))], axis=2)
     columns = ((columns - columns.mean(0)) / columns.std(0)).reshape(n, -1)
     widths = np.full(d, stride)
-    return [GrowShrinkTrees(columns.T @ columns / n, widths, n, Price(penalty), rules=rules) for _ in range(2)]
+    return [GrowShrinkTrees(columns.T @ columns / n, widths, n, Penalty(penalty), rules=rules) for _ in range(2)]
 
 
 def loss_of(trees, order):

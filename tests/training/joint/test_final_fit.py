@@ -16,10 +16,10 @@ from daguerreotype.edges import GradientEdges  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
 from daguerreotype.training.constraints import FREE  # noqa: E402
-from daguerreotype.training.joint.final_fit import fit_edges_of  # noqa: E402
+from daguerreotype.training.joint.search import fit_edges_of  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
-from daguerreotype.training.order_scores import OrderScores  # noqa: E402
 from daguerreotype.training.run import Run  # noqa: E402
+from daguerreotype.training.scores import OrderScores  # noqa: E402
 from support.fits import linear_data, schedule, standard_table  # noqa: E402
 
 ORDER = np.array([2, 0, 4, 1, 3])
@@ -147,9 +147,8 @@ def test_training_has_other_steps_than_the_final_fit(kind):
     assert kind().for_final_fit() is None
 
 
-@pytest.mark.parametrize(
-    ("given_settings", "message"),
-    [
+def test_settings_that_no_fit_could_use_are_refused_before_any_work():
+    for bad, message in (
         ({"final_fit": {"steps": 3}}, r"final_fit must hold settings of LinearEdges by name, such as .*'steps'"),
         ({"final_fit": 1000}, "final_fit must hold settings of LinearEdges by name"),
         ({"final_fit": {"max_iter": 0}}, "max_iter must be"),
@@ -157,14 +156,12 @@ def test_training_has_other_steps_than_the_final_fit(kind):
         ({"keep": "first"}, "keep must be 'best' or 'last', got 'first'"),
         ({"warm_up": "no"}, "warm_up must be True or False, got 'no'"),
         ({"l2_norm": "max"}, "l2_norm must be 'sum' or 'mean', got 'max'"),
-    ],
-)
-def test_settings_that_no_fit_could_use_are_refused_before_any_work(given_settings, message):
-    with pytest.raises(ValueError, match=message):
-        Daguerreotype(edges=LinearEdges(**given_settings)).fit(linear_data(0))
+    ):
+        with pytest.raises(ValueError, match=message):
+            Daguerreotype(edges=LinearEdges(**bad)).fit(linear_data(0))
 
 
-QUICK = {"k": 5, "max_iter": 3}
+QUICK = {"operator__k": 5, "training__max_iter": 3}
 SMALL = {"hidden": 3, "max_iter": 20, "final_fit": {"optimizer": "sgd", "max_iter": 30}}
 
 
@@ -188,7 +185,7 @@ def test_final_fits_obey_knowledge_and_the_order(edges, training, intervene, lim
     rng = np.random.default_rng(seed)
     X = linear_data(seed, 60, 5).round(1)
     first, second, third, _ = rng.permutation(5)[:4].tolist()
-    limits = {"max_parents": 1, "max_children": 2} if limit else {}
+    limits = {"max_parents": 1} if limit else {}
     known = Knowledge(required=[(first, second)], forbidden=[(second, third)], **limits)
     intervened = None
     if intervene:
@@ -200,38 +197,21 @@ def test_final_fits_obey_knowledge_and_the_order(edges, training, intervene, lim
     assert not graph[second, third]
     if limit:
         assert graph.sum(axis=0).max() <= 1
-        assert graph.sum(axis=1).max() <= 2
     assert nx.is_directed_acyclic_graph(nx.DiGraph(graph))
     ranks = np.argsort(model.causal_order_)
-    assert all(ranks[i] < ranks[j] and model.edge_shares_[i, j] > 0 for i, j in np.argwhere(graph))
+    assert all(ranks[i] < ranks[j] and model._result.edge_shares[i, j] > 0 for i, j in np.argwhere(graph))
     assert np.isfinite(model.score(X))
 
 
 @pytest.mark.parametrize("training", ["bilevel", "joint"])
 def test_a_published_fit_does_not_depend_on_how_columns_are_ordered_or_rows_are_shuffled(training):
     X = linear_data(1, 150, 6)
-    model = published("linear", training, max_iter=20).fit(X)
+    model = published("linear", training, training__max_iter=20).fit(X)
     rows, columns = np.random.default_rng(0).permutation(150), np.random.default_rng(1).permutation(6)
-    other = published("linear", training, max_iter=20).fit(X[rows][:, columns])
+    other = published("linear", training, training__max_iter=20).fit(X[rows][:, columns])
     np.testing.assert_array_equal(
         (model.adjacency_matrix_ != 0)[np.ix_(columns, columns)], other.adjacency_matrix_ != 0
     )
-
-
-def test_leaky_networks_predict_the_same_after_saving_and_loading(tmp_path):
-    X = linear_data(1, 150, 5)
-    model = published("mlp", "bilevel").fit(X)
-    model.save(tmp_path / "model.npz")
-    again = Daguerreotype.load(tmp_path / "model.npz")
-    assert again.score(X) == model.score(X)
-    np.testing.assert_array_equal(again.adjacency_matrix_, model.adjacency_matrix_)
-
-
-def test_published_lines_are_learned_from_chunks_as_from_the_whole():
-    X = linear_data(1, 150, 5)
-    whole = published("linear", "bilevel").fit(X)
-    chunks = published("linear", "bilevel").fit_chunks(lambda: iter(np.array_split(X, 3)))
-    np.testing.assert_array_equal(whole.adjacency_matrix_ != 0, chunks.adjacency_matrix_ != 0)
 
 
 def test_ctrl_c_in_the_final_fit_keeps_the_edges_so_far(monkeypatch, caplog):
@@ -255,5 +235,5 @@ def test_ctrl_c_in_the_final_fit_keeps_the_edges_so_far(monkeypatch, caplog):
 
 def test_the_mean_of_squares_costs_less_than_their_sum():
     edges = GradientEdges(l2=0.5)
-    assert edges.price_of_squares(4, 4) == 0.5
-    assert replace(edges, l2_norm="mean").price_of_squares(4, 4) == 0.5 / 16
+    assert edges.penalty_of_squares(4, 4) == 0.5
+    assert replace(edges, l2_norm="mean").penalty_of_squares(4, 4) == 0.5 / 16

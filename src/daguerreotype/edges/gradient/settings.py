@@ -17,6 +17,7 @@ from daguerreotype._lib.checks import (
     optional,
 )
 from daguerreotype._lib.labels import shown
+from daguerreotype.edges.base import Capabilities, EdgeEstimator
 
 SETTINGS: Mapping[str, Check] = {
     **dict.fromkeys(("pruning", "l2", "tol"), partial(check_positive, zero=True)),
@@ -36,7 +37,7 @@ SETTINGS: Mapping[str, Check] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientEdges:
+class GradientEdges(EdgeEstimator):
     """Settings of gradient-trained edges.
 
     By default a fit is brought to its optimum: weights are learned with all gates open before any gate moves, and
@@ -84,6 +85,10 @@ class GradientEdges:
         Seeds starts and gates. The same seed gives the same result on one device.
     """
 
+    can: ClassVar[Capabilities] = Capabilities(
+        rules=True, joint=True, batches=True, residuals=True, predictions=True
+    )
+
     pruning: float = 0.01
     l2: float = 0.0005
     l2_norm: Literal["sum", "mean"] = "sum"
@@ -128,8 +133,8 @@ class GradientEdges:
         """Settings of the fit of the learned order; None if training's own fits are kept."""
         return None if self.final_fit is None else replace(self, final_fit=None, **self.final_fit)
 
-    def price_of_squares(self, *shape: int) -> float:
-        """What a squared weight costs that is one of an array of this shape, over all pairs of columns."""
+    def penalty_of_squares(self, *shape: int) -> float:
+        """Penalty of a squared weight that is one of an array of this shape, over all pairs of columns."""
         return self.l2 if self.l2_norm == "sum" else self.l2 / math.prod(shape)
 
     def check(self) -> None:

@@ -7,15 +7,13 @@ are added, twice the log-likelihood rises by about
 
 the score test, with W the mean information of a row and H_Z the projection on the columns that are used: what is
 left of second moments given these is known from the Cholesky factor of the walk. One product of r with all columns
-screens all candidates; those near the top, and those near the price of a parent, are then fitted.
+screens all candidates; those near the top, and those near the penalty of a parent, are then fitted.
 """
 
 import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.likelihood import start_from_levels
-from daguerreotype.edges.grow_shrink.newton import RowsFit, keep_start, predictors, solve_in_place
 from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
 from daguerreotype.edges.grow_shrink.tree import (
@@ -26,33 +24,110 @@ from daguerreotype.edges.grow_shrink.tree import (
     CholeskyRows,
     TreeArena,
     WalkBuffers,
-    price_of,
+    penalty_of,
 )
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise.newton import Rows, RowsFit, solve_in_place
 
 RIVAL = 0.5  # share of the best gain from which on candidates compete, so that their gains are taken from fits
-CLEAR = 8.0  # times its price that a parent seems to be worth, from where on it is kept without a fit
-DOUBTFUL = 0.7  # share of the price of a candidate, either side of it, within which its gain is taken from a fit
+CLEAR = 8.0  # times its penalty that a parent seems to be worth, from where on it is kept without a fit
+DOUBTFUL = 0.7  # share of the penalty of a candidate, either side of it, within which its gain is taken from a fit
+
+
+@subkernel
+def gather_rows(problem: Problem, fit: RowsFit, target: int, m: int) -> Rows:
+    """The design of the first m of ``fit.columns``, with rows that agree in all that it is made of once.
+
+    Cells are all combinations of the codes of the target and of the owners of the columns, in mixed radix.
+    """
+    outcomes, stride = problem.outcomes[target], problem.blocks.shape[1]
+    n = outcomes.size
+    most = 0
+    for t in range(n):
+        most = max(most, outcomes[t])
+    cells = most + 1
+    owner = -1
+    for c in range(m):
+        if fit.columns[c] // stride != owner and cells <= n:
+            owner = fit.columns[c] // stride
+            cells = cells * problem.n_codes[owner] if problem.n_codes[owner] > 0 else n + 1
+    place = np.empty(n, dtype=np.int64)
+    first = np.empty(n, dtype=np.int64)  # row that stands for each different one
+    times = np.empty(n)
+    count = 0
+    if cells <= n:
+        for t in range(n):
+            place[t] = outcomes[t]
+        owner = -1
+        for c in range(m):
+            if fit.columns[c] // stride != owner:
+                owner = fit.columns[c] // stride
+                for t in range(n):
+                    place[t] = place[t] * problem.n_codes[owner] + problem.codes[owner, t]
+        number = np.full(cells, -1)
+        for t in range(n):
+            if number[place[t]] < 0:
+                number[place[t]] = count
+                first[count] = t
+                times[count] = 0.0
+                count += 1
+            place[t] = number[place[t]]
+            times[place[t]] += 1.0
+    else:
+        count = n
+        for t in range(n):
+            place[t], first[t], times[t] = t, t, 1.0
+    design = np.empty((count, m + 1))
+    values = np.empty(count, dtype=np.int64)
+    for i in range(count):
+        design[i, 0] = 1.0
+        values[i] = outcomes[first[i]]
+        for c in range(m):
+            design[i, c + 1] = problem.features[first[i], fit.columns[c]]
+    return Rows(values, times[:count].copy(), design, place)
+
+
+@kernel
+def fit_rows(addresses: Addresses, problem: Problem, fit: RowsFit, target: int, m: int) -> int:
+    """Fit ``target`` on the first m of ``fit.columns``, from the coefficients that are in ``fit``."""
+    rows = gather_rows(problem, fit, target, m)
+    q, k, penalty = problem.predictors[target], problem.shapes[target], problem.shape_penalties[target]
+    call_address(addresses.maximise[problem.families[target]], rows, q, k, penalty, fit)
+    return m
+
+
+@subkernel
+def keep_start(fit: RowsFit, m: int, q: int) -> None:
+    """Let the next fit start from the present one."""
+    for c in range(fit.start.shape[0]):
+        for a in range(q):
+            fit.start[c, a] = 0.0
+    for c in range(m):
+        for a in range(q):
+            fit.start[fit.columns[c], a] = fit.coefficients[c + 1, a]
 
 
 @subkernel
 def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, m: int) -> float:
-    """Fit the target on the first m columns of the workspace; returns  2 n nll, one more price for a dispersion.
+    """Fit the target on the first m columns of the workspace; returns  2 n nll, one more penalty for a dispersion.
 
     It starts from the last fit of the same target, if that was the last target.
     """
     fit = buffers.fit
-    q = predictors(problem, target)
+    q = problem.predictors[target]
     if fit.state[0] != target:
         fit.state[0] = target
         for c in range(fit.start.shape[0]):
             for a in range(fit.start.shape[1]):
                 fit.start[c, a] = 0.0
-        start_from_levels(problem, target, fit)
+        for a in range(q):
+            fit.coefficients[0, a] = problem.starts[target, a]
+        for a in range(problem.shapes[target]):
+            fit.nuisance[a] = problem.start_shapes[target, a]
     for c in range(m):
         for a in range(q):
             fit.coefficients[c + 1, a] = fit.start[fit.columns[c], a]
-    call_address(addresses.maximise, problem, fit, target, m)
+    call_address(addresses.fit_rows, addresses, problem, fit, target, m)
     rows = problem.outcomes.shape[1]
     return float(2.0 * rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof)
 
@@ -103,10 +178,15 @@ def find_likely(
 
     As for Gaussian targets two steps of an owner compete: its line, or all that is left of its columns. ``spent``
     columns are in use.
+
+    With ``within`` = L L' over the columns of an owner that are not used yet, and s their scores (q, one for each
+    linear predictor, of residuals whose information is one), ``ahead`` holds  z = L^{-1} s / n  row by row and
+    ``lower`` holds L. Then  n sum z^2  is twice the log-likelihood that the columns would gain, about: the score
+    test. A column that the others span has a row of zeros. ``penalties`` are those of the steps that are noted.
     """
     within, limits, stride = path.within, problem.limits, path.within.shape[1]
     steps, fit = buffers.steps, buffers.fit
-    q = predictors(problem, target)
+    q = problem.predictors[target]
     rows = problem.outcomes.shape[1]
     m = used_columns(problem, path.used, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
@@ -115,13 +195,13 @@ def find_likely(
     lower = np.empty((stride, stride))
     ahead = np.empty((stride, q))
     count = 0
-    prices = np.empty(path.used.size)
+    penalties = np.empty(path.used.size)
     for owner in range(path.used.size):
         used, width, line = path.used[owner], problem.widths[owner], problem.lines[owner]
         first = owner * stride
         if owner == target or used == width:
             continue
-        explained, best, kind, price = 0.0, -np.inf, LINEAR, 0.0
+        explained, best, kind, penalty = 0.0, -np.inf, LINEAR, 0.0
         for a in range(used, width):
             left = within[first + a, a]
             for b in range(q):
@@ -141,18 +221,18 @@ def find_likely(
                 explained += ahead[a, b] * ahead[a, b]
             size = a + 1 - used
             if (a == line - 1 or a == width - 1) and (spent + size) * q <= problem.max_nonlinear_dof:
-                cost = price_of(problem, owner, a + 1, q)
+                cost = penalty_of(problem, owner, a + 1, q)
                 if used > 0:
-                    cost -= price_of(problem, owner, used, q)
+                    cost -= penalty_of(problem, owner, used, q)
                 gain = rows * explained - cost
                 if gain > best:
-                    best, price = gain, cost
+                    best, penalty = gain, cost
                     kind = LINEAR if a == line - 1 and used == 0 else (BLOCK if used == 0 else NONLINEAR)
-        if best > -DOUBTFUL * price and best > -np.inf:
+        if best > -DOUBTFUL * penalty and best > -np.inf:
             steps.gains[count] = best
             steps.owners[count] = owner
             steps.kinds[count] = kind
-            prices[count] = price
+            penalties[count] = penalty
             count += 1
     # The gains of those that compete for the best, and of those that may or may not pay, are those of fits.
     top, rivals = -np.inf, 0
@@ -161,7 +241,7 @@ def find_likely(
     for i in range(count):
         rivals += steps.gains[i] > RIVAL * top
     for i in range(count):
-        if (steps.gains[i] > RIVAL * top and rivals > 1) or steps.gains[i] < DOUBTFUL * prices[i]:
+        if (steps.gains[i] > RIVAL * top and rivals > 1) or steps.gains[i] < DOUBTFUL * penalties[i]:
             owner = steps.owners[i]
             used = path.used[owner]
             stop = problem.lines[owner] if steps.kinds[i] == LINEAR else problem.widths[owner]
@@ -169,7 +249,7 @@ def find_likely(
             for a in range(used, stop):
                 fit.columns[more] = owner * stride + a
                 more += 1
-            steps.gains[i] = here - fit_columns(addresses, problem, buffers, target, more) - prices[i]
+            steps.gains[i] = here - fit_columns(addresses, problem, buffers, target, more) - penalties[i]
     kept = 0
     for i in range(count):
         if steps.gains[i] > 0.0:
@@ -233,7 +313,7 @@ def shrink_likely(
     """
     owners, used, scores, fit = buffers.owners, buffers.used, arena.scores, buffers.fit
     count = collect_parents(problem, arena, buffers, target)
-    q = predictors(problem, target)
+    q = problem.predictors[target]
     if cost_in_dof(problem, owners, used, q) == scores[node, 1]:
         return count
     required, stride = problem.required, problem.blocks.shape[1]
@@ -245,7 +325,7 @@ def shrink_likely(
     rows = problem.outcomes.shape[1]
     costs = np.empty(count)
     while True:
-        # Those that are clearly worth their price need no fit without them.
+        # Those that are clearly worth their penalty need no fit without them.
         inverse = np.empty((m, m))
         invert_moments(problem, fit.columns, m, inverse)
         first = 0
@@ -261,16 +341,16 @@ def shrink_likely(
                 if kept == 0 and required.size > 0 and required[owners[i], target]:
                     continue
                 had = used[i]
-                price = price_of(problem, owners[i], had, q)
+                penalty = penalty_of(problem, owners[i], had, q)
                 if kept > 0:
-                    price -= price_of(problem, owners[i], kept, q)
-                # Bends are largest in the tails, where a row says least about a level: their cost is never clear.
-                if option == 0 and costs[i] > CLEAR * price:
+                    penalty -= penalty_of(problem, owners[i], kept, q)
+                # Curves are steepest in the tails, where a row says least about a level: never clear.
+                if option == 0 and costs[i] > CLEAR * penalty:
                     continue
                 used[i] = kept
                 m = columns_of(stride, owners, used, count, fit.columns)
                 used[i] = had
-                gain = here - fit_columns(addresses, problem, buffers, target, m) + price
+                gain = here - fit_columns(addresses, problem, buffers, target, m) + penalty
                 if gain > best:
                     best, choice, keep = gain, i, kept
         if choice < 0:

@@ -22,7 +22,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     TreeArena,
     WalkBuffers,
     contains,
-    price_of,
+    penalty_of,
     row_contains,
 )
 
@@ -190,10 +190,10 @@ def find_blocks(
                 rest = variance - explained
                 if rest < floor:
                     rest = floor
-                price = price_of(problem, owner, a + 1, one)
+                penalty = penalty_of(problem, owner, a + 1, one)
                 if used > 0:
-                    price -= price_of(problem, owner, used, one)
-                gain = problem.n_rows * np.log(variance / rest) - price
+                    penalty -= penalty_of(problem, owner, used, one)
+                gain = problem.n_rows * np.log(variance / rest) - penalty
                 if gain > best:
                     best = gain
                     kind = LINEAR if a == line - 1 else (BLOCK if used == 0 else NONLINEAR)
@@ -238,8 +238,8 @@ def find_steps(
         count = call_address(addresses.find_likely, addresses, problem, path, buffers, target, spent)
     elif spent < problem.max_dof:
         penalty = problem.penalty_per_dof + problem.penalty_per_parent
-        if penalty < problem.least_price:
-            penalty = problem.least_price
+        if penalty < problem.least_penalty:
+            penalty = problem.least_penalty
         least = variance * -np.expm1(-penalty / problem.n_rows)
         variable = problem.variables[target]
         if problem.blocks.shape[1] == 1:

@@ -8,12 +8,11 @@ import numpy as np
 from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
 
 TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 ROWS_PER_DOF = 10  # rows for each parameter of a search with nonlinear parents; with fewer they fit noise
-# How a target's likelihood is made: from moments, or from its outcomes row by row.
-GAUSSIAN, SOFTMAX, ORDERED, COUNT, POISSON, NEGATIVE_BINOMIAL = range(6)
+GAUSSIAN = -1  # family of a target whose likelihood is made from moments; others are numbers of kernels
 
 
 class Problem(NamedTuple):
@@ -44,16 +43,14 @@ class Problem(NamedTuple):
         How many columns each owner has.
     lines : array of shape (d,)
         With how many of them it can be a parent at least: one, a line, or all the dummies of its levels.
-    line_dof : array of shape (d,)
-        Degrees of freedom that these cost:  lines + bent_share * (widths - lines).
     n_rows : float
         Number of observations n, times how often each is there.
     penalty_per_dof : float
         Cost of one degree of freedom, penalty * log(n), as often as each is there; so are the other costs.
     penalty_per_parent : float
         Cost of a parent beside its columns, 2 gamma log(d): the extended BIC.
-    least_price : float
-        The least cost of a parent, however few its columns; bends cost 2 for each column beside that.
+    least_penalty : float
+        The least cost of a parent, however few its columns; columns beyond its line cost 2 each beside that.
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
     max_nonlinear_dof : int
@@ -66,9 +63,13 @@ class Problem(NamedTuple):
     max_parents : array of shape (d,), or empty
         How many parents each variable may have.
     families : array of shape (d + e,)
-        GAUSSIAN, or how the likelihood of a discrete target is made.
-    levels : array of shape (d + e,)
-        Levels of a discrete target; 2 for others and for counts.
+        GAUSSIAN, or which of the kernels maximises the likelihood of a discrete target.
+    predictors, shapes : arrays of shape (d + e,)
+        How many linear predictors a target has, and how many further parameters: cutpoints, a dispersion.
+    starts, start_shapes : arrays of shape (d, q) and (d, k), or empty
+        Linear predictors and further parameters of discrete targets without parents.
+    shape_penalties : array of shape (d + e,)
+        Nats of all rows that a further parameter of a target must gain to be used.
     features : array of shape (m, d * stride), or empty
         All columns in the rows that discrete targets are fitted on.
     outcomes : array of shape (d, m), or empty
@@ -81,6 +82,9 @@ class Problem(NamedTuple):
         Nats per row that a target loses whatever its parents.
     rounding : array of shape (d + e,)
         Variance that each target has beside what parents leave of it: that of spreading its ties.
+    share : float
+        Rows of the table for each row that fits are made from. Degrees of freedom are multiplied by it, as a
+        likelihood per row then counts for that many rows more.
     """
 
     moments: FloatArray
@@ -92,24 +96,28 @@ class Problem(NamedTuple):
     own_scale: BoolArray
     widths: IntArray
     lines: IntArray
-    line_dof: FloatArray
     n_rows: float
     penalty_per_dof: float
     penalty_per_parent: float
-    least_price: float
+    least_penalty: float
     max_dof: int
     max_nonlinear_dof: int
     allowed: IntArray
     required: BoolArray
     max_parents: IntArray
     families: IntArray
-    levels: IntArray
+    predictors: IntArray
+    shapes: IntArray
+    starts: FloatArray
+    start_shapes: FloatArray
+    shape_penalties: FloatArray
     features: FloatArray
     outcomes: IntArray
     codes: IntArray
     n_codes: IntArray
     offsets: FloatArray
     rounding: FloatArray
+    share: float
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ class OtherScales:
     variances : array of shape (e,)
         Their variances.
     offsets : array of shape (e,)
-        Nats per row that are added to make likelihoods comparable: those of the change of scale, and its price.
+        Nats per row that are added to make likelihoods comparable: those of the change of scale, and its penalty.
     rounding : array of shape (e,)
         Variance of spreading their ties.
     instead : bool
@@ -142,11 +150,18 @@ class OtherScales:
 
 @dataclass(frozen=True)
 class DiscreteTargets:
-    """What is known of discrete targets, and of owners that are no numbers; see the fields of :class:`Problem`."""
+    """What is known of discrete targets, and of owners that are no numbers; see the fields of :class:`Problem`.
+
+    ``shape_penalties`` are in units of the penalty of a parameter here.
+    """
 
     lines: IntArray
     families: IntArray
-    levels: IntArray
+    predictors: IntArray
+    shapes: IntArray
+    starts: FloatArray
+    start_shapes: FloatArray
+    shape_penalties: FloatArray
     features: FloatArray
     outcomes: IntArray
     codes: IntArray
@@ -154,21 +169,42 @@ class DiscreteTargets:
     offsets: FloatArray
 
 
+def no_discrete_targets(d: int) -> DiscreteTargets:
+    """Of d numbers, each of which can be a parent as a line."""
+    ones, empty = np.ones(d, dtype=np.int64), np.zeros((0, 0))
+    none = empty.astype(np.int64)
+    return DiscreteTargets(
+        lines=ones,
+        families=GAUSSIAN * ones,
+        predictors=ones,
+        shapes=0 * ones,
+        starts=empty,
+        start_shapes=empty,
+        shape_penalties=np.zeros(d),
+        features=empty,
+        outcomes=none,
+        codes=none,
+        n_codes=0 * ones,
+        offsets=np.zeros(d),
+    )
+
+
 def new_problem(
     moments: FloatArray,
     widths: IntArray,
     n_rows: int,
-    price: Price,
+    penalty: Penalty,
     rules: EdgeRules | None = None,
     rounding: FloatArray | None = None,
     discrete: DiscreteTargets | None = None,
     others: OtherScales | None = None,
     copies: int = 1,
+    share: float = 1.0,
 ) -> Problem:
     """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types.
 
     Where each of ``n_rows`` observations is there several times, likelihoods are sums over all these rows, and
-    prices grow with them.
+    penalties grow with them.
     """
     d = widths.size
     if rounding is not None and rounding.any():
@@ -181,11 +217,7 @@ def new_problem(
         nothing = np.zeros(0)
         others = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
     e = others.variables.size
-    if discrete is None:
-        ones = np.ones(d, dtype=np.int64)
-        empty = np.zeros((0, 0))
-        none = empty.astype(np.int64)
-        discrete = DiscreteTargets(ones, 0 * ones, 2 * ones, empty, none, none, 0 * ones, np.zeros(d))
+    discrete = no_discrete_targets(d) if discrete is None else discrete
     lines = np.ascontiguousarray(discrete.lines, dtype=np.int64)
     stride = moments.shape[0] // d
     each = np.arange(d)
@@ -205,10 +237,9 @@ def new_problem(
         scales=d + np.searchsorted(others.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
         n_rows=float(n_rows * copies),
-        line_dof=lines + price.bent_share * (widths - lines),
-        penalty_per_dof=copies * price.per_dof(n_rows),
-        penalty_per_parent=copies * price.per_parent(d),
-        least_price=copies * price.least(n_rows),
+        penalty_per_dof=copies * penalty.per_dof(n_rows),
+        penalty_per_parent=copies * penalty.per_parent(d),
+        least_penalty=copies * penalty.least(n_rows),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else as_bits(rules.allowed.T),
@@ -218,11 +249,19 @@ def new_problem(
         ),
         lines=lines,
         families=np.concatenate([discrete.families, np.full(e, GAUSSIAN)]).astype(np.int64),
-        levels=np.concatenate([discrete.levels, np.full(e, 2)]).astype(np.int64),
+        predictors=np.concatenate([discrete.predictors, np.ones(e)]).astype(np.int64),
+        shapes=np.concatenate([discrete.shapes, np.zeros(e)]).astype(np.int64),
+        starts=discrete.starts,
+        start_shapes=discrete.start_shapes,
+        shape_penalties=0.5
+        * copies
+        * penalty.per_dof(n_rows)
+        * np.concatenate([discrete.shape_penalties, np.zeros(e)]),
         features=np.ascontiguousarray(discrete.features, dtype=np.float64),
         outcomes=np.ascontiguousarray(discrete.outcomes, dtype=np.int64),
         codes=np.ascontiguousarray(discrete.codes, dtype=np.int64),
         n_codes=np.ascontiguousarray(discrete.n_codes, dtype=np.int64),
         offsets=np.concatenate([discrete.offsets, others.offsets]),
         rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, others.rounding]),
+        share=float(share),
     )

@@ -1,39 +1,196 @@
 """Grow-shrink tree search over parent sets (Andrews et al. 2023)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cache
 from threading import Lock
 
 import numpy as np
 
+from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, EdgeRules, Moves
-from daguerreotype.edges.grow_shrink.parent_sets import near_steps, score_sets
+from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
+from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, near_steps, score_sets
 from daguerreotype.edges.grow_shrink.problem import (
-    ORDERED,
-    SOFTMAX,
     DiscreteTargets,
     OtherScales,
     Problem,
     new_problem,
 )
-from daguerreotype.edges.grow_shrink.queries import walk_addresses, walk_many, walk_moves, walk_target
-from daguerreotype.edges.grow_shrink.shrink import coefficients
+from daguerreotype.edges.grow_shrink.shrink import coefficients, eliminate, shrink
 from daguerreotype.edges.grow_shrink.sweep import OrderState, new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
     Addresses,
     CholeskyRows,
     TreeArena,
     WalkBuffers,
+    contains,
     doubled,
+    empty,
+    exclude,
+    include,
     new_arena,
     new_buffers,
     new_path,
+    shrink_at,
+    walk,
+    walk_scale,
 )
-from daguerreotype.edges.price import Price
+from daguerreotype.edges.penalty import Penalty
+from daguerreotype.noise.newton import Rows
 
 FIRST = np.zeros(1, dtype=np.int64)  # row of a single ranking
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
+
+
+@kernel
+def walk_many(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    ranks: IntArray,
+    rows: IntArray,
+    nodes: IntArray,
+    scores: FloatArray,
+    start: int,
+    wants_parents: bool,
+) -> int:
+    """Excess and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
+
+    A third column of ``scores`` is told where the walks end. ``wants_parents`` leaves the parents of the last node
+    in the buffers.
+    """
+    before = buffers.before
+    for i in range(start, nodes.size):
+        node = nodes[i]
+        rank = ranks[rows[i], node]
+        empty(before)
+        for j in range(ranks.shape[1]):
+            before[j >> 6] |= int(ranks[rows[i], j] < rank) << (j & 63)
+        end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
+        if end < 0:
+            return i
+        if wants_parents:
+            target = buffers.chosen[0]
+            if problem.scales[node] < problem.scales[node + 1]:  # the last walk was on another scale
+                call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
+            shrink_at(addresses, problem, arena, buffers, target, end)
+        scores[i, 0] = arena.scores[end, 0]
+        scores[i, 1] = arena.scores[end, 1]
+        if scores.shape[1] > 2:
+            scores[i, 2] = end
+    return int(nodes.size)
+
+
+@kernel
+def walk_target(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    predecessors: IntArray,
+    target: int,
+) -> int:
+    """Node at which the search for a variable on one scale ends, its parents in the buffers; or NO_ROOM."""
+    empty(buffers.before)
+    for i in range(predecessors.size):
+        include(buffers.before, predecessors[i])
+    end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
+    if end >= 0:
+        shrink_at(addresses, problem, arena, buffers, target, end)
+    return int(end)
+
+
+@kernel
+def walk_moves(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    moved: int,
+    others: IntArray,
+    scores: FloatArray,
+) -> int:
+    """Excess and dof for every position of ``moved`` and either side of it; how many are done in the end.
+
+    Row q of ``scores`` (d, 3, 2): ``moved`` with q of the ``others`` before it; then others[q] without ``moved``
+    before it, and with it. A walk is made again only if the newcomer is among those that the last one missed.
+    """
+    before, missed = buffers.before, buffers.missed
+    end = -1
+    empty(before)
+    for q in range(others.size + 1):
+        if q > 0:
+            include(before, others[q - 1])
+        if q == 0 or contains(missed, others[q - 1]):
+            end = call_address(addresses.walk, addresses, problem, arena, path, buffers, moved)
+            if end < 0:
+                return 0
+        scores[q, 0, 0] = arena.scores[end, 0]
+        scores[q, 0, 1] = arena.scores[end, 1]
+    empty(before)
+    for q in range(others.size):
+        for side in range(1, 3):
+            if side == 1 or contains(missed, moved):
+                if side == 2:
+                    include(before, moved)
+                end = call_address(addresses.walk, addresses, problem, arena, path, buffers, others[q])
+                if end < 0:
+                    return q
+            scores[q, side, 0] = arena.scores[end, 0]
+            scores[q, side, 1] = arena.scores[end, 1]
+        exclude(before, moved)
+        include(before, others[q])
+    return int(others.size + 1)
+
+
+@cache
+def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool = False) -> Addresses:
+    """Where the kernels of a walk are, those that maximise likelihoods of discrete targets among them.
+
+    The data of all problems have the types of those of a single column.
+    """
+    problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, Penalty())
+    arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
+    nowhere = Addresses._make([0] * len(Addresses._fields))._replace(maximise=np.zeros(0, dtype=np.int64))
+    addresses = nowhere._replace(
+        eliminate=address_of(eliminate, problem, buffers, 0, 0, True, np.zeros(2)),
+        shrink=address_of(shrink, nowhere, problem, arena, buffers, 0, 0),
+        condition_on=address_of(
+            condition_on, problem.moments, path.rows, path.within, path.with_target, 0, 1, 0, 0, True
+        ),
+        find_steps=address_of(find_steps, nowhere, problem, path, buffers, 0),
+        choose_shapes=address_of(choose_shapes, nowhere, problem, buffers, 0, 0, np.zeros(2)),
+    )
+    if maximise:
+        from daguerreotype.edges.grow_shrink.discrete import find_likely, fit_given, fit_rows, shrink_likely
+
+        whole, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
+        rows = Rows(whole, empty, np.zeros((0, 0)), whole)
+        kernels = np.array([address_of(each, rows, 0, 0, 0.0, buffers.fit) for each in maximise])
+        addresses = addresses._replace(
+            maximise=kernels,
+            fit_rows=address_of(fit_rows, nowhere, problem, buffers.fit, 0, 0),
+            fit_columns=address_of(fit_given, addresses, problem, buffers, 0, 0),
+            find_likely=address_of(find_likely, addresses, problem, path, buffers, 0, 0),
+            shrink_likely=address_of(shrink_likely, addresses, problem, arena, buffers, 0, 0),
+        )
+    if limited:
+        from daguerreotype.edges.grow_shrink.parent_sets import limit_parents
+
+        addresses = addresses._replace(
+            limit_parents=address_of(limit_parents, addresses, problem, arena, buffers, 0, 0)
+        )
+    return addresses._replace(
+        expand=address_of(expand, addresses, problem, arena, path, buffers, 0, 0, 0),
+        walk_scale=address_of(walk_scale, addresses, problem, arena, path, buffers, 0),
+        walk=address_of(walk, addresses, problem, arena, path, buffers, 0),
+    )
 
 
 class GrowShrinkTrees:
@@ -56,7 +213,7 @@ class GrowShrinkTrees:
         How many of its columns each variable uses; the others must be zero.
     n_rows : int
         Number of observations.
-    price : Price
+    penalty : Penalty
         What parents cost.
     rules : EdgeRules, optional
         Parents to leave out, those to begin with and never remove, and how many there may be.
@@ -68,6 +225,10 @@ class GrowShrinkTrees:
         Scales that variables may have beside those that they have as parents: the likeliest counts.
     copies : int
         How often each observation is among the rows of discrete targets.
+    share : float
+        Rows of the table for each row that fits are made from.
+    maximise : tuple of kernels
+        Those that maximise the likelihoods of the families of discrete targets.
     """
 
     def __init__(
@@ -75,19 +236,19 @@ class GrowShrinkTrees:
         moments: FloatArray,
         widths: IntArray,
         n_rows: int,
-        price: Price,
+        penalty: Penalty,
         rules: EdgeRules | None = None,
         rounding: FloatArray | None = None,
         discrete: DiscreteTargets | None = None,
         others: OtherScales | None = None,
         copies: int = 1,
+        share: float = 1.0,
+        maximise: tuple[Callable[..., int], ...] = (),
     ) -> None:
-        self.problem = new_problem(moments, widths, n_rows, price, rules, rounding, discrete, others, copies)
-        self.discrete, self.bent_share, self.copies = discrete is not None, price.bent_share, copies
-        self._plant()
-
-    def _plant(self) -> None:
-        """Begin with the roots alone."""
+        self.problem = new_problem(
+            moments, widths, n_rows, penalty, rules, rounding, discrete, others, copies, share
+        )
+        self.copies, self.maximise = copies, maximise
         d = self.problem.widths.size
         self._arena = new_arena(16 * self.problem.responses.size, d // 64 + 1)
         self._arena.size[0] = self.problem.responses.size
@@ -110,19 +271,10 @@ class GrowShrinkTrees:
         clone._lock, clone._parents = Lock(), dict(self._parents)
         return clone
 
-    def with_bent_share(self, bent_share: float) -> "GrowShrinkTrees":
-        """Trees of the same data that have not grown yet, for another price of lines."""
-        problem, clone = self.problem, copy(self)
-        line_dof = problem.lines + bent_share * (problem.widths - problem.lines)
-        clone.problem = problem._replace(line_dof=line_dof)
-        clone.bent_share = bent_share
-        clone._plant()
-        return clone
-
     @property
     def _addresses(self) -> Addresses:
         """Where the kernels of walks are."""
-        return walk_addresses(self.discrete, self.problem.max_parents.size > 0)
+        return walk_addresses(self.maximise, self.problem.max_parents.size > 0)
 
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
@@ -195,7 +347,7 @@ class GrowShrinkTrees:
     @property
     def _at_once(self) -> int:
         """Walks, turns or sets between two looks at whether somebody presses Ctrl-C."""
-        return 1 if self.discrete else TURNS
+        return 1 if self.maximise else TURNS
 
     def moves(self, node: int, others: IntArray) -> Moves:
         """Excess and dof of all variables for every position of ``node`` among ``others`` (in order)."""
@@ -264,14 +416,14 @@ class GrowShrinkTrees:
         if len(found) == 1:
             return found[0]
         scores = np.stack(found)  # (scales, m, 2)
-        likeliest = np.argmin(scores @ [1.0, self._price], axis=0)
+        likeliest = np.argmin(scores @ [1.0, self._nats_per_dof], axis=0)
         best: FloatArray = scores[likeliest, np.arange(len(sets))]
         return best
 
     @property
-    def _price(self) -> float:
+    def _nats_per_dof(self) -> float:
         """Nats per row that a degree of freedom costs."""
-        return 0.5 * self.problem.penalty_per_dof / self.problem.n_rows
+        return 0.5 * self.problem.penalty_per_dof / (self.problem.n_rows * self.problem.share)
 
     def fit_parents(self, node: int, parents: IntArray) -> tuple[int, IntArray, float, float]:
         """The likeliest target of ``node`` on given parents, the columns used of each, excess and dof."""
@@ -283,13 +435,14 @@ class GrowShrinkTrees:
                 scores = np.empty((1, 2))
                 score_sets(self._addresses, self.problem, self._buffers, target, sets, scores)
                 fits.append((target, self._buffers.used[: parents.size].copy(), *scores[0].tolist()))
-        return min(fits, key=lambda fit: fit[2] + self._price * fit[3])
+        return min(fits, key=lambda fit: fit[2] + self._nats_per_dof * fit[3])
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
         """Which others (m, d) cost less than ``nats``, in the whole table, beside each of ``sets`` (m, d)."""
         less = 2.0 * self.copies * nats
         cheaper = self.problem._replace(
-            penalty_per_parent=self.problem.penalty_per_parent - less, least_price=self.problem.least_price - less
+            penalty_per_parent=self.problem.penalty_per_parent - less,
+            least_penalty=self.problem.least_penalty - less,
         )
         sets, near = np.ascontiguousarray(sets), np.zeros(sets.shape, dtype=np.bool_)
         with self._lock:
@@ -306,24 +459,22 @@ class GrowShrinkTrees:
                         self._make_room()
         return near
 
-    def solve(self, target: int, parents: IntArray, used: IntArray) -> tuple[IntArray, FloatArray]:
-        """Columns of a parent set and the least-squares coefficients of a target on them."""
+    def solve(self, target: int, parents: IntArray, used: IntArray) -> FloatArray:
+        """The least-squares coefficients of a target on the columns of a parent set."""
         problem, response = self.problem, int(self.problem.responses[target])
-        return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], response, parents, used)
+        return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], response, parents, used)[1]
 
-    def fit_discrete(
-        self, node: int, parents: IntArray, used: IntArray
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Columns of parents, coefficients (1 + m, q) of a discrete node on a constant and them, and its shape."""
+    def fit_discrete(self, node: int, parents: IntArray, used: IntArray) -> tuple[FloatArray, FloatArray, int]:
+        """Coefficients (1 + m, q) of a discrete node on a constant and the m columns of parents, its further
+        parameters (k,), and how many of these are used.
+        """
         from daguerreotype.edges.grow_shrink.discrete import fit_parents
 
         with self._lock:
-            fit = self._buffers.fit
-            m = fit_parents(walk_addresses(True), self.problem, self._buffers, node, parents, used)
-            softmax = self.problem.families[node] == SOFTMAX
-            q = int(self.problem.levels[node] - 1) if softmax else 1
-            cuts = int(self.problem.levels[node] - 1) if self.problem.families[node] == ORDERED else 1
-            return fit.columns[:m].copy(), fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:cuts].copy()
+            fit, problem = self._buffers.fit, self.problem
+            m = fit_parents(self._addresses, problem, self._buffers, node, parents, used)
+            q, k = problem.predictors[node], problem.shapes[node]
+            return fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:k].copy(), int(fit.nll[1])
 
     def _make_room(self) -> None:
         """Double what ran out. The walk then starts over, on trees that keep all they have grown."""

@@ -18,7 +18,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     Addresses,
     TreeArena,
     WalkBuffers,
-    price_of,
+    penalty_of,
 )
 
 
@@ -150,16 +150,15 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
 
 @subkernel
 def cost_in_dof(problem: Problem, owners: IntArray, used: IntArray, predictors: int) -> float:
-    """What parents cost, in units of a degree of freedom."""
+    """What parents cost, in units of a degree of freedom of the whole table."""
     cost = 0.0
     for i in range(used.size):
         if used[i] > 0:
             line = problem.lines[owners[i]]
-            dof = problem.line_dof[owners[i]] if used[i] == line else float(used[i])
-            price = predictors * dof + problem.penalty_per_parent / problem.penalty_per_dof
-            least = (problem.least_price + 2.0 * predictors * (used[i] - line)) / problem.penalty_per_dof
-            cost += price if price > least else least  # as of price_of, but whole numbers stay whole
-    return cost
+            dof = predictors * used[i] + problem.penalty_per_parent / problem.penalty_per_dof
+            least = (problem.least_penalty + 2.0 * predictors * (used[i] - line)) / problem.penalty_per_dof
+            cost += dof if dof > least else least  # as of penalty_of, but whole numbers stay whole
+    return cost * problem.share
 
 
 @kernel
@@ -204,7 +203,7 @@ def eliminate(
         for i in range(m):
             pivot = inverse[0, i]
             rise = beta[i] * beta[i] / pivot if pivot > 0.0 else 0.0
-            gain = price_of(problem, owners[i], one, one) - n_rows * np.log((variance + rise) / variance)
+            gain = penalty_of(problem, owners[i], one, one) - n_rows * np.log((variance + rise) / variance)
             if gain > 0.0 and (required.size == 0 or not required[owners[i], problem.variables[target]]):
                 pays = False
         if pays or keep_all:
@@ -252,10 +251,10 @@ def eliminate(
                             block[a, b] = inverse[start + a, start + b]
                     for a in range(width):
                         rise += remove(block, part, width, a)
-                price = price_of(problem, owners[i], used[i], one)
+                penalty = penalty_of(problem, owners[i], used[i], one)
                 if kept > 0:
-                    price -= price_of(problem, owners[i], kept, one)
-                gain = price - n_rows * np.log((now + rise) / now)
+                    penalty -= penalty_of(problem, owners[i], kept, one)
+                gain = penalty - n_rows * np.log((now + rise) / now)
                 if gain > best:
                     best = gain
                     choice = i

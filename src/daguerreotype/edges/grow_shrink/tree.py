@@ -6,6 +6,11 @@ better ones. A walk takes the best step that is allowed: the first child whose p
 better step is. It ends where no improving parent is allowed, at the node's shrink result. Sets are rows of
 bits, so that asking costs d / 64 operations, and no node needs more than a few words of memory per 64
 variables or has its steps sorted.
+
+In the words of the paper: a walk is a trace of a prefix through the grow-shrink tree of its target, a tree node
+is a list that growing has reached, and the shrink result is what is left at the end of the trace. The paper keeps
+all branches of a node sorted by score; here a branch is made when a walk first takes it, and ``better`` says who
+would have come before. Ties go to the smaller variable, in growing as in shrinking: nothing else matters.
 """
 
 from typing import NamedTuple
@@ -15,8 +20,8 @@ import numpy.typing as npt
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.newton import RowsFit, new_rows_fit
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
+from daguerreotype.noise.newton import RowsFit
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
 OWNER, KIND, CHILD, SIBLING = 0, 1, 2, 3
@@ -124,7 +129,8 @@ class WalkBuffers(NamedTuple):
 class Addresses(NamedTuple):
     """Where the kernels of a walk are: each is compiled once, however many kernels call it.
 
-    Those of discrete targets, and of limits, are zero where there are none.
+    Those of discrete targets, and of limits, are zero where there are none. ``maximise`` (families,) are those of
+    likelihoods.
     """
 
     condition_on: int
@@ -136,7 +142,8 @@ class Addresses(NamedTuple):
     choose_shapes: int
     walk_scale: int
     walk: int
-    maximise: int
+    maximise: IntArray
+    fit_rows: int
     fit_columns: int
     find_likely: int
     shrink_likely: int
@@ -196,6 +203,22 @@ def new_buffers(problem: Problem) -> WalkBuffers:
     )
 
 
+def new_rows_fit(problem: Problem) -> RowsFit:
+    """Room for the fits of one problem; next to none where all targets are continuous."""
+    columns, n_rows = problem.moments.shape[0], problem.outcomes.shape[1]
+    size, q = columns if n_rows else 0, int(problem.predictors.max(initial=1))
+    return RowsFit(
+        state=np.full(1, NONE),
+        start=np.zeros((size, q)),
+        coefficients=np.zeros((size + 1, q)),
+        nuisance=np.zeros(max(problem.start_shapes.shape[1], 1)),
+        columns=np.zeros(size, dtype=np.int64),
+        residuals=np.zeros((n_rows, q)),
+        information=np.zeros((q, q)),
+        nll=np.zeros(2),
+    )
+
+
 @subkernel
 def contains(bits: IntArray, member: int) -> bool:
     """Whether ``member`` is in the set."""
@@ -237,13 +260,11 @@ def overlap(sets: IntArray, row: int, bits: IntArray) -> bool:
 
 
 @subkernel
-def price_of(problem: Problem, owner: int, used: int, predictors: int) -> float:
+def penalty_of(problem: Problem, owner: int, used: int, predictors: int) -> float:
     """What the first ``used`` columns of a parent cost a target with so many linear predictors."""
-    line = problem.lines[owner]
-    dof = problem.line_dof[owner] if used == line else float(used)
-    price = problem.penalty_per_dof * predictors * dof + problem.penalty_per_parent
-    least = problem.least_price + 2.0 * predictors * (used - line)
-    return price if price > least else least
+    penalty = problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
+    least = problem.least_penalty + 2.0 * predictors * (used - problem.lines[owner])
+    return penalty if penalty > least else least
 
 
 @subkernel
@@ -332,7 +353,7 @@ def walk(
     """
     missed, known, taken = buffers.missed, buffers.known, buffers.taken
     first, last = problem.scales[variable], problem.scales[variable + 1]
-    price = 0.5 * problem.penalty_per_dof / problem.n_rows
+    nats_per_dof = 0.5 * problem.penalty_per_dof / (problem.n_rows * problem.share)
     for word in range(known.size):
         known[word] = 0
     best = -1
@@ -345,7 +366,7 @@ def walk(
         end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
         if end < 0:
             return end
-        loss = arena.scores[end, 0] + price * arena.scores[end, 1]
+        loss = arena.scores[end, 0] + nats_per_dof * arena.scores[end, 1]
         if best < 0 or loss < least:
             best = end
             least = loss

@@ -2,28 +2,131 @@
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from daguerreotype._lib.optional import torch
+from daguerreotype._lib.archive import Arrays, Header
+from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.gradient.descent import choose_device
-from daguerreotype.edges.gradient.gates import make_gates
+from daguerreotype.edges.gradient.descent import Optimizer, choose_device, make_gates
+from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.distribution import Operator
-from daguerreotype.training.checkpoint import describe_run
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.history import Step
-from daguerreotype.training.joint.models import Tensor, make_model
-from daguerreotype.training.joint.objective import JointObjective, OpenGates, RequiredGates
-from daguerreotype.training.joint.state import Best, JointState, start_state
+from daguerreotype.training.joint.model import JointObjective, OpenGates, RequiredGates, Tensor, make_model
 from daguerreotype.training.objective import Smooth
-from daguerreotype.training.run import Phase, Run
-from daguerreotype.training.schedule import ApproximateConvergence, Schedule
-from daguerreotype.training.warm_start import warm_settings
+from daguerreotype.training.run import Phase, Run, Step
+from daguerreotype.training.schedule import Adam, ApproximateConvergence, Schedule, restore_steps, save_steps
+
+MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps
+
+
+@dataclass(frozen=True)
+class Best:
+    """Where the smoothed objective was lowest; replaced as a whole, so that Ctrl-C never mixes two."""
+
+    objective: float
+    theta: FloatArray
+    order: IntArray
+    flat: Tensor
+
+
+@dataclass
+class JointState:
+    """All that changes during training."""
+
+    theta: FloatArray
+    order: IntArray
+    flat: Tensor
+    adam: Adam
+    optimizer: Optimizer
+    generator: torch.Generator
+    stopping: ApproximateConvergence
+    best: Best
+    constraints: Constraints = FREE
+    smoothed: float = 0.0  # exponential sum, not yet divided by its weights
+    converged: bool = False
+    steps: list[Step] = field(default_factory=list)
+
+    def smooth(self, objective: float) -> float:
+        """Exponential mean of the objective, as if it had always looked back as far as it could."""
+        self.smoothed = MEMORY * self.smoothed + (1 - MEMORY) * objective
+        return self.smoothed / (1 - MEMORY ** len(self.steps))
+
+    def state(self) -> tuple[Arrays, Header]:
+        """The whole state as arrays and JSON values."""
+        tensors = {
+            "flat": self.flat,
+            "best_flat": self.best.flat,
+            "mean": self.optimizer.mean,
+            "square": self.optimizer.square,
+            "generator": self.generator.get_state(),
+        }
+        arrays, header = save_steps(self.steps, self.adam, self.stopping)
+        arrays |= {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        arrays |= {
+            "theta": self.theta,
+            "order": self.order,
+            "best_theta": self.best.theta,
+            "best_order": self.best.order,
+        }
+        header |= {
+            "count": self.optimizer.count,
+            "best_objective": self.best.objective,
+            "smoothed": self.smoothed,
+            "converged": self.converged,
+        }
+        return arrays, header
+
+    def restore(self, arrays: Arrays, header: Header) -> None:
+        """Go back to a saved state."""
+
+        def tensor(name: str) -> Tensor:
+            return torch.from_numpy(arrays[name]).to(self.flat.device)
+
+        self.theta, self.order, self.flat = arrays["theta"], arrays["order"], tensor("flat")
+        best_theta, best_order = arrays["best_theta"], arrays["best_order"]
+        self.best = Best(header["best_objective"], best_theta, best_order, tensor("best_flat"))
+        self.optimizer.mean, self.optimizer.square = tensor("mean"), tensor("square")
+        self.optimizer.count = header["count"]
+        self.generator.set_state(torch.from_numpy(arrays["generator"]))
+        self.steps = restore_steps(arrays, header, self.adam, self.stopping)
+        self.smoothed, self.converged = header["smoothed"], header["converged"]
+
+
+def start_state(
+    objective: JointObjective,
+    edges: GradientEdges,
+    theta: FloatArray,
+    device: str,
+    rate: float,
+    stopping: ApproximateConvergence,
+    constraints: Constraints = FREE,
+) -> JointState:
+    """The state before the first step."""
+    generator = torch.Generator(device)
+    generator.manual_seed(int(edges.random_state))
+    flat = torch.zeros(sum(objective.sizes), device=device, dtype=getattr(torch, edges.dtype))
+    parameters = objective.views(flat)
+    objective.model.fill(parameters, generator)
+    parameters["gates"].copy_(objective.gates.start(objective.shapes["gates"], device, flat.dtype))
+    theta = constraints.project(np.array(theta, dtype=np.float64))
+    order = constraints.sort(theta)
+    return JointState(
+        theta=theta,
+        order=order,
+        flat=flat,
+        constraints=constraints,
+        adam=Adam(theta.size, rate),
+        optimizer=Optimizer(flat, edges),
+        generator=generator,
+        stopping=stopping,
+        best=Best(math.inf, theta, order, flat.clone()),
+    )
+
 
 logger = logging.getLogger("daguerreotype")
 
@@ -52,8 +155,6 @@ class JointTraining:
         the computation of another, and those that were computed.
     interrupted : bool
         Whether Ctrl-C ended training.
-    best_distribution : OrderDistribution or None
-        That of ``best_order`` from an operator that began where it ended; None from one that knows no past.
     """
 
     theta: FloatArray
@@ -65,7 +166,6 @@ class JointTraining:
     parameters: dict[str, FloatArray]
     steps: list[Step]
     interrupted: bool
-    best_distribution: OrderDistribution | None = None
 
 
 def train_joint(
@@ -80,7 +180,6 @@ def train_joint(
     constraints: Constraints = FREE,
     run: Run | None = None,
     phase: Phase = "train",
-    checkpoint_every: int | None = None,
 ) -> JointTraining:
     r"""Minimise the expected loss of orderings over theta and the edges that all of them share.
 
@@ -119,8 +218,6 @@ def train_joint(
         it and ends, on the same device, exactly as if it had never stopped; ``max_iter`` may differ: to train on.
     phase : str
         What the display calls this training.
-    checkpoint_every : int or None
-        Save every so many steps; without it, by the clock. And at the end.
     """
     edges.check()
     run = Run() if run is None else run
@@ -139,37 +236,23 @@ def train_joint(
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
     expected = JointObjective(model, gates, edges, objective, schedule.l2, allowed, shares)
     stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
-    state = start_state(expected, edges, operator, theta, device, schedule.rate, stopping, constraints)
-    file = None
-    if run.checkpoint is not None:
-        settings: dict[str, Any] = {"rate": schedule.rate, "l2": schedule.l2, "loss": repr(objective)}
-        settings |= {"tolerance": schedule.tolerance, "patience": schedule.patience, "gates_held": held}
-        settings |= warm_settings(operator)
-        start = operator(state.theta, schedule.tau(0))
-        known = describe_run(
-            table, edges, start, theta, schedule.tau, device=device, **settings, **constraints.settings()
-        )
-        file = run.checkpoint.stage(phase, known, every=checkpoint_every, strict=phase == "train")
-        saved = file.load()
-        if saved is not None:
-            state.restore(*saved)
-            logger.info("training goes on from step %d of %s.", len(state.steps), run.checkpoint.path)
+    state = start_state(expected, edges, theta, device, schedule.rate, stopping, constraints)
+    file = run.stage(phase, {"theta": theta.tolist(), "gates_held": held, "device": device})
+    saved = file.load()
+    if saved is not None:
+        state.restore(*saved)
+        logger.info("training goes on from step %d.", len(state.steps))
     interrupted = False
     max_iter = schedule.max_iter
     try:
         while not state.converged and len(state.steps) < max_iter:
             temperature = schedule.tau(len(state.steps))
-            orders = state.orders(state.theta, temperature)
+            orders = operator(state.theta, temperature)
             _step(state, expected, orders, temperature, held, edges.keep == "last")
-            n_steps = len(state.steps)
-            if file is not None and file.due(n_steps):
-                file.save(*state.state())
-            elif file is not None and (state.converged or n_steps == max_iter):
-                file.keep(*state.state())
+            file.keep(state.state, always=state.converged or len(state.steps) == max_iter)
             run.tell(phase, state.steps[-1])
     except KeyboardInterrupt:
         interrupted = True
-        logger.warning("interrupted after %d steps: the best order so far is kept.", len(state.steps))
     return _result(state, expected, interrupted)
 
 
@@ -202,7 +285,7 @@ def _step(
     undecided = len(state.steps) <= held
     if undecided or keep_last or smoothed < state.best.objective:
         lowest = math.inf if undecided else smoothed
-        state.best = Best(lowest, state.theta, state.order, state.flat.clone(), state.orders.last)
+        state.best = Best(lowest, state.theta, state.order, state.flat.clone())
     state.converged = not undecided and state.stopping.update(found.objective if keep_last else smoothed)
     if not state.converged:
         gates = objective.views(state.flat)["gates"]
@@ -239,5 +322,4 @@ def _result(state: JointState, objective: JointObjective, interrupted: bool) -> 
         parameters={name: array(each) for name, each in parameters.items()},
         steps=state.steps,
         interrupted=interrupted,
-        best_distribution=best.distribution,
     )

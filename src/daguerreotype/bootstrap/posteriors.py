@@ -1,0 +1,193 @@
+"""Longer posteriors of what was learned: of the table itself, or averaged over resamples of its rows."""
+
+import logging
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daguerreotype._lib.interrupts import CancelToken
+from daguerreotype._lib.labels import plural
+from daguerreotype._lib.progress import ProgressBar
+from daguerreotype._lib.store import digest, plain_setting
+from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.bootstrap.resampling import DRAWS, Draws, Record, learn_resamples
+from daguerreotype.data.table import Table
+from daguerreotype.pipeline import fit_table, posterior_of
+from daguerreotype.posterior import Posterior
+from daguerreotype.posterior.record import MOST_GRAPHS
+from daguerreotype.posterior.sample import long_effort
+from daguerreotype.result import FitResult
+from daguerreotype.training.checkpoint import NOT_SAVED, Checkpoint
+from daguerreotype.training.plan import make_plan
+from daguerreotype.training.run import Run
+
+logger = logging.getLogger("daguerreotype")
+
+
+def longer_posterior(
+    result: FitResult,
+    n_sweeps: int,
+    n_chains: int,
+    *,
+    seed: int,
+    n_jobs: int,
+    resume: Path | None,
+    bar: ProgressBar,
+    cancel: CancelToken,
+) -> Posterior:
+    """The posterior around what a fit found."""
+    training = result.best.training
+    if training.scores is None:
+        raise ValueError(
+            "there is nothing to sample graphs from: the learner was loaded from a file, which holds no rows, or "
+            "was trained jointly. Fit it, with training='bilevel'; posterior_ is the posterior of its own fit."
+        )
+    settings: dict[str, Any] = {"n_sweeps": n_sweeps, "n_chains": n_chains, "seed": seed}
+    settings |= {"order": training.order.tolist(), "loss": training.loss}
+    advance, percent = bar.task("graphs", 100), 0
+
+    def show(share: float) -> None:
+        nonlocal percent
+        advance(round(100 * share) - percent)
+        percent = round(100 * share)
+
+    scores = training.scores.again(Run(n_jobs, cancel=cancel))
+    effort = long_effort(scores, n_sweeps, n_chains)
+    with ExitStack() as files:
+        file = None if resume is None else files.enter_context(Checkpoint(resume, seconds=5.0, cancel=cancel))
+        stage = NOT_SAVED if file is None else file.stage("posterior", settings, strict=True)
+        posterior = posterior_of(training, scores, effort, seed=seed, n_jobs=n_jobs, stage=stage, progress=show)
+        return result.labelled(posterior)
+
+
+def bagged_posterior(
+    table: Table | None,
+    settings: Mapping[str, Any],
+    n_resamples: int,
+    n_sweeps: int,
+    *,
+    seed: int,
+    n_jobs: int,
+    resume: Path | None,
+    bar: ProgressBar,
+    cancel: CancelToken,
+) -> Posterior:
+    """The average of the posteriors of resampled rows, each learned anew with the kinds of the whole table.
+
+    Ctrl-C ends it with the resamples that there are.
+    """
+    if table is None or not table.holds_rows:
+        raise ValueError(
+            "bagged posteriors resample rows, but the learner was fitted without rows in memory, or loaded from a "
+            "file. Fit it on rows."
+        )
+    settings = {**settings, "posterior": n_sweeps, "verbose": 0, "n_jobs": 1}
+    draws = Draws(table.n_rows, table.n_rows, True, seed)
+    records, interrupted = learn_resamples(
+        partial(_learn, table, settings, draws),
+        n_resamples,
+        n_jobs=n_jobs,
+        resume=resume,
+        settings=lambda: _described(settings, seed, table),
+        is_whole=lambda record: _read(record, table.n_columns) is not None,
+        advance=bar.task("resamples", n_resamples),
+        cancel=cancel,
+    )
+    if not records:
+        raise KeyboardInterrupt
+    if interrupted:
+        logger.warning("interrupted: averaged over %d resample%s.", len(records), plural(len(records)))
+    posteriors = [_read(record, table.n_columns) for record in records]
+    average = _average([posterior for posterior in posteriors if posterior is not None])
+    return replace(average, names=table.labels, named=table.named, interrupted=interrupted)
+
+
+def _described(settings: Mapping[str, Any], seed: int, table: Table) -> dict[str, Any]:
+    """What a resample depends on, by name."""
+    named = {name: plain_setting(value) for name, value in settings.items()}
+    intervened = {} if table.intervened is None else {"digest of interventions": digest(table.intervened)}
+    return {**named, "seed": seed, "digest of the data": digest(table.values), **intervened}
+
+
+def _learn(table: Table, settings: Mapping[str, Any], draws: Draws, index: int) -> Record:
+    """What is needed of the posterior of one resample, as JSON values."""
+    stream = draws.stream(index)
+    for _ in range(DRAWS):  # of rows among which a column is constant, others take the place
+        drawn = table.rows(draws.rows(stream))
+        if np.all(np.nanmax(drawn.values, axis=0) > np.nanmin(drawn.values, axis=0)):
+            break
+    cancel = CancelToken()
+    with cancel.listening():  # in a process of its own, maybe
+        plan = make_plan(settings, drawn)
+        result = fit_table(drawn, plan, Run(cancel=cancel))
+    if result.best.training.interrupted:
+        raise KeyboardInterrupt
+    posterior = result.posterior
+    if posterior is None:
+        raise ValueError(
+            "this learner has no posterior to average: its loss is no sum over columns, or it is joint."
+        )
+    return {
+        "index": index,
+        "edges": posterior.probabilities.tolist(),
+        "ancestors": posterior.ancestors.tolist(),
+        "graphs": b64encode(np.packbits(posterior.graphs).tobytes()).decode(),
+        "weights": posterior.weights.tolist(),
+        "n_sets": posterior.n_sets,
+        "n_sweeps": posterior.n_sweeps,
+    }
+
+
+def _read(record: Record, d: int) -> Record | None:
+    """The arrays of a record; None if it is not one of a table with d columns."""
+    try:
+        edges, ancestors, weights = (np.array(record[name], float) for name in ("edges", "ancestors", "weights"))
+        bits = np.frombuffer(b64decode(record["graphs"], validate=True), dtype=np.uint8)
+        graphs = np.unpackbits(bits, count=weights.size * d * d).reshape(-1, d, d).astype(np.bool_)
+        numbers = [record[name] for name in ("index", "n_sets", "n_sweeps")]
+    except (TypeError, KeyError, ValueError):
+        return None
+    shares = all(np.all((values >= 0) & (values <= 1)) for values in (edges, ancestors, weights))
+    shapes = edges.shape == ancestors.shape == (d, d) and weights.shape == (len(graphs),)
+    shapes = shapes and bits.size == -(-graphs.size // 8)
+    counts = all(type(number) is int and number >= 0 for number in numbers)
+    arrays = {"edges": edges, "ancestors": ancestors, "weights": weights, "graphs": graphs}
+    return {**record, **arrays} if shares and shapes and counts else None
+
+
+def _average(posteriors: list[Record]) -> Posterior:
+    """The average; where one would look at chains, halves of the resamples are compared."""
+    n = len(posteriors)
+    edges = np.stack([posterior["edges"] for posterior in posteriors])  # (b, d, d)
+    halves = [edges[::2], edges[1::2]] if n > 1 else [edges]
+    graphs, weights = _merged(
+        np.concatenate([posterior["graphs"] for posterior in posteriors]),
+        np.concatenate([posterior["weights"] for posterior in posteriors]) / n,
+    )
+    return Posterior(
+        names=(),
+        named=False,
+        sampled=edges.mean(axis=0),
+        edges=np.stack([half.mean(axis=0) for half in halves]),
+        errors=edges.std(axis=0, ddof=min(1, n - 1)) / np.sqrt(n),
+        ancestors=np.mean([posterior["ancestors"] for posterior in posteriors], axis=0),
+        graphs=graphs,
+        weights=weights,
+        n_sweeps=posteriors[0]["n_sweeps"],
+        n_sets=sum(posterior["n_sets"] for posterior in posteriors),
+        n_bagged=n,
+    )
+
+
+def _merged(graphs: BoolArray, weights: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Each graph once, the most probable first."""
+    different, inverse = np.unique(graphs.reshape(len(graphs), -1), axis=0, return_inverse=True)
+    totals: FloatArray = np.bincount(inverse.ravel(), weights=weights).astype(np.float64)
+    most = np.argsort(-totals, kind="stable")[:MOST_GRAPHS]
+    return different[most].reshape(-1, *graphs.shape[1:]), totals[most]

@@ -1,0 +1,342 @@
+"""Bases of single columns as causes: lines and splines of numbers, levels by dummies, counts by two curves.
+
+A kind of column has its basis in :data:`BASES`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.records import Shape, saved
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.kinds import Kind
+from daguerreotype.data.table import Table
+from daguerreotype.noise.base import pool_rare
+
+RARE = 10  # rows of a level below which it is pooled with the other rare ones
+MOST_LEVELS = 12  # that have an effect of their own; the rarer ones beyond are pooled
+DEGREE = 3  # of splines
+EXACT_SIZE = 1200  # functions of all columns, up to which ties do not hang on the sequence of rows
+# Share of the largest variance that a direction must keep beside others, so that the data can tell it from them.
+SPANNED = 1e-9  # beside the levels or counts before it
+STRAIGHT = 1e-8  # of a spline, beside the line
+
+
+class Basis(ABC):
+    """Functions of one column, centred and uncorrelated over the training rows; a frozen record.
+
+    Attributes
+    ----------
+    line : int
+        How many of them, the first ones, the column has at least as a parent.
+    """
+
+    line: int
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many there are."""
+
+    @property
+    @abstractmethod
+    def slope(self) -> float:
+        """Slope of the first of them, per unit of the column or its logarithm; 0 for levels without an order."""
+
+    @abstractmethod
+    def columns(self, values: FloatArray) -> FloatArray:
+        """The functions (m, width) at values (m,) of the column."""
+
+
+@saved
+@dataclass(frozen=True)
+class NumberBasis(Basis):
+    """A number as a line, or as a line and a nonlinear spline.
+
+    Attributes
+    ----------
+    spline : BSpline or None
+        The nonlinear functions, orthogonal to the line; None for a line alone.
+    centre, spread : float
+        What is taken off the column, and what it is divided by, for the line.
+    """
+
+    spline: BSpline | None
+    centre: float = 0.0
+    spread: float = 1.0
+    line: int = 1
+
+    @property
+    def slope(self) -> float:
+        """One over the spread."""
+        return 1.0 / self.spread
+
+    @property
+    def width(self) -> int:
+        """The line, and the columns of the spline."""
+        return 1 if self.spline is None else 1 + int(self.spline.c.shape[1])
+
+    def columns(self, values: FloatArray) -> FloatArray:
+        """The line and the nonlinear columns (m, width)."""
+        line = ((values - self.centre) / self.spread)[:, None]
+        return line if self.spline is None else np.hstack([line, nonlinear_columns(self.spline, values)])
+
+
+@saved
+@dataclass(frozen=True)
+class CountBasis(Basis):
+    """A count by its logarithm, log(1 + x), and where that is not enough by the count itself."""
+
+    centre: Annotated[FloatArray, Shape(2)]
+    turn: Annotated[FloatArray, Shape(2, "w")]
+    line: int = 1
+
+    @property
+    def slope(self) -> float:
+        """By the logarithm."""
+        return float(self.turn[0, 0])
+
+    @property
+    def width(self) -> int:
+        """One, or two."""
+        return int(self.turn.shape[1])
+
+    def columns(self, values: FloatArray) -> FloatArray:
+        """The logarithm, and what it leaves of the count (m, width)."""
+        columns: FloatArray = (np.column_stack([np.log1p(values), values]) - self.centre) @ self.turn
+        return columns
+
+
+@saved
+@dataclass(frozen=True)
+class LevelBasis(Basis):
+    """Levels by any functions of their codes."""
+
+    by_level: Annotated[FloatArray, Shape("l", "w")]  # (levels, width)
+    line: int
+    first_slope: float
+
+    @property
+    def width(self) -> int:
+        """One less than there are levels that have an effect of their own."""
+        return int(self.by_level.shape[1])
+
+    @property
+    def slope(self) -> float:
+        """By the code."""
+        return self.first_slope
+
+    def columns(self, values: FloatArray) -> FloatArray:
+        """The functions (m, width) of codes (m,)."""
+        columns: FloatArray = self.by_level[values.astype(np.int64)]
+        return columns
+
+
+# ------------------------------------------------------------------ by kind
+
+
+def number_basis(values: FloatArray, kind: Kind, n_knots: int) -> Basis:
+    """A line of variance one, and a spline unless there are no knots."""
+    spline = fit_nonlinear_basis(values, n_knots) if n_knots else None
+    return NumberBasis(spline, float(values.mean()), float(values.std()))
+
+
+def count_basis(values: FloatArray, kind: Kind, n_knots: int) -> Basis:
+    """The logarithm, and beside it the count unless there are no knots."""
+    both = np.column_stack([np.log1p(values), values])
+    centre, turn = _orthonormal(both, np.ones(len(values)))
+    return CountBasis(centre, turn if n_knots else turn[:, :1])
+
+
+def level_basis(values: FloatArray, kind: Kind, n_knots: int) -> Basis:
+    """Dummies of levels that are not rare, all or none of them."""
+    counts, dummies = _dummies(values, kind)
+    centre, turn = _orthonormal(dummies, counts)
+    return LevelBasis((dummies - centre) @ turn, turn.shape[1], 0.0)
+
+
+def ordered_basis(values: FloatArray, kind: Kind, n_knots: int) -> Basis:
+    """The codes as a line, and the dummies beside it unless there are no knots."""
+    counts, dummies = _dummies(values, kind)
+    codes = np.arange(counts.size, dtype=np.float64)[:, None]
+    dummies = np.hstack([codes, dummies]) if n_knots else codes
+    centre, turn = _orthonormal(dummies, counts)
+    by_level = (dummies - centre) @ turn
+    return LevelBasis(by_level, 1, float(by_level[1, 0] - by_level[0, 0]))
+
+
+# From values (n,), their kind and a number of knots, 0 for lines alone, to a basis of variances one.
+BASES: dict[str, Callable[[FloatArray, Kind, int], Basis]] = {
+    "continuous": number_basis,
+    "count": count_basis,
+    "binary": ordered_basis,
+    "ordinal": ordered_basis,
+    "categorical": level_basis,
+}
+
+
+def _dummies(values: FloatArray, kind: Kind) -> tuple[FloatArray, FloatArray]:
+    """Rows (levels,) of each level, and its dummies (levels, groups), the rare ones pooled."""
+    counts = np.bincount(values.astype(np.int64), minlength=len(kind.levels)).astype(np.float64)
+    groups = pool_rare(counts, RARE, MOST_LEVELS)
+    return counts, np.eye(groups.max() + 1)[groups]
+
+
+def _orthonormal(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means (p,), and the turn (p, w) to uncorrelated columns of variance one, each beyond the former ones."""
+    share = weights / weights.sum()
+    centre = share @ columns
+    left = (columns - centre) * np.sqrt(share)[:, None]
+    scale = float(np.sqrt((left**2).sum(axis=0).max()))
+    turn: list[FloatArray] = []
+    done: list[FloatArray] = []
+    for j in range(columns.shape[1]):
+        rest, coordinates = left[:, j].copy(), np.eye(columns.shape[1])[j]
+        for _ in range(2):  # twice is enough
+            for unit, of in zip(done, turn, strict=True):
+                shared = float(unit @ rest)
+                rest, coordinates = rest - shared * unit, coordinates - shared * of
+        length = float(np.sqrt(rest @ rest))
+        if length > SPANNED**0.5 * scale:
+            done.append(rest / length)
+            turn.append(coordinates / length)
+    return centre, np.column_stack(turn)
+
+
+# ------------------------------------------------------------------ splines of numbers
+
+
+def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatArray]:
+    """Bases of a table of numbers, and the second moments (d * stride,) * 2 of their columns, owner by owner.
+
+    Takes one pass over the rows for quantiles and one for moments, and needs no row in memory. Each basis is a
+    linear function of the B-splines of its column, so that its moments are those of these, turned.
+    """
+    breaks = table.quantiles(np.linspace(0.0, 1.0, n_knots, dtype=np.float64))  # (n_knots, d)
+    splines = BSplines([np.unique(column) for column in breaks.T])
+    second = table.moments_of(splines, exact=splines.size <= EXACT_SIZE)
+    bases = [NumberBasis(splines.nonlinear(i, second[part, part])) for i, part in enumerate(splines.parts)]
+    stride = max(basis.width for basis in bases)
+    turns = []  # B-splines to the line and the rest, (b, width)
+    for i, basis in enumerate(bases):
+        line = splines.slopes(i)[:, None]
+        turns.append(line if basis.spline is None else np.hstack([line, basis.spline.c]))
+    moments = second
+    for _ in range(2):  # one side after the other
+        half = np.zeros((len(bases) * stride, moments.shape[1]))
+        for i, (part, turn) in enumerate(zip(splines.parts, turns, strict=True)):
+            half[i * stride : i * stride + turn.shape[1]] = turn.T @ moments[part]
+        moments = np.ascontiguousarray(half.T)
+    moments = 0.5 * (half + moments)  # rounding leaves the two sides a little apart
+    moments[::stride, ::stride] = table.moments  # known to more digits
+    return bases, moments
+
+
+class BSplines:
+    """Cubic B-splines of every column, side by side.
+
+    Parameters
+    ----------
+    breaks : sequence of arrays
+        Where the pieces of each column's splines meet, with the two ends, ascending; fewer than two give none.
+    """
+
+    def __init__(self, breaks: Sequence[FloatArray]) -> None:
+        ends = np.repeat(1, DEGREE)
+        self.knots = [
+            np.concatenate([points[0] * ends, points, points[-1] * ends]) if points.size > 1 else np.zeros(0)
+            for points in breaks
+        ]
+        widths = [max(knots.size - DEGREE - 1, 0) for knots in self.knots]
+        stops = np.cumsum(widths)
+        self.parts = [slice(int(stop) - width, int(stop)) for stop, width in zip(stops, widths, strict=True)]
+        self.size = int(stops[-1])
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """B-splines (m, size) at values (m, d) within the ends."""
+        basis = np.zeros((self.size, len(values)))
+        for column, knots, part in zip(values.T, self.knots, self.parts, strict=True):
+            if knots.size:
+                evaluate(np.ascontiguousarray(column), knots, basis[part])
+        return basis.T
+
+    def slopes(self, column: int) -> FloatArray:
+        """The coefficients (b,) that give back the column itself: averages of three successive knots."""
+        knots = self.knots[column]
+        return np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(max(knots.size - DEGREE - 1, 0))])
+
+    def nonlinear(self, column: int, metric: FloatArray) -> BSpline | None:
+        r"""Splines of one column that are orthonormal on it, and orthogonal to constants and the column.
+
+        The span of the B-splines B holds 1 = B e and x = B g. The basis is  B T  with  T = P V / sqrt(lambda),
+        P the projection that removes [e, g] in the metric M = B'B / n,  and P'MP = V lambda V'. So the linear
+        model is nested in the spline.
+
+        Parameters
+        ----------
+        column : int
+            Which.
+        metric : array of shape (b, b)
+            Second moments of its B-splines.
+
+        Returns
+        -------
+        BSpline or None
+            Maps x to the nonlinear basis; None when the column has too few values for one.
+        """
+        slopes = self.slopes(column)
+        if not slopes.size:
+            return None
+        lines = np.column_stack([np.ones_like(slopes), slopes])  # (b, 2)
+        onto_lines = np.linalg.lstsq(lines.T @ metric @ lines, lines.T @ metric, rcond=None)[0]
+        projection = np.eye(slopes.size) - lines @ onto_lines
+        sizes, directions = np.linalg.eigh(projection.T @ metric @ projection)
+        kept = sizes > STRAIGHT * np.trace(metric)
+        if not kept.any():
+            return None
+        return BSpline(self.knots[column], projection @ directions[:, kept] / np.sqrt(sizes[kept]), DEGREE)
+
+
+def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:
+    """Nonlinear basis of one column (n,) with knots at ``n_knots`` of its quantiles, the two ends counted."""
+    basis = BSplines([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
+    columns = basis(values[:, None])  # (n, b)
+    return basis.nonlinear(0, columns.T @ columns / values.size)
+
+
+@kernel
+def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
+    """Write the cubic B-splines (b, m) at values (m,) into zeros, by the recursion of Cox and de Boor."""
+    last = knots.size - 5  # the knot before the last piece
+    near = np.empty(4)
+    for t in range(values.size):
+        x = values[t]
+        piece = 3
+        while piece < last and x >= knots[piece + 1]:
+            piece += 1
+        near[0] = 1.0
+        for degree in range(1, 4):
+            carried = 0.0
+            for r in range(degree):
+                right, left = knots[piece + r + 1], knots[piece + r + 1 - degree]
+                share = near[r] / (right - left)
+                near[r] = carried + (right - x) * share
+                carried = (x - left) * share
+            near[degree] = carried
+        for r in range(4):
+            basis[piece - 3 + r, t] = near[r]
+
+
+def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:
+    """Nonlinear basis at any values, shape (m, b); straight lines beyond the data it was fitted on."""
+    inside = np.clip(values, spline.t[0], spline.t[-1])
+    columns: FloatArray = spline(inside)
+    beyond = values != inside
+    if beyond.any():
+        columns[beyond] += spline(inside[beyond], 1) * (values - inside)[beyond, None]
+    return columns

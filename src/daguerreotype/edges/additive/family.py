@@ -1,0 +1,86 @@
+"""Families of distributions of discrete columns as effects, laid out for the kernels of searches.
+
+A number has no family here: its likelihood is made from second moments.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.additive.basis import Basis, NumberBasis
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, DiscreteTargets
+from daguerreotype.noise.base import DiscreteNoise, Outcomes
+from daguerreotype.noise.registry import DEFAULTS, make_noise
+
+
+@dataclass(frozen=True)
+class Families:
+    """The family of every column.
+
+    Attributes
+    ----------
+    noise : tuple of d DiscreteNoise or None
+        None for numbers.
+    outcomes : tuple of d Outcomes or None
+        What parents are to explain of each.
+    """
+
+    noise: tuple[DiscreteNoise | None, ...]
+    outcomes: tuple[Outcomes | None, ...]
+
+    @classmethod
+    def of(cls, table: Table, n_fitted: int) -> "Families":
+        """Those that the table names, or the usual ones of its kinds; its first ``n_fitted`` rows are fitted."""
+        names = table.families or tuple(DEFAULTS.get(kind.name, "") for kind in table.kinds)
+        noise = tuple(cast(DiscreteNoise, make_noise(name)) if name else None for name in names)
+        outcomes = tuple(
+            None if family is None else family.outcomes(codes.astype(np.int64), n_fitted, kind)
+            for family, codes, kind in zip(noise, table.values.T, table.kinds, strict=True)
+        )
+        return cls(noise, outcomes)
+
+    @property
+    def kernels(self) -> tuple[Callable[..., int], ...]:
+        """Kernels that maximise the likelihoods, each once."""
+        return tuple(dict.fromkeys(family.maximise for family in self.noise if family is not None))
+
+    def targets(self, table: Table, bases: Sequence[Basis], features: FloatArray) -> DiscreteTargets:
+        """What searches must know of discrete columns; ``features`` (m, p): basis columns of fitted rows."""
+        m, d = len(features), len(self.noise)
+        kernels, known = self.kernels, [outcome for outcome in self.outcomes if outcome is not None]
+        families, predictors = np.full(d, GAUSSIAN), np.ones(d, dtype=np.int64)
+        shapes, n_codes = np.zeros((2, d), dtype=np.int64)
+        starts = np.zeros((d, max(outcome.start.size for outcome in known)))
+        start_shapes = np.zeros((d, max(outcome.shape.size for outcome in known)))
+        penalties, offsets = np.zeros((2, d))
+        outcomes, codes = np.zeros((2, d, m), dtype=np.int64)
+        for node, (family, outcome, basis) in enumerate(zip(self.noise, self.outcomes, bases, strict=True)):
+            if family is None or outcome is None:
+                # Columns have variance one among the features, and not quite in the table.
+                offsets[node] = np.log(basis.spread) if isinstance(basis, NumberBasis) else 0.0
+                continue
+            families[node], penalties[node] = kernels.index(family.maximise), family.shape_penalty
+            predictors[node], shapes[node] = outcome.start.size, outcome.shape.size
+            starts[node, : outcome.start.size] = outcome.start
+            start_shapes[node, : outcome.shape.size] = outcome.shape
+            outcomes[node], offsets[node] = outcome.codes, outcome.offset
+            whole = table.values[:, node].astype(np.int64)
+            codes[node], n_codes[node] = whole[:m], whole.max() + 1
+        return DiscreteTargets(
+            lines=np.array([basis.line for basis in bases]),
+            families=families,
+            predictors=predictors,
+            shapes=shapes,
+            starts=starts,
+            start_shapes=start_shapes,
+            shape_penalties=penalties,
+            features=features,
+            outcomes=outcomes,
+            codes=codes,
+            n_codes=n_codes,
+            offsets=offsets,
+        )

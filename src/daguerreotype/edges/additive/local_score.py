@@ -1,0 +1,400 @@
+"""Local fits of additive models: each cause by its basis, each effect by its family."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from daguerreotype._lib.records import Shape, saved
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
+from daguerreotype.edges.additive.family import Families
+from daguerreotype.edges.base import Capabilities, Draws, EdgeRules, LocalFit, LocalModels, Moves, SearchableModels
+from daguerreotype.edges.grow_shrink.problem import OtherScales
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.penalty import Penalty
+from daguerreotype.noise.base import Mass
+from daguerreotype.noise.free_shape import MAX_ROWS
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+
+# Rows that tables with discrete columns are fitted on: their likelihoods need each row in every step. Those of
+# numbers must be of the same rows: means over others differ by more than the two directions of an edge.
+LIKELIHOOD_ROWS = MAX_ROWS
+KEPT_BYTES = 2**26  # of basis columns that are kept for residuals; longer tables compute them each time
+CHUNK = 2**14  # rows whose basis columns are laid out at a time
+
+
+@saved
+@dataclass(frozen=True, slots=True)
+class AdditiveFit(LocalFit):
+    """An additive fit, which remembers its components.
+
+    The weight of a parent is the slope of the least-squares line through its component over the training rows,
+    cov(f(x), x) / var(x): an average of the slopes f'(x), and their plain mean where x is normal (Stein's lemma).
+    Levels without an order, and parents of a node with several linear predictors, have no direction: their weight
+    is the size of their effect.
+
+    Attributes
+    ----------
+    used : array of shape (p,)
+        How many columns of each parent's basis it has, the first ones.
+    coefficients : array of shape (1 + m, q)
+        Of the constant and these columns, parent by parent; one for each linear predictor of a discrete node, one
+        for a number.
+    shape : array of shape (k,)
+        Cutpoints of ordered levels, or the dispersion of counts; empty for others.
+    """
+
+    used: Annotated[IntArray, Shape("p", least=1)]
+    coefficients: Annotated[FloatArray, Shape("k", "q", filled=True)]
+    shape: Annotated[FloatArray, Shape("s")]
+
+    def check_saved(self) -> None:
+        """Refuse coefficients of more or fewer columns than are used."""
+        if len(self.coefficients) != 1 + self.used.sum():
+            raise ValueError("coefficients of other columns than are used")
+
+
+@saved
+class AdditivePredictor(LocalModels):
+    """Predicts by the sum over parents of functions in their bases.
+
+    Parameters
+    ----------
+    names : sequence
+        Column names, for messages.
+    bases : sequence of Basis
+        Of each column as a cause.
+    """
+
+    can = Capabilities(predictions=True, curves=True)
+
+    def __init__(
+        self,
+        names: Annotated[Sequence[Any], Shape("d", labels=True)],
+        bases: Annotated[Sequence[Basis], Shape("d")],
+    ) -> None:
+        self.names, self.bases = tuple(names), list(bases)
+
+    def predictor(self) -> "AdditivePredictor":
+        """What predicts without the table."""
+        return AdditivePredictor(self.names, self.bases)
+
+    def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
+        """Fitted values (m,) of a number for rows (m, d); linear predictors (m,) or (m, q) of a discrete node."""
+        fit = additive(fit)
+        predictors = np.repeat(fit.coefficients[:1], len(values), axis=0)
+        for place, parent in enumerate(fit.parents):
+            predictors += self._component(fit, place, values[:, parent])
+        return predictors[:, 0] if predictors.shape[1] == 1 else predictors
+
+    def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
+        """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
+
+        It has mean zero over the training rows, and goes on as a straight line beyond them. The predictor of a
+        number is its value, of a level the log-odds, of a count the logarithm of its mean.
+        """
+        fit = additive(fit)
+        if parent not in fit.parents:
+            parents = ", ".join(repr(self.names[i]) for i in fit.parents) or "none"
+            raise ValueError(
+                f"{self.names[parent]!r} is not a parent of {self.names[node]!r} in this fit, so it has no "
+                f"curve; ask for one of its parents: {parents}."
+            )
+        place = int(np.flatnonzero(fit.parents == parent)[0])
+        component = self._component(fit, place, np.asarray(grid, dtype=np.float64))
+        return component[:, 0] if component.shape[1] == 1 else component
+
+    def _component(self, fit: AdditiveFit, place: int, values: FloatArray) -> FloatArray:
+        """What the parent at one place contributes (m, q) at values (m,)."""
+        first, used = 1 + int(fit.used[:place].sum()), int(fit.used[place])
+        columns = self.bases[fit.parents[place]].columns(values)[:, :used]
+        component: FloatArray = columns @ fit.coefficients[first : first + used]
+        return component
+
+
+def additive(fit: LocalFit) -> AdditiveFit:
+    """Refuse a fit that does not hold its components."""
+    if not isinstance(fit, AdditiveFit):
+        raise TypeError(
+            f"expected the AdditiveFit that fit returned, which holds its components, got {type(fit).__name__}."
+        )
+    return fit
+
+
+class AdditiveModels(AdditivePredictor, SearchableModels):
+    """Local fits of a table with columns of any kind; all fits of a node share the search trees of its targets.
+
+    Parameters
+    ----------
+    table : Table
+        Its discrete columns hold codes and counts. One of numbers alone is seen through moments, and need not
+        hold rows.
+    n_knots : int
+        Knots of splines; 0 for lines alone.
+    penalty : Penalty
+        What parents cost.
+    rules : EdgeRules, optional
+        Parents to leave out, and to begin with and never remove.
+    """
+
+    can = replace(AdditivePredictor.can, search=True, batches=True, residuals=True)
+
+    def __init__(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None = None) -> None:
+        self._table = table
+        self._families: Families | None = None
+        if table.discrete.any():
+            self._prepare_rows(table, n_knots, penalty, rules)
+            return
+        bases = [NumberBasis(None) for _ in table.names]
+        moments = table.moments
+        if n_knots:
+            bases, moments = spline_bases(table, n_knots)
+        super().__init__(table.names, bases)
+        self._trees = GrowShrinkTrees(
+            moments,
+            self._widths,
+            table.n_rows,
+            penalty,
+            rules,
+            table.rounding,
+            others=other_scales(table, self.columns),
+        )
+        self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
+
+    def _prepare_rows(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None) -> None:
+        """Bases, families and trees of a table with discrete columns, from its first rows."""
+        rows = min(len(table.values), LIKELIHOOD_ROWS)
+        bases = [
+            BASES[kind.name](column[:rows] if np.ptp(column[:rows]) > 0.0 else column, kind, n_knots)
+            for column, kind in zip(table.values.T, table.kinds, strict=True)
+        ]
+        super().__init__(table.names, bases)
+        features = self.columns(table.values[:rows])
+        families = self._families = Families.of(table, rows)
+        discrete = families.targets(table, bases, features)
+        spreads = np.array([basis.spread if isinstance(basis, NumberBasis) else 1.0 for basis in bases])
+        first = Table(table.values[:rows], table.names, copies=table.copies)
+        moments = first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE)
+        self._features = features
+        self._trees = GrowShrinkTrees(
+            moments,
+            self._widths,
+            rows // table.copies,
+            penalty,
+            rules,
+            table.rounding / spreads**2,
+            discrete,
+            other_scales(table, self.columns, rows),
+            table.copies,
+            len(table.values) / rows,
+            families.kernels,
+        )
+        self._by_end = {}
+
+    @property
+    def _widths(self) -> IntArray:
+        return np.array([basis.width for basis in self.bases])
+
+    @cached_property
+    def _stride(self) -> int:
+        return int(self._widths.max())
+
+    def columns(self, values: FloatArray) -> FloatArray:
+        """Basis columns (m, d * stride) of rows (m, d), owner by owner."""
+        columns = np.zeros((len(values), len(self.bases), self._stride))
+        for i, basis in enumerate(self.bases):
+            columns[:, i, : basis.width] = basis.columns(values[:, i])
+        return columns.reshape(len(values), -1)
+
+    @cached_property
+    def _features(self) -> FloatArray | None:
+        """Basis columns (m, d * stride) in the rows of residuals; None where that is too much to keep."""
+        values = self._table.values[:MAX_ROWS]
+        return None if 8 * values.size * self._stride > KEPT_BYTES else self.columns(values)
+
+    def _places(self, parents: IntArray, used: IntArray) -> IntArray:
+        """Which of all basis columns are the first ``used`` of those of each parent."""
+        owned = [parent * self._stride + np.arange(count) for parent, count in zip(parents, used, strict=True)]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *owned])
+
+    # ------------------------------------------------------------------ fits
+
+    def fit(self, node: int, predecessors: IntArray) -> AdditiveFit:
+        """Parents of ``node`` among ``predecessors``, on its likeliest scale, with what they contribute."""
+        target = self._trees.likeliest(node, predecessors)
+        return self._record(node, target, *self._trees.fit(node, predecessors))
+
+    def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
+        """What ``fit`` gives for each (node, predecessors); walks that end in one place share their fit."""
+        ends, known = self._trees.ends(requests), self._by_end
+        for end, request in zip(ends, requests, strict=True):
+            if end not in known:
+                known[end] = self.fit(*request)
+        return [known[end] for end in ends]
+
+    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> AdditiveFit:
+        """Parents of ``node`` on one scale."""
+        target = self._target(scale, node)
+        return self._record(node, target, *self._trees.fit_target(target, predecessors))
+
+    def fit_parents(self, node: int, parents: IntArray) -> AdditiveFit:
+        """``node`` on exactly these parents, ascending, on its likeliest scale."""
+        target, used, excess, dof = self._trees.fit_parents(node, parents)
+        return self._record(node, target, parents, used, excess, dof)
+
+    def _record(
+        self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float
+    ) -> AdditiveFit:
+        """The fit of a target, ``node`` on one scale, with parents of whose bases so many columns are used."""
+        problem = self._trees.problem
+        if self._families is None or self._families.noise[node] is None:
+            beta = self._trees.solve(target, parents, used)
+            basis = self.bases[node]
+            assert isinstance(basis, NumberBasis)
+            centre, spread = basis.centre, basis.spread
+            if target != node:
+                assert self._table.others is not None
+                others = self._table.others.values[: int(problem.n_rows)]
+                centre, spread = float(others[:, target - self._table.n_columns].mean()), 1.0
+            coefficients: FloatArray = np.concatenate([[centre], spread * beta])[:, None]
+            shape: FloatArray = np.zeros(0)
+        else:
+            coefficients, shape, n_shapes = self._trees.fit_discrete(node, parents, used)
+            # The search has what a parameter of the shape costs in the likelihood.
+            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
+            dof += n_shapes * problem.share
+        starts = np.cumsum(used) - used
+        # columns of one owner are uncorrelated, so their shares of the component's variance add up
+        places = self._places(parents, used)
+        variances = np.mean(coefficients[1:] ** 2, axis=1) * problem.moments[places, places]
+        norms = np.sqrt(np.add.reduceat(variances, starts)) if parents.size else np.zeros(0)
+        # what is uncorrelated with the line leaves the slope of the best line to its coefficient
+        slopes = np.array([self.bases[parent].slope for parent in parents])
+        directed = (slopes != 0.0) & (coefficients.shape[1] == 1)
+        weights = np.where(directed, slopes * coefficients[1:][starts, 0], norms)
+        return AdditiveFit(
+            parents, weights, excess + STANDARD_ENTROPY, dof, used, coefficients, shape, norms=norms
+        )
+
+    def mass(self, node: int, fit: LocalFit) -> Mass:
+        """The distribution of a discrete node given its linear predictors."""
+        assert self._families is not None
+        family, outcomes = self._families.noise[node], self._families.outcomes[node]
+        assert family is not None
+        assert outcomes is not None
+        return family.mass(outcomes, additive(fit).shape)
+
+    def nonlinear_share(self, fits: Sequence[LocalFit]) -> float:
+        """The share of the edges of ``fits`` that are nonlinear, of those that could be."""
+        nonlinear = [
+            used > self.bases[parent].line
+            for fit in map(additive, fits)
+            for parent, used in zip(fit.parents, fit.used, strict=True)
+            if self.bases[parent].width > self.bases[parent].line
+        ]
+        return float(np.mean(nonlinear)) if nonlinear else 0.0
+
+    # ------------------------------------------------------------------ rows
+
+    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
+        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
+        fit = additive(fit)
+        if self._features is not None:
+            kept: FloatArray = self._features[:n_rows, self._places(fit.parents, fit.used)]
+            return kept
+        values = self._table.values[:MAX_ROWS][:n_rows]
+        parts = [
+            self.bases[parent].columns(values[:, parent])[:, :used]
+            for parent, used in zip(fit.parents, fit.used, strict=True)
+        ]
+        return np.hstack([np.zeros((len(values), 0)), *parts])
+
+    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of ``fit`` of a number on the training rows, shape (n,); of long tables on the first ones."""
+        others = self._table.others
+        return self.residuals_on(-1 if others is None else others.place(node), node, fit)
+
+    def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
+        """Residuals of a fit on one scale."""
+        beta = additive(fit).coefficients
+        columns = self.regressors(node, fit, MAX_ROWS)
+        effect = self._table.values[: len(columns), node]
+        if scale >= 0:
+            assert self._table.others is not None
+            effect = self._table.others.values[: len(columns), scale]
+        residuals: FloatArray = effect - beta[0, 0] - columns @ beta[1:, 0]
+        return residuals
+
+    # ------------------------------------------------------------------ scores
+
+    def _target(self, scale: int, node: int) -> int:
+        return node if scale < 0 else self._table.n_columns + scale
+
+    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
+        """Excess and dof of ``node`` on one scale."""
+        *_, excess, dof = self._trees.fit_target(self._target(scale, node), predecessors)
+        return excess, dof
+
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of ``node`` on exactly each of ``sets`` (m, d) of parents."""
+        return self._trees.score_parents(node, sets)
+
+    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
+        """Which others (m, d) would cost less than ``nats`` in the whole table beside each of ``sets`` (m, d)."""
+        return self._trees.near_parents(node, sets, nats)
+
+    def choose(self, node: int, predecessors: IntArray) -> IntArray:
+        """The parents that ``fit`` chooses among predecessors."""
+        return self._trees.fit(node, predecessors)[0]
+
+    def parents_in(self, order: IntArray) -> BoolArray:
+        """Who is a parent of whom (d, d) in an order."""
+        return self._trees.parents_in(order)
+
+    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
+        return self._trees.score_many(ranks, rows, nodes)
+
+    def fit_moves(self, node: int, others: IntArray) -> Moves:
+        """Excess and dof of all nodes for every position of ``node`` among ``others``."""
+        return self._trees.moves(node, others)
+
+    def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
+        """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
+        return self._trees.sweep(order, penalty_per_dof, before)
+
+    def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
+        """The order after each turn of ``draws``."""
+        return self._trees.draw_sweep(order, penalty_per_dof, before, draws)
+
+    def fork(self) -> Self:
+        """The same for another thread."""
+        clone = copy(self)
+        clone._trees, clone._by_end = self._trees.fork(), {}
+        return clone
+
+
+def other_scales(
+    table: Table, features: Callable[[FloatArray], FloatArray], n_rows: int | None = None
+) -> OtherScales | None:
+    """What a search needs of the other columns of a table: moments with the features (m, p) of its rows (m, d).
+
+    ``n_rows``: the first ones, which alone count.
+    """
+    others = table.others
+    if others is None or not others.columns.size:
+        return None
+    n = len(table.values) if n_rows is None else n_rows
+    values = others.values[:n] - others.values[:n].mean(axis=0)
+    second = sum(
+        features(table.values[first : min(first + CHUNK, n)]).T @ values[first : first + CHUNK]
+        for first in range(0, n, CHUNK)
+    )
+    dither = np.zeros(others.columns.size) if others.dither is None else np.mean(others.dither[:n] ** 2, axis=0)
+    variances = np.mean(values**2, axis=0)
+    return OtherScales(others.columns, np.asarray(second) / n, variances, others.offsets, dither, others.instead)

@@ -1,0 +1,223 @@
+"""Draws of what is missing: first ones, those of a fitted graph, and what they say of single rows.
+
+Before any graph is known draws are those of normal columns that have the seen margins. Fitted mechanisms draw
+missing values anew, complete rows, and integrate out what is missing of rows that are scored.
+"""
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from daguerreotype._lib.archive import Arrays, Header
+from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.data.missing import IncompleteRows, NormalFit, fit_normal
+from daguerreotype.data.table import Summary, Table
+from daguerreotype.missing.mechanisms import Mechanisms
+from daguerreotype.missing.sampler import MissingSampler
+from daguerreotype.noise.gaussian import GaussianDensity
+
+# Completed tables that are drawn together, and those that are learned from together; likelihoods of levels and
+# counts take each row in every step, so that fewer must do.
+AT_ONCE, KEPT = 2, 4
+AT_ONCE_DISCRETE, KEPT_DISCRETE = 1, 3
+FIRST_SWEEPS = 4  # from values that causes alone drew
+SEED = 577_215  # of no stream that a simulated column is likely to come from
+START_STEPS, START_TOLERANCE = 12, 1e-3  # of EM: a start need not be exact
+PARTICLES = 32  # draws by which what is missing is integrated out
+WARM_UP, APART = 10, 3  # sweeps before the first draw, and from one to the next
+ROWS_SEED = 141_421
+
+
+class Completer:
+    """A table with gaps, its rows and columns in canonical order, and the latest draws of what it lacks.
+
+    Parameters
+    ----------
+    table : Table
+        With gaps.
+    several : bool
+        Whether several completed tables can be learned from together.
+    most_rows : int
+        That they may have in all.
+    """
+
+    def __init__(self, table: Table, several: bool, most_rows: int) -> None:
+        assert table.gaps is not None
+        self.table, self._missing = table, table.gaps
+        at_once, kept = (AT_ONCE_DISCRETE, KEPT_DISCRETE) if table.discrete.any() else (AT_ONCE, KEPT)
+        self._kept = int(np.clip(most_rows // table.n_rows, 1, kept)) if several else 1
+        self._at_once = min(at_once, self._kept)
+        self._rng = np.random.default_rng(SEED)
+        self._incomplete = np.flatnonzero(self._missing.any(axis=1))
+        self._draws: list[FloatArray] = []  # completed tables (m, n, d), the latest last
+
+    @property
+    def n_kept(self) -> int:
+        """How many completed tables there are."""
+        return sum(map(len, self._draws))
+
+    @property
+    def n_redraws(self) -> int:
+        """How many rounds make all completed tables that are kept."""
+        return max(self._kept // self._at_once, 1)
+
+    def start(self) -> None:
+        """Draw before any graph is known."""
+        self._draws = [first_draws(self.table, self._at_once, self._rng)]
+
+    def forget(self) -> None:
+        """Forget all draws."""
+        self._draws = []
+
+    def start_normal(self, known: Summary) -> None:
+        """Draw from the normal distribution that has known moments."""
+        rows, normal = IncompleteRows(self.table.values), NormalFit(known.mean, known.covariance)
+        self._draws = [rows.draw(normal.mean, normal.precision, self._rng)[None]]
+        self._at_once = 1
+
+    def latest(self) -> Table:
+        """The table with its latest draws."""
+        return self.table.completed(self._draws[-1])
+
+    def all(self) -> Table:
+        """The table with the draws of the last rounds."""
+        return self.table.completed(np.concatenate(self._draws))
+
+    def redraw(self, mechanisms: Mechanisms, n_sweeps: int | None = None) -> None:
+        """Draw all gaps anew from fitted mechanisms, and forget draws that are older than enough.
+
+        One sweep goes on from the draws before; without any it takes some to forget where they began.
+        """
+        rows = self._incomplete
+        missing = np.tile(self._missing[rows], (self._at_once, 1))
+        intervened = self.table.intervened
+        if intervened is not None:
+            intervened = np.tile(intervened[rows], (self._at_once, 1))
+        fresh = not self._draws
+        before = np.tile(self.table.values, (self._at_once, 1, 1)) if fresh else self._draws[-1]
+        sampler = MissingSampler(mechanisms, before[:, rows].reshape(missing.shape), missing, intervened)
+        if fresh:
+            sampler.fill_forwards(self._rng)
+        for _ in range(n_sweeps or (FIRST_SWEEPS if fresh else 1)):
+            sampler.sweep(self._rng)
+        drawn = before.copy()
+        drawn[:, rows] = sampler.values.reshape(self._at_once, rows.size, -1)
+        self._take(drawn)
+
+    def _take(self, drawn: FloatArray) -> None:
+        self._draws = [*self._draws, drawn][-self.n_redraws :]
+
+    # ------------------------------------------------------------------ what a checkpoint holds
+
+    def state(self) -> tuple[Arrays, Header]:
+        """The latest draws of what is missing, and where the stream of random numbers stands."""
+        return {"draws": self._draws[-1][:, self._missing]}, {"random": self._rng.bit_generator.state}
+
+    def restore(self, arrays: Arrays, header: Header) -> None:
+        """Take draws that were made before for the latest."""
+        drawn = np.tile(self.table.values, (len(arrays["draws"]), 1, 1))
+        drawn[:, self._missing] = arrays["draws"]
+        self._take(drawn)
+        self._rng.bit_generator.state = header["random"]
+
+
+def first_draws(table: Table, copies: int, rng: np.random.Generator) -> FloatArray:
+    """Completed tables (m, n, d) of a table with gaps, each drawn from a normal copula.
+
+    Columns are replaced by the normal scores of their ranks, levels without an order by one indicator for each
+    level. What is drawn goes back by the quantiles of what was seen, so that no draw is beyond that.
+    """
+    values, n = table.values, len(table.values)
+    levels = [kind.nominal for kind in table.kinds] or [False] * table.n_columns
+    layout: list[tuple[int, FloatArray | None]] = []  # column, and the levels that indicators stand for
+    parts: list[FloatArray] = []
+    for j in range(table.n_columns):
+        seen = ~np.isnan(values[:, j])
+        if levels[j]:
+            known = np.unique(values[seen, j])
+            part = np.where(seen[:, None], (values[:, j, None] == known).astype(np.float64), np.nan)
+            layout.append((j, known))
+            parts.append(part)
+        else:
+            layout.append((j, None))
+            parts.append(_scores(values[:, j])[:, None])
+    laid = np.column_stack(parts)
+    normal = fit_normal(laid, START_STEPS, START_TOLERANCE)
+    rows = IncompleteRows(laid)
+    draws = np.empty((copies, n, table.n_columns))
+    for each in draws:
+        drawn, first = rows.draw(normal.mean, normal.precision, rng), 0
+        for (j, known), part in zip(layout, parts, strict=True):
+            block = drawn[:, first : first + part.shape[1]]
+            each[:, j] = (
+                known[np.argmax(block, axis=1)] if known is not None else _values(block[:, 0], values[:, j])
+            )
+            first += part.shape[1]
+    return draws
+
+
+def _scores(column: FloatArray) -> FloatArray:
+    """Normal scores (n,) of a column's ranks, equal values with their mean rank; nan where it is missing."""
+    seen = ~np.isnan(column)
+    _, place, counts = np.unique(column[seen], return_inverse=True, return_counts=True)
+    below = np.cumsum(counts) - counts
+    scores = np.full(column.size, np.nan)
+    scores[seen] = ndtri(((below + 0.5 * counts) / seen.sum())[place])
+    return scores
+
+
+def _values(scores: FloatArray, column: FloatArray) -> FloatArray:
+    """The quantiles of what was seen of a column at normal scores (n,): values that it has."""
+    seen = np.sort(column[~np.isnan(column)])
+    places = np.minimum((ndtr(scores) * seen.size).astype(np.int64), seen.size - 1)
+    quantiles: FloatArray = seen[places]
+    return quantiles
+
+
+def integrated(
+    mechanisms: Mechanisms, values: FloatArray, gaps: BoolArray, intervened: BoolArray | None = None
+) -> FloatArray:
+    """Log-likelihood (m,) of what is seen of rows (m, d), what is missing being integrated out by draws."""
+    rng = np.random.default_rng(ROWS_SEED)
+    sampler = MissingSampler(mechanisms, values, gaps, intervened)
+    particles = np.stack([sampler.log_likelihood(rng) for _ in range(PARTICLES)])
+    means: FloatArray = np.logaddexp.reduce(particles) - np.log(PARTICLES)
+    return means
+
+
+def completions(
+    mechanisms: Mechanisms,
+    values: FloatArray,
+    n_draws: int,
+    rng: np.random.Generator,
+    intervened: BoolArray | None = None,
+) -> FloatArray:
+    """Completed rows (n_draws, m, d) of rows (m, d), nan where a value is missing."""
+    missing = np.isnan(values)
+    rows = missing.any(axis=1)
+    drawn = np.repeat(values[None], n_draws, axis=0)
+    if not rows.any():
+        return drawn
+    out = None if intervened is None else intervened[rows]
+    sampler = MissingSampler(mechanisms, values[rows], missing[rows], out)
+    sampler.fill_forwards(rng)
+    for number, table in enumerate(drawn):
+        for _ in range(WARM_UP if number == 0 else APART):
+            sampler.sweep(rng)
+        table[rows] = sampler.values
+    return drawn
+
+
+def expected_summary(rows: IncompleteRows, mechanisms: Mechanisms, before: Summary) -> Summary:
+    r"""Moments that are expected of rows with gaps if their columns come from linear mechanisms.
+
+    With W the weights and D the noise variances, the precision is :math:`(I - W) D^{-1} (I - W)'`.
+    """
+    scaled, d = mechanisms.scaled, len(mechanisms.fits)
+    weights, variances = np.eye(d), np.empty(d)
+    for node, (fit, noise) in enumerate(zip(mechanisms.fits, mechanisms.densities, strict=True)):
+        assert isinstance(noise, GaussianDensity)
+        weights[fit.parents, node] = -fit.weights
+        variances[node] = noise.variance
+    weights = weights / scaled.spread[:, None]  # columns as they came
+    expected = rows.expected(scaled.centre, (weights / variances) @ weights.T)
+    return Summary(before.n_rows, expected.mean, expected.covariance, before.skewness, before.low, before.high)

@@ -1,0 +1,134 @@
+"""Newton steps for discrete columns: the rows they are made from, systems of equations, and how far one goes.
+
+With Z the chosen columns of the parents beside a constant, the linear predictors of a row are  eta = Z beta. All
+likelihoods are concave in beta (that of counts given its dispersion), so that few steps from a nearby start are
+enough. A ridge so small that data outweigh it keeps levels apart that parents determine exactly.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from daguerreotype._lib.numba import subkernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+
+RIDGE = 1e-2  # of the sum over rows: columns have variance one
+DAMPING = 1e-6  # of steps of constants and cutpoints, which no ridge holds: more would slow those of rare levels
+MOST_STEPS = 50
+SETTLED = 1e-9  # nats of all rows that a Newton step promises, below which it is the last
+LONGEST = 4.0  # change of a coefficient in one step
+SHORTEST = 1e-6  # share of a step below which it is not made at all
+ROUNDING = 1e-12  # of a likelihood per row
+
+
+class RowsFit(NamedTuple):
+    """A fit of one discrete column by rows; workspace of the searches for it.
+
+    Attributes
+    ----------
+    state : array of shape (1,)
+        The target that ``start`` belongs to; -1 for none.
+    start : array of shape (d * stride, q)
+        Coefficients of the last fit by column, zero for columns that took no part: where the next one starts.
+    coefficients : array of shape (capacity, q)
+        Those of the present fit: the constant's, then those of its columns.
+    nuisance : array of shape (k,)
+        Cutpoints of ordered levels; the dispersion of counts.
+    columns : array of shape (capacity,)
+        Columns of the present fit.
+    residuals : array of shape (n, q)
+        Derivatives of the log-likelihood of each row by its linear predictors.
+    information : array of shape (q, q)
+        Mean over rows of minus the second derivatives.
+    nll : array of shape (2,)
+        Negative log-likelihood per row, and parameters spent on its shape (one for a dispersion).
+    """
+
+    state: IntArray
+    start: FloatArray
+    coefficients: FloatArray
+    nuisance: FloatArray
+    columns: IntArray
+    residuals: FloatArray
+    information: FloatArray
+    nll: FloatArray
+
+
+class Rows(NamedTuple):
+    """What a fit is made from; rows that agree in everything stand here once.
+
+    Attributes
+    ----------
+    outcomes : array of shape (u,)
+        Code or count of the target.
+    times : array of shape (u,)
+        How many rows are like this one.
+    design : array of shape (u, p)
+        A constant and the columns of the parents.
+    place : array of shape (n,)
+        Which of these each row of the table is.
+    """
+
+    outcomes: IntArray
+    times: FloatArray
+    design: FloatArray
+    place: IntArray
+
+
+@subkernel
+def solve_in_place(matrix: FloatArray, vector: FloatArray, size: int) -> float:
+    """Overwrite ``vector`` by the solution of a positive definite system; returns vector' matrix^-1 vector."""
+    for i in range(size):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            if i == j:
+                matrix[i, i] = np.sqrt(total) if total > 1e-12 else 1e6
+            else:
+                matrix[i, j] = total / matrix[j, j]
+    length = 0.0
+    for i in range(size):
+        total = vector[i]
+        for k in range(i):
+            total -= matrix[i, k] * vector[k]
+        vector[i] = total / matrix[i, i]
+        length += vector[i] * vector[i]
+    for i in range(size - 1, -1, -1):
+        total = vector[i]
+        for k in range(i + 1, size):
+            total -= matrix[k, i] * vector[k]
+        vector[i] = total / matrix[i, i]
+    return length
+
+
+@subkernel
+def transposed(design: FloatArray) -> FloatArray:
+    """The design (n, p) column by column (p, n): products are faster so."""
+    n, p = design.shape
+    turned = np.empty((p, n))
+    for t in range(n):
+        for c in range(p):
+            turned[c, t] = design[t, c]
+    return turned
+
+
+@subkernel
+def weighted_gram(
+    design: FloatArray, turned: FloatArray, weights: FloatArray, weighted: FloatArray, out: FloatArray
+) -> None:
+    """Write  Z' diag(weights) Z  into ``out`` (p, p)."""
+    n, p = design.shape
+    for t in range(n):
+        for c in range(p):
+            weighted[t, c] = design[t, c] * weights[t]
+    np.dot(turned, weighted, out)
+
+
+@subkernel
+def step_share(step: FloatArray, size: int) -> float:
+    """How much of a step is made: all, or as much as the longest change of a coefficient allows."""
+    longest = 0.0
+    for i in range(size):
+        longest = max(longest, abs(step[i]))
+    return LONGEST / longest if longest > LONGEST else 1.0

@@ -1,0 +1,168 @@
+"""What follows joint training: the edges of the order that was learned, fitted on their own (needs torch)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from daguerreotype._lib.typing import BoolArray, IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import EdgeEstimator, LocalFit, LocalModels
+from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.joint.train import JointTraining, train_joint
+from daguerreotype.training.objective import PenalizedLikelihood, Smooth
+from daguerreotype.training.plan import Plan
+from daguerreotype.training.run import Run, history_of
+from daguerreotype.training.scores import OrderScores
+from daguerreotype.training.search import State, TrainingResult, ended, make_scores
+from daguerreotype.training.start import order_to_theta
+
+
+@dataclass(frozen=True)
+class FinalFit:
+    """Edges of one order.
+
+    Attributes
+    ----------
+    models : LocalModels
+        What predicts with the fits.
+    fits : list of d LocalFit
+        The fit of every node.
+    loss : float
+        What the order loses with them.
+    interrupted : bool
+        Whether Ctrl-C ended it before its time.
+    """
+
+    models: LocalModels
+    fits: list[LocalFit]
+    loss: float
+    interrupted: bool
+
+    @property
+    def parents(self) -> BoolArray:
+        """Whether i is a parent of j (d, d)."""
+        return parents_of(self.fits)
+
+
+def parents_of(fits: list[LocalFit]) -> BoolArray:
+    """Whether i is a parent of j (d, d)."""
+    parents = np.zeros((len(fits), len(fits)), dtype=np.bool_)
+    for node, fit in enumerate(fits):
+        parents[fit.parents, node] = True
+    return parents
+
+
+def fit_edges_of(
+    order: IntArray,
+    table: Table,
+    edges: GradientEdges,
+    plan: Plan,
+    run: Run,
+    scores_of: Callable[[LocalModels], OrderScores],
+) -> FinalFit:
+    """The edges of one order, each node on all that precede it, trained together from the start.
+
+    It is joint training with an order that has all the mass: one loss of the whole graph, one sample of the gates
+    per step, and the stopping rule of ``edges``. An objective without derivatives is replaced by the likelihood.
+    """
+    assert isinstance(edges, EdgeEstimator)
+    schedule = replace(
+        plan.schedule,
+        tau=lambda _: 1.0,
+        l2=0.0,
+        max_iter=edges.max_iter,
+        tolerance=edges.tol,
+        patience=edges.patience,
+    )
+    alone = OrderDistribution.of_order(order)
+    found = train_joint(
+        table,
+        edges,
+        lambda theta, tau: alone,
+        order_to_theta(order, 1.0),
+        plan.objective if isinstance(plan.objective, Smooth) else PenalizedLikelihood(),
+        schedule,
+        constraints=plan.constraints,
+        run=run,
+        phase="final fit",
+    )
+    with run.cancel.held():  # an order without its edges would be lost
+        scores = scores_of(plan.constraints.prepare(edges, table))
+        models = scores.models
+        opened = (found.gates > 0) & (alone.ranks[0][:, None] < alone.ranks[0])
+        columns = range(table.n_columns)
+        fits = [models.fit_from(node, np.flatnonzero(opened[:, node]), found.parameters) for node in columns]
+        fits = _obey_limits(fits, scores)
+        terms = scores.fits.terms_of(columns, fits).sum(axis=0)
+    loss = float(scores.objective.total(terms, scores.weight))
+    return FinalFit(scores.models, fits, loss, found.interrupted)
+
+
+def _obey_limits(fits: list[LocalFit], scores: OrderScores) -> list[LocalFit]:
+    """The same without more parents than nodes may have; what changes is fitted on its own."""
+    rules = scores.constraints.rules
+    if rules is not None and rules.max_parents is not None:
+        over = [node for node, fit in enumerate(fits) if fit.parents.size > rules.most_parents(node)]
+        for node, fit in zip(
+            over, scores.fits.fit_all([(node, fits[node].parents) for node in over]), strict=True
+        ):
+            fits[node] = fit
+    return fits
+
+
+def search_jointly(state: State) -> State:
+    """Learn an ordering and its edges in one loop; then fit the edges of its mode on their own.
+
+    What joint training closed stays closed, so that fine-tuning may only close more. Estimators with a final fit
+    make it instead: from the start, and on all that precede a node.
+    """
+    plan, run, table = state.plan, state.run, state.scaled.table
+    operator, schedule, objective, edges = plan.operator, plan.schedule, plan.objective, plan.estimator
+    assert operator is not None
+    assert isinstance(objective, Smooth)
+    assert isinstance(edges, GradientEdges)
+    found = train_joint(
+        table, edges, operator, plan.start, objective, schedule, constraints=plan.constraints, run=run
+    )
+    order, final = found.best_order, edges.for_final_fit()
+
+    def scores_of(models: LocalModels) -> OrderScores:
+        return make_scores(table, plan, run, plan.noise, models)
+
+    if final is not None:
+        fitted = fit_edges_of(order, table, final, plan, run, scores_of)
+    else:
+        with run.cancel.held():  # an order without its edges would be lost
+            fitted = _fine_tune(found, scores_of(plan.constraints.prepare(edges, table)))
+    ranks = np.argsort(order)
+    # Against the mode, edges are as joint training left them.
+    opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates > 0)
+    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
+    training = TrainingResult(
+        theta=found.best_theta,
+        distribution=distribution,
+        order=order,
+        fits=fitted.fits,
+        models=fitted.models,
+        edge_shares=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
+        loss=fitted.loss,
+        history=history_of(found.steps, table.n_columns),
+        interrupted=found.interrupted or fitted.interrupted,
+        n_rows=table.n_rows,
+        rows_per_node=table.rows_per_node,
+        holds_rows=table.holds_rows,
+        table=table,
+    )
+    return ended(replace(state, training=training))
+
+
+def _fine_tune(found: JointTraining, scores: OrderScores) -> FinalFit:
+    """The edges of the best order by themselves, each node on the predecessors whose gates are open."""
+    ranks = np.argsort(found.best_order)
+    used = (found.gates > 0) & (ranks[:, None] < ranks)
+    requests: list[tuple[int, IntArray]] = [(node, np.flatnonzero(used[:, node])) for node in range(ranks.size)]
+    fits = scores.fits.fit_all(requests)
+    terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
+    return FinalFit(scores.models, fits, float(scores.objective.total(terms, scores.weight)), False)
