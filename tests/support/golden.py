@@ -248,6 +248,13 @@ CASES: dict[str, Callable] = {
     "mlp, joint": case(
         fit, LINEAR[:, :4], **{**JOINT, "max_iter": 300}, edges=lambda: gradient_edges("mlp", hidden=3)
     ),
+    "mlp, joint, first steps": case(
+        fit,
+        LINEAR[:, :4],
+        **{**JOINT, "max_iter": 4},
+        start=SCORES[:4],
+        edges=lambda: gradient_edges("mlp", hidden=3),
+    ),
     "linear, joint, interventions": case(
         fit, LINEAR, fit_params={"interventions": SET}, edges=lambda: gradient_edges("linear"), **JOINT
     ),
