@@ -89,7 +89,7 @@ def test_the_file_is_plain_arrays_with_a_header_of_json(tmp_path):
     train(table(), Linear(), checkpoint=path, max_iter=3)
     with np.load(path, allow_pickle=False) as file:
         header = json.loads(file["header"].tobytes())
-        assert file["0.train/steps"].shape == (3, 6)
+        assert file["0.train/steps"].shape == (3, 5)
         assert file["0.train/theta"].shape == (5,)
     assert header["stages"]["0.train"]["settings"]["gates_held"] == 10
     assert os.listdir(tmp_path) == ["run.npz"]

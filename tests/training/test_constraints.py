@@ -193,7 +193,7 @@ def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
         LinearEdges(pruning=pruning),
         partial(Sparsemax(20), precedence=constraints.precedence),
         np.arange(D, dtype=float),
-        tau=lambda step: 5.0,
+        tau=5.0,
         l2=0.0,
         max_iter=30,
         gates_held=5,

@@ -232,7 +232,7 @@ def search(
 
         return search_jointly(state)
     scores = make_scores(table, plan, run, state.noise, models)
-    start = plan.start if order is None else order_to_theta(order, schedule.tau(0))
+    start = plan.start if order is None else order_to_theta(order, schedule.tau)
     descent = best = Descent.begin(start, constraints)
     if n_restarts is None:
         n_restarts = schedule.n_restarts if order is None else 0
@@ -247,7 +247,7 @@ def search(
                 refine_order(moves, scores, n_restarts, schedule.seed)
             finally:
                 if moves.best_loss < descent.best_loss:
-                    best = Descent.begin(order_to_theta(moves.best, schedule.tau(refined_at)), constraints)
+                    best = Descent.begin(order_to_theta(moves.best, schedule.tau), constraints)
             if best is not descent and not briefly:
                 stage = _stage("resume", best, refined_at, scores)
                 train_bilevel(best, operator, scores, schedule, "resume", n_before=refined_at, stage=stage)
@@ -257,7 +257,7 @@ def search(
     if operator is None or briefly:
         distribution = OrderDistribution.of_order(best.best_order)
     else:
-        distribution = operator(best.best_theta, schedule.tau(max(len(steps) - 1, 0)))
+        distribution = operator(best.best_theta, schedule.tau)
     with run.cancel.held():  # an order without its graph would be lost
         fits, loss = scores.fits_of(best.best_order), scores.loss_of(best.best_order)
         edge_shares = scores.edge_shares(distribution)

@@ -70,7 +70,7 @@ def fit_edges_of(
     assert isinstance(edges, EdgeEstimator)
     schedule = replace(
         plan.schedule,
-        tau=lambda _: 1.0,
+        tau=1.0,
         l2=0.0,
         max_iter=edges.max_iter,
         tolerance=edges.tol,
@@ -139,7 +139,7 @@ def search_jointly(state: State) -> State:
     ranks = np.argsort(order)
     # Against the mode, edges are as joint training left them.
     opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates > 0)
-    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
+    distribution = operator(found.best_theta, schedule.tau)
     training = TrainingResult(
         theta=found.best_theta,
         distribution=distribution,

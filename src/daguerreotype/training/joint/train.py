@@ -246,9 +246,8 @@ def train_joint(
     max_iter = schedule.max_iter
     try:
         while not state.converged and len(state.steps) < max_iter:
-            temperature = schedule.tau(len(state.steps))
-            orders = operator(state.theta, temperature)
-            _step(state, expected, orders, temperature, held, edges.keep == "last")
+            orders = operator(state.theta, schedule.tau)
+            _step(state, expected, orders, held, edges.keep == "last")
             file.keep(state.state, always=state.converged or len(state.steps) == max_iter)
             run.tell(phase, state.steps[-1])
     except KeyboardInterrupt:
@@ -260,7 +259,6 @@ def _step(
     state: JointState,
     objective: JointObjective,
     distribution: OrderDistribution,
-    tau: float,
     held: int,
     keep_last: bool,
 ) -> None:
@@ -277,7 +275,7 @@ def _step(
     last = state.steps[-1] if state.steps else None
     shared, computed = (last.hits, last.misses) if last else (0, 0)
     shared += len(distribution) * d - found.n_computed
-    seen = len(distribution), tau, shared, computed + found.n_computed, state.theta.copy()
+    seen = len(distribution), shared, computed + found.n_computed, state.theta.copy()
     step = Step(found.objective, float(found.losses[mode]), *seen)
     state.steps.append(step)
     state.order = distribution.mode
