@@ -14,7 +14,7 @@ from daguerreotype.operators import Precedence, top_k_sparsemax
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.objective import PenalizedLikelihood
 from daguerreotype.training.refine import Moves, refine_order
-from daguerreotype.training.scores import OrderScores, allowed_keys, short_lists
+from daguerreotype.training.scores import OrderScores, PredecessorHash
 from support.rankings import all_rankings
 
 D = 5
@@ -75,13 +75,13 @@ def test_keys_are_equal_where_the_predecessors_that_may_be_parents_are(seed):
     rng = np.random.default_rng(seed)
     allowed = (rng.random((D, D)) < rng.random()) & ~np.eye(D, dtype=bool)
     ranks = np.array([rng.permutation(D) for _ in range(30)])
-    member, target = rng.integers(2**64, size=(2, D), dtype=np.uint64)
-    keys = allowed_keys(ranks, member, target, *short_lists(allowed))
+    hashes = PredecessorHash(D, allowed)
+    keys = hashes.keys(ranks)
     known = {}
     for s in range(30):
         for node in range(D):
             usable = np.flatnonzero(allowed[:, node] & (ranks[s] < ranks[s, node]))
-            expected = target[node] ^ np.bitwise_xor.reduce(member[usable], initial=np.uint64(0))
+            expected = hashes.target[node] ^ np.bitwise_xor.reduce(hashes.member[usable], initial=np.uint64(0))
             assert keys[s, node] == expected
             known.setdefault((node, tuple(usable)), set()).add(int(keys[s, node]))
     assert all(len(each) == 1 for each in known.values())
@@ -93,7 +93,7 @@ def test_models_are_asked_about_allowed_predecessors_with_all_required_ones_amon
     rng = np.random.default_rng(seed)
     constraints, table = random_constraints(rng), random_table(rng)
     scores = scores_of(LarsEdges(), table, constraints)
-    scores.fits.models = asked = Asked(scores.models)
+    scores.models = asked = Asked(scores.models)
     theta = constraints.project(rng.normal(size=D))
     scores.losses(top_k_sparsemax(theta, 30, tau=20.0, precedence=constraints.precedence))
     refine_order(Moves(constraints.sort(theta)), scores, n_restarts=2)
@@ -109,9 +109,9 @@ def test_nodes_that_may_not_be_each_others_parents_swap_without_a_new_fit(rng):
     allowed[0, 1] = allowed[1, 0] = False
     scores = scores_of(LarsEdges(), random_table(rng), Constraints(EdgeRules(allowed, np.zeros_like(allowed))))
     first = scores.loss_of(np.array([2, 0, 1, 3, 4]))
-    misses = scores.fits.misses
+    misses = scores.misses
     assert scores.loss_of(np.array([2, 1, 0, 3, 4])) == pytest.approx(first)
-    assert scores.fits.misses == misses
+    assert scores.misses == misses
 
 
 @settings(max_examples=25)

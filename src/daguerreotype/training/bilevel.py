@@ -69,7 +69,7 @@ def train_bilevel(
             descent.best_theta = descent.theta.copy()
             descent.best_order = distribution.mode
         objective = float(distribution.probs @ losses + l2 * descent.theta @ descent.theta)
-        seen = len(distribution), scores.fits.hits, scores.fits.misses, descent.theta.copy()
+        seen = len(distribution), scores.hits, scores.misses, descent.theta.copy()
         step = Step(objective, float(losses[mode]), *seen)
         descent.steps.append(step)
         scores.run.tell(phase, step)

@@ -261,7 +261,7 @@ def search(
     with run.cancel.held():  # an order without its graph would be lost
         fits, loss = scores.fits_of(best.best_order), scores.loss_of(best.best_order)
         edge_shares = scores.edge_shares(distribution)
-    scores.fits.rest()
+    scores.workers.threads.rest()
     training = TrainingResult(
         theta=best.best_theta,
         distribution=distribution,

@@ -95,7 +95,7 @@ def fit_edges_of(
         columns = range(table.n_columns)
         fits = [models.fit_from(node, np.flatnonzero(opened[:, node]), found.parameters) for node in columns]
         fits = _obey_limits(fits, scores)
-        terms = scores.fits.terms_of(columns, fits).sum(axis=0)
+        terms = scores.terms_of(columns, fits).sum(axis=0)
     loss = float(scores.objective.total(terms, scores.weight))
     return FinalFit(scores.models, fits, loss, found.interrupted)
 
@@ -105,9 +105,7 @@ def _obey_limits(fits: list[LocalFit], scores: OrderScores) -> list[LocalFit]:
     rules = scores.constraints.rules
     if rules is not None and rules.max_parents is not None:
         over = [node for node, fit in enumerate(fits) if fit.parents.size > rules.most_parents(node)]
-        for node, fit in zip(
-            over, scores.fits.fit_all([(node, fits[node].parents) for node in over]), strict=True
-        ):
+        for node, fit in zip(over, scores.fit_all([(node, fits[node].parents) for node in over]), strict=True):
             fits[node] = fit
     return fits
 
@@ -163,6 +161,6 @@ def _fine_tune(found: JointTraining, scores: OrderScores) -> FinalFit:
     ranks = np.argsort(found.best_order)
     used = (found.gates > 0) & (ranks[:, None] < ranks)
     requests: list[tuple[int, IntArray]] = [(node, np.flatnonzero(used[:, node])) for node in range(ranks.size)]
-    fits = scores.fits.fit_all(requests)
-    terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
+    fits = scores.fit_all(requests)
+    terms = scores.terms_of(range(len(fits)), fits).sum(axis=0)
     return FinalFit(scores.models, fits, float(scores.objective.total(terms, scores.weight)), False)
