@@ -65,7 +65,9 @@ def test_a_run_interrupted_at_any_step_goes_on_from_its_last_save(kind, tmp_path
         first = train(table(), EDGES[kind], checkpoint=path, seconds=0.0, progress=stop_after(count, interrupt))
         assert first.interrupted
         assert_same(first, train(table(), EDGES[kind], max_iter=count))
-        assert_same(train(table(), EDGES[kind], checkpoint=path), whole)
+        heard = []
+        assert_same(train(table(), EDGES[kind], checkpoint=path, progress=heard.append), whole)
+        assert len(heard) == len(whole.steps) - count  # the step after the last one that was saved comes first
 
 
 def test_a_converged_run_is_not_trained_on(tmp_path):

@@ -281,7 +281,9 @@ def search(
     )
     final = plan.estimator.for_final_fit() if isinstance(plan.estimator, GradientEdges) else None
     if final is not None:
-        training = _with_final_fit(training, final, scores, table, plan)
+        from daguerreotype.training.joint.search import with_final_fit  # needs torch
+
+        training = with_final_fit(training, final, plan, run, state.noise)
     return ended(replace(state, training=training))
 
 
@@ -315,34 +317,6 @@ def make_scores(
         has_floor=plan.price.min_gain > 0.0,
         moves_obey=plan.constraints.moves_obey(plan.estimator),
         run=run,
-    )
-
-
-def _with_final_fit(
-    found: TrainingResult, edges: GradientEdges, scores: OrderScores, table: Table, plan: Plan
-) -> TrainingResult:
-    """The same with the edges of its mode fitted once more, as these settings say."""
-    from daguerreotype.training.joint.search import fit_edges_of, parents_of  # needs torch
-
-    final = fit_edges_of(
-        found.order,
-        table,
-        edges,
-        plan,
-        scores.run,
-        lambda models: make_scores(table, plan, scores.run, scores.noise, models),
-    )
-    # Other orders keep the edges that training gave them.
-    ranks, distribution = np.argsort(found.order), found.distribution
-    mass = distribution.probs[(distribution.ranks == ranks).all(axis=1)].sum()
-    changed = final.parents.astype(np.float64) - parents_of(found.fits)
-    return replace(
-        found,
-        fits=final.fits,
-        models=final.models,
-        edge_shares=np.clip(found.edge_shares + mass * changed, 0.0, 1.0),
-        loss=final.loss,
-        interrupted=found.interrupted or final.interrupted,
     )
 
 
