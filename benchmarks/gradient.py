@@ -68,7 +68,7 @@ def print_steps(sizes, steps):
     from daguerreotype.training.schedule import Schedule
 
     torch.set_num_threads(1)
-    rates = {"tau": lambda _: 1.0, "rate": 0.1, "l2": 0.0005}
+    rates = {"tau": 1.0, "rate": 0.1, "l2": 0.0005}
     ends = {"max_iter": steps, "tolerance": 0.0, "patience": steps}
     schedule = Schedule(**rates, **ends, refine=False, n_restarts=0, seed=0)
     print("\njoint linear, sparsemax, k = 10, n = 1000, one core: seconds per step")

@@ -129,11 +129,10 @@ def final_fit(table: Table, order: IntArray, edges: Any, patience: int) -> tuple
     final = replace(edges.for_final_fit(), patience=patience)
     alone = OrderDistribution.of_order(order)
     ends = {"max_iter": final.max_iter, "tolerance": final.tol, "patience": patience}
-    schedule = Schedule(tau=lambda _: 1.0, rate=0.1, l2=0.0, **ends, refine=False, n_restarts=0, seed=0)
+    schedule = Schedule(tau=1.0, rate=0.1, l2=0.0, **ends, refine=False, n_restarts=0, seed=0)
     theta = order_to_theta(order, 1.0)
     found = train_joint(table, final, lambda theta, tau: alone, theta, EqualVariance(), schedule)
-    ranks = alone.ranks[0]
-    return len(found.steps), int(((found.gates > 0) & (ranks[:, None] < ranks)).sum())
+    return len(found.steps), int(found.opened.sum())
 
 
 def patience(cases: list[tuple[str, int, Dataset]], max_iter: int) -> Iterator[Row]:

@@ -48,7 +48,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
         "posterior": maybe(0, 1, 100),
         "random_state": maybe(3),
     }
-    operator = {"k": maybe(1, 2, 10, 1000), "tau": maybe(1e-8, 0.1, 10.0, 1e8, (2.0, 0.1))}
+    operator = {"k": maybe(1, 2, 10, 1000), "tau": maybe(1e-8, 0.1, 10.0, 1e8)}
     training = {
         "loss": maybe("bic", "nll_ev", "nll_nv", "mse", "entropy", "callable"),
         "start": maybe("variances", "order", "scores"),

@@ -179,22 +179,21 @@ def result_of(state: State, table: Table, ordered: Table) -> FitResult:
 def check_resumed(table: Table, plan: Plan, run: Run) -> None:
     """Refuse to go on from the file of another fit.
 
-    Data are known by their digests, the operator by its distribution at the start, the temperature by its value
-    at some steps. With more steps than before a run is trained on.
+    Data are known by their digests, the operator by its distribution at the start. With more steps than before a
+    run is trained on.
     """
     if run.checkpoint is None:
         return
     schedule, operator, theta = plan.schedule, plan.operator, plan.constraints.project(plan.start)
     order = plan.constraints.sort(theta)
-    start = OrderDistribution.of_order(order) if operator is None else operator(theta, schedule.tau(0))
+    start = OrderDistribution.of_order(order) if operator is None else operator(theta, schedule.tau)
     settings = {
         "version": version("daguerreotype"),
         "edges": type(plan.estimator).__name__,
         **{f"edges.{name}": value for name, value in vars(plan.estimator).items() if name != "device"},
-        **{name: getattr(schedule, name) for name in ("rate", "l2", "tolerance", "patience")},
+        **{name: getattr(schedule, name) for name in ("tau", "rate", "l2", "tolerance", "patience")},
         **{name: repr(getattr(plan, name)) for name in ("objective", "noise", "scales", "standardize", "joint")},
         **plan.constraints.settings(),
-        "tau": [schedule.tau(step) for step in (0, 1, 10, 100, 1000)],
         "columns": list(map(str, table.names)),
         "digest of data": digest(table.values),
         **({} if table.intervened is None else {"digest of interventions": digest(table.intervened)}),

@@ -76,7 +76,7 @@ class ScaleFit:
         """What the stages of a fit led to, without the search's cache and display, which may be large."""
         training, noise = state.found, state.noise
         densities = training.densities(noise)
-        scores = None if training.scores is None else training.scores.again(Run())
+        scores = None if training.scores is None else replace(training.scores, run=Run())
         return cls(
             state.scaled,
             state.table.typical(),

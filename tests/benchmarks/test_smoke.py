@@ -18,7 +18,6 @@ WITHOUT_SMOKE = {
     "paper_claims",  # reads what is committed
 }
 WRITES = {"bench", "calibration", "gradient", "interventional_rows", "misfit", "missing", "mixed", "paper_cells"}
-WRITES |= {"temperature"}
 EVERY = sorted(path.stem for path in BENCHMARKS.glob("*.py") if path.stem not in WITHOUT_SMOKE)
 
 

@@ -226,7 +226,7 @@ def test_settings_are_known_by_what_they_are_and_not_by_where_they_lie():
         ("loss", lambda: lambda variance, dof, n: variance + 1.0, lambda: lambda variance, dof, n: variance + 2.0),
         ("start", lambda: np.array([0, 2, 1]), lambda: np.array([0, 1, 2])),
         ("start", lambda: [0, 2, np.int64(1)], lambda: [0, 1, 2]),
-        ("tau", lambda: (2.0, 0.1), lambda: (2.0, 0.2)),
+        ("tau", lambda: 2.0, lambda: 2.5),
         ("edges", lambda: {"a": {1, 2}}, lambda: {"a": {1, 3}}),
         ("operator", lambda: top_k_sparsemax, lambda: len),
         ("operator", lambda: np.add, lambda: np.multiply),

@@ -179,8 +179,8 @@ def test_all_missing_fits_of_a_look_up_are_made_in_one_batch_and_none_twice(rng)
         np.testing.assert_array_equal(scores.losses(distribution), single.losses(distribution))
     assert len(counting.batches) <= 4  # the root of each tree and its other rankings
     seen = [request for batch in counting.batches for request in batch]
-    assert len(seen) == len(set(seen)) == scores.fits.misses == single.fits.misses
-    assert scores.fits.hits == single.fits.hits
+    assert len(seen) == len(set(seen)) == scores.misses == single.misses
+    assert scores.hits == single.hits
 
 
 class OneByOne(LocalModels):

@@ -57,7 +57,7 @@ def masked_objective(table, theta, parameters, loss, edges, l2):
 def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, rng):
     table, edges = masked_table(), KINDS[kind](**SETTINGS)
     shares, smooth = table.rows_per_node / N, make_objective(loss, 0.0)
-    objective = JointObjective(make_model(table, edges, "cpu"), SmoothGates(), edges, smooth, 0.1, None, shares)
+    objective = JointObjective(make_model(table, edges, "cpu"), SmoothGates(), edges, smooth, 0.1, shares=shares)
     flat = torch.from_numpy(rng.normal(size=sum(objective.sizes)))
     objective.views(flat)["gates"].uniform_(0.1, 0.9, generator=torch.Generator().manual_seed(0))
     theta, noise = 0.3 * rng.normal(size=D), torch.from_numpy(rng.random((D, D)))

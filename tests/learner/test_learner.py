@@ -152,7 +152,6 @@ def test_the_history_tells_every_step():
     model = fit(linear_data(3, 100, 5), tau=0.5)
     history = model.history_
     assert len(history) == len(model.history_) == history.objective.size == history.misses.size
-    assert (history.tau == 0.5).all()
     assert (history.support >= 1).all()
     assert (np.diff(history.hits) >= 0).all()
     assert (np.diff(history.misses) >= 0).all()
@@ -292,12 +291,6 @@ def test_training_starts_anywhere(start):
         assert model.causal_order_ == NAMES[::-1]
     if start == "variances":
         np.testing.assert_allclose(model.theta_, frame().var(ddof=0) - frame().var(ddof=0).median())
-
-
-def test_the_temperature_may_be_annealed_or_a_function_of_the_step():
-    settings = {"refine": False, "max_iter": 5}
-    np.testing.assert_allclose(fit(frame(), tau=(4.0, 0.25), **settings).history_.tau, [4, 2, 1, 0.5, 0.25])
-    np.testing.assert_allclose(fit(frame(), tau=lambda t: 1.0 + t, **settings).history_.tau, [1, 2, 3, 4, 5])
 
 
 def test_a_lower_temperature_concentrates_the_distribution():

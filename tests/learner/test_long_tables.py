@@ -57,7 +57,7 @@ class RawColumns(LocalModels):
 
 def test_the_likelihood_of_a_long_column_is_that_of_its_first_rows_at_their_penalty(rng):
     models = RawColumns(rng.laplace(size=(LONG, 2)))
-    fits = LocalFits(models, PenalizedLikelihood(2.0), n_rows=LONG, d=2, noise=FreeShape())
+    fits = LocalFits(models, PenalizedLikelihood(2.0), n_rows=LONG, d=2, noise=(FreeShape(),) * 2)
     terms = fits.terms_of([0, 1], [models.fit(node, None) for node in (0, 1)])
     expected = [FreeShape().excess(column[:MAX_ROWS]) for column in models.values.T]
     np.testing.assert_array_equal(terms[:, 0], expected)

@@ -84,7 +84,7 @@ def _local_loss(models, objective, node, predecessors, n_rows):
 def schedule(**changes):
     """A short training run: constant temperature one, no refining."""
     settings = {
-        "tau": lambda step: 1.0,
+        "tau": 1.0,
         "rate": 0.1,
         "l2": 0.0005,
         "max_iter": 40,

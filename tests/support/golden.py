@@ -185,8 +185,6 @@ CASES: dict[str, Callable] = {
     "fixed": case(fit, ADDITIVE, operator="fixed", start=[3, 1, 2, 0, 5, 4], **CURVES),
     "random": case(fit, ADDITIVE, operator="random", **CURVES),
     "own operator": case(fit, LINEAR, operator=own_operator, **SOME),
-    "annealed": case(fit, LINEAR, tau=(2.0, 0.2), **SOME),
-    "tau by step": case(fit, LINEAR, tau=lambda step: 1.0 / (1 + 0.1 * step), **SOME),
     "init variances": case(fit, LINEAR, start="variances", **{**SOME, "refine": False}),
     "init order": case(fit, named(LINEAR), start=["v2", "v1", "v0", "v5", "v4", "v3"], **SOME),
     "init scores": case(fit, LINEAR, start=SCORES, **SOME),

@@ -14,7 +14,7 @@ from daguerreotype.operators import Precedence, top_k_sparsemax
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.objective import PenalizedLikelihood
 from daguerreotype.training.refine import Moves, refine_order
-from daguerreotype.training.scores import OrderScores, allowed_keys, short_lists
+from daguerreotype.training.scores import OrderScores, PredecessorHash
 from support.rankings import all_rankings
 
 D = 5
@@ -75,13 +75,13 @@ def test_keys_are_equal_where_the_predecessors_that_may_be_parents_are(seed):
     rng = np.random.default_rng(seed)
     allowed = (rng.random((D, D)) < rng.random()) & ~np.eye(D, dtype=bool)
     ranks = np.array([rng.permutation(D) for _ in range(30)])
-    member, target = rng.integers(2**64, size=(2, D), dtype=np.uint64)
-    keys = allowed_keys(ranks, member, target, *short_lists(allowed))
+    hashes = PredecessorHash(D, allowed)
+    keys = hashes.keys(ranks)
     known = {}
     for s in range(30):
         for node in range(D):
             usable = np.flatnonzero(allowed[:, node] & (ranks[s] < ranks[s, node]))
-            expected = target[node] ^ np.bitwise_xor.reduce(member[usable], initial=np.uint64(0))
+            expected = hashes.target[node] ^ np.bitwise_xor.reduce(hashes.member[usable], initial=np.uint64(0))
             assert keys[s, node] == expected
             known.setdefault((node, tuple(usable)), set()).add(int(keys[s, node]))
     assert all(len(each) == 1 for each in known.values())
@@ -93,7 +93,7 @@ def test_models_are_asked_about_allowed_predecessors_with_all_required_ones_amon
     rng = np.random.default_rng(seed)
     constraints, table = random_constraints(rng), random_table(rng)
     scores = scores_of(LarsEdges(), table, constraints)
-    scores.fits.models = asked = Asked(scores.models)
+    scores.models = asked = Asked(scores.models)
     theta = constraints.project(rng.normal(size=D))
     scores.losses(top_k_sparsemax(theta, 30, tau=20.0, precedence=constraints.precedence))
     refine_order(Moves(constraints.sort(theta)), scores, n_restarts=2)
@@ -109,9 +109,9 @@ def test_nodes_that_may_not_be_each_others_parents_swap_without_a_new_fit(rng):
     allowed[0, 1] = allowed[1, 0] = False
     scores = scores_of(LarsEdges(), random_table(rng), Constraints(EdgeRules(allowed, np.zeros_like(allowed))))
     first = scores.loss_of(np.array([2, 0, 1, 3, 4]))
-    misses = scores.fits.misses
+    misses = scores.misses
     assert scores.loss_of(np.array([2, 1, 0, 3, 4])) == pytest.approx(first)
-    assert scores.fits.misses == misses
+    assert scores.misses == misses
 
 
 @settings(max_examples=25)
@@ -150,33 +150,6 @@ def test_refining_with_restarts_ends_in_an_order_that_obeys_and_no_move_improves
         assert scores.move_losses(node, order[order != node]).min() >= loss - 1e-9
 
 
-def test_required_gates_are_open_cost_nothing_and_leave_the_others_alone():
-    torch = pytest.importorskip("torch")
-    from daguerreotype.edges.gradient.descent import BernoulliGates, HardConcreteGates
-    from daguerreotype.training.joint.model import RequiredGates
-
-    required = torch.tensor([[False, True], [False, False]])
-    parameters, noise = torch.full((2, 2), 0.1), torch.full((2, 2), 0.9)
-    for plain in (BernoulliGates(), HardConcreteGates()):
-        gates = RequiredGates(plain, required)
-        (drawn, slope), (others, slopes) = gates.draw(parameters, noise), plain.draw(parameters, noise)
-        assert (drawn[0, 1], slope[0, 1]) == (1, 0)
-        assert gates.most_probable(parameters)[0, 1] == 1
-        assert gates.expected_open(parameters)[0, 1] == gates.open_slope(parameters)[0, 1] == 0
-        sample = gates.sample(parameters, torch.Generator().manual_seed(0))
-        assert sample[0, 1] == 1
-        for ours, theirs in (
-            (drawn, others),
-            (slope, slopes),
-            (gates.expected_open(parameters), plain.expected_open(parameters)),
-            (gates.open_slope(parameters), plain.open_slope(parameters)),
-            (gates.most_probable(parameters), plain.most_probable(parameters)),
-            (sample, plain.sample(parameters, torch.Generator().manual_seed(0))),
-            (gates.start((2, 2), "cpu", torch.float32), plain.start((2, 2), "cpu", torch.float32)),
-        ):
-            assert (ours[~required] == theirs[~required]).all()
-
-
 @pytest.mark.parametrize("pruning", [0.0, 100.0])
 def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     pytest.importorskip("torch")
@@ -193,7 +166,7 @@ def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
         LinearEdges(pruning=pruning),
         partial(Sparsemax(20), precedence=constraints.precedence),
         np.arange(D, dtype=float),
-        tau=lambda step: 5.0,
+        tau=5.0,
         l2=0.0,
         max_iter=30,
         gates_held=5,
@@ -201,6 +174,6 @@ def test_joint_edges_obey_whatever_a_gate_costs(pruning, rng):
     )
     assert found.theta[4] <= found.theta[0]
     assert found.gates[4, 0] == 1
-    assert found.weights[4, 0] != 0
+    assert found.parameters["weights"][4, 0] != 0
     assert not found.gates[~allowed].any()
     assert found.gates.sum() == (allowed.sum() if pruning == 0 else 1)

@@ -28,8 +28,8 @@ LOSSES = {
     "spacings": PenalizedLikelihood(1.0),
     "own": make_objective(lambda variance, dof, n: variance**2 + dof / n, 1.0),
 }
-NOISES = {"maxent": FreeShape("maxent"), "spacings": FreeShape("spacings")}  # others are Gaussian
 N, D = 60, 5
+NOISES = {name: (FreeShape(name),) * D for name in ("maxent", "spacings")}  # others are Gaussian
 
 
 def table(seed=0):
@@ -38,7 +38,7 @@ def table(seed=0):
 
 def scores_of(estimator, loss="bic", seed=0, **settings):
     models = ESTIMATORS[estimator].prepare(table(seed))
-    return OrderScores(models, LOSSES[loss], n_rows=N, d=D, noise=NOISES.get(loss), **settings)
+    return OrderScores(models, LOSSES[loss], n_rows=N, d=D, noise=NOISES.get(loss, ()), **settings)
 
 
 def distributions(rng):
@@ -67,7 +67,9 @@ class Counting(LocalModels):
 def test_losses_of_a_distribution_are_those_of_its_rankings_fitted_one_by_one(estimator, loss, rng):
     scores, fresh = scores_of(estimator, loss), ESTIMATORS[estimator].prepare(table())
     for distribution in distributions(rng):
-        direct = [direct_loss(fresh, LOSSES[loss], order, N, NOISES.get(loss)) for order in distribution.orders]
+        direct = [
+            direct_loss(fresh, LOSSES[loss], order, N, *NOISES.get(loss, ())[:1]) for order in distribution.orders
+        ]
         np.testing.assert_allclose(scores.losses(distribution), direct, rtol=1e-10, atol=1e-12)
         one_by_one = [scores.loss_of(order) for order in distribution.orders]
         np.testing.assert_allclose(one_by_one, direct, rtol=1e-10, atol=1e-12)
@@ -123,12 +125,12 @@ def all_calls(scores, rng):
     for distribution in distributions(rng):
         for call in (scores.losses, scores.edge_shares):
             results.append(call(distribution))
-            held.append(scores.fits.n_bytes)
+            held.append(scores.n_bytes)
         order = distribution.mode
         results += [scores.loss_of(order), scores.move_losses(int(order[0]), order[1:])]
-        held.append(scores.fits.n_bytes)
+        held.append(scores.n_bytes)
         results.append(np.array([fit.nll for fit in scores.fits_of(order)]))
-        held.append(scores.fits.n_bytes)
+        held.append(scores.n_bytes)
     return results, held
 
 
@@ -136,19 +138,19 @@ def test_no_node_is_fitted_twice_on_one_set_and_every_look_up_is_a_hit_or_a_miss
     models = Counting(LarsEdges().prepare(table()))
     scores = OrderScores(models, LOSSES["nll_ev"], n_rows=N, d=D)
     all_calls(scores, rng)
-    assert len(models.seen) == len(set(models.seen)) == scores.fits.misses
-    assert scores.fits.misses <= D * 2 ** (D - 1)
-    assert scores.fits.hits > scores.fits.misses
+    assert len(models.seen) == len(set(models.seen)) == scores.misses
+    assert scores.misses <= D * 2 ** (D - 1)
+    assert scores.hits > scores.misses
 
 
 def test_a_ranking_costs_d_look_ups_at_the_root_of_the_tree_and_two_at_every_other(rng):
     scores = scores_of("lars")
     distribution = top_k_sparsemax(0.1 * rng.normal(size=D), 40)
     scores.losses(distribution)
-    assert scores.fits.hits + scores.fits.misses == D + 2 * (len(distribution) - 1)
-    hits, misses = scores.fits.hits, scores.fits.misses
+    assert scores.hits + scores.misses == D + 2 * (len(distribution) - 1)
+    hits, misses = scores.hits, scores.misses
     scores.losses(distribution)
-    assert (scores.fits.hits - hits, scores.fits.misses) == (D + 2 * (len(distribution) - 1), misses)
+    assert (scores.hits - hits, scores.misses) == (D + 2 * (len(distribution) - 1), misses)
 
 
 @pytest.mark.parametrize("loss", ["bic", "spacings"])
@@ -176,7 +178,7 @@ def test_noise_of_any_shape_is_refused_where_the_estimator_has_no_residuals():
     models = Counting(LarsEdges().prepare(table()))
     message = r"this noise model looks at residuals.*give it a method residuals\(node, fit\)"
     with pytest.raises(ValueError, match=message):
-        OrderScores(models, LOSSES["maxent"], n_rows=N, d=D, noise=FreeShape())
+        OrderScores(models, LOSSES["maxent"], n_rows=N, d=D, noise=(FreeShape(),) * D)
 
 
 def test_a_line_and_a_curve_of_one_slope_keep_losses_of_their_own():
@@ -188,7 +190,7 @@ def test_a_line_and_a_curve_of_one_slope_keep_losses_of_their_own():
     used, norms = np.array([1]), abs(curve.weights)
     line = replace(curve, used=used, coefficients=curve.coefficients[:2], norms=norms)
     both, alone = (
-        OrderScores(models, LOSSES["spacings"], n_rows=200, d=2, noise=NOISES["spacings"]).fits for _ in range(2)
+        OrderScores(models, LOSSES["spacings"], n_rows=200, d=2, noise=NOISES["spacings"][:2]) for _ in range(2)
     )
     terms = both.terms_of([1, 1], [line, curve])
     assert terms[0].sum() > terms[1].sum() + 0.1

@@ -24,7 +24,7 @@ ESTIMATORS = {"bic": BicEdges(), "gam": GamEdges(), "lars": LarsEdges()}
 def scores_of(values, estimator="bic", loss="bic", n_jobs=1, **settings):
     n, d = values.shape
     models = ESTIMATORS[estimator].prepare(standard_table(values))
-    known = {"noise": make_noise(LOSSES[loss].noise), "run": Run(n_jobs=n_jobs)} | settings
+    known = {"noise": (make_noise(LOSSES[loss].noise),) * d, "run": Run(n_jobs=n_jobs)} | settings
     return OrderScores(models, make_objective(loss, 1.0), n_rows=n, d=d, **known)
 
 

@@ -57,7 +57,7 @@ def longer_posterior(
         advance(round(100 * share) - percent)
         percent = round(100 * share)
 
-    scores = training.scores.again(Run(n_jobs, cancel=cancel))
+    scores = replace(training.scores, run=Run(n_jobs, cancel=cancel))
     effort = long_effort(scores, n_sweeps, n_chains)
     with ExitStack() as files:
         file = None if resume is None else files.enter_context(Checkpoint(resume, seconds=5.0, cancel=cancel))

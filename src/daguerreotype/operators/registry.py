@@ -28,9 +28,8 @@ class Sparsemax(Parameters):
     ----------
     k : int
         How many orders may carry mass. 100 explores well; 10 is faster.
-    tau : float, pair (first, last) or callable
-        Temperature: constant, annealed geometrically over the steps of training, or a function of the step.
-        Smaller values concentrate the distribution on the mode.
+    tau : float
+        Temperature. Smaller values concentrate the distribution on the mode.
 
     Examples
     --------
@@ -41,14 +40,14 @@ class Sparsemax(Parameters):
     """
 
     k: int = 100
-    tau: Any = 1.0
+    tau: float = 1.0
 
     def check(self) -> None:
         """Refuse values that cannot be used."""
-        from daguerreotype._lib.checks import check_positive_int
+        from daguerreotype._lib.checks import check_positive_int, check_temperature
 
         check_positive_int(self.k, "k")
-        make_temperature(self.tau, 1)
+        check_temperature(self.tau)
 
     def __call__(
         self, theta: "FloatArray", tau: float, precedence: "Precedence | None" = None
@@ -70,7 +69,7 @@ class SparseMAP(Parameters):
     ----------
     max_iter : int
         Most iterations of the active set, and so most orders. 100 are exact up to 100 columns; fewer are faster.
-    tau : float, pair (first, last) or callable
+    tau : float
         Temperature, as of :class:`Sparsemax`.
     method : {"active-set", "peel"}
         "active-set" is the paper's. "peel" finds other orders of the same mean that share most of their local
@@ -78,15 +77,15 @@ class SparseMAP(Parameters):
     """
 
     max_iter: int = 100
-    tau: Any = 1.0
+    tau: float = 1.0
     method: Literal["active-set", "peel"] = "active-set"
 
     def check(self) -> None:
         """Refuse values that cannot be used."""
-        from daguerreotype._lib.checks import check_choice, check_positive_int
+        from daguerreotype._lib.checks import check_choice, check_positive_int, check_temperature
 
         check_positive_int(self.max_iter, "max_iter")
-        make_temperature(self.tau, 1)
+        check_temperature(self.tau)
         check_choice(self.method, "method", ("active-set", "peel"))
 
     def __call__(
@@ -181,22 +180,6 @@ def bind_operator(
         own = isinstance(operator, Sparsemax | SparseMAP)
         bound = partial(operator, precedence=precedence) if own else Watched(operator, precedence, names)
     return bound
-
-
-def make_temperature(tau: Any, max_iter: int) -> Callable[[int], float]:
-    """Temperature by step: a constant, a pair (first, last) annealed geometrically, or a callable."""
-    from daguerreotype._lib.checks import check_temperature
-
-    if callable(tau):
-        return lambda step: check_temperature(tau(step))
-    if isinstance(tau, Sequence) and not isinstance(tau, str):
-        if len(tau) != 2:
-            raise ValueError(f"tau must be a number, a pair (first, last) or a callable, got {shown(tau)}.")
-        first, last = map(check_temperature, tau)
-        last_step = max(max_iter - 1, 1)
-        return lambda step: float(first * (last / first) ** (min(step, last_step) / last_step))
-    constant = check_temperature(tau)
-    return lambda step: constant
 
 
 @dataclass

@@ -63,7 +63,7 @@ class Evidence:
 
     def of_fits(self, node: int, fits: Sequence[LocalFit]) -> FloatArray:
         """Loss (m,) of fits of one node."""
-        terms = self.scores.fits.terms_of([node] * len(fits), fits)
+        terms = self.scores.terms_of([node] * len(fits), fits)
         return self._nats(terms, np.array([fit.dof for fit in fits]))
 
     def is_slow(self, node: int) -> bool:
@@ -77,7 +77,7 @@ class Evidence:
         if self.is_slow(node) and not gaussian:
             return self.of_fits(node, [models.fit_parents(node, np.flatnonzero(members)) for members in sets])
         table = models.score_parents(node, sets)
-        return self._nats(self.scores.fits.terms_of_scores(node, table), table[:, 1])
+        return self._nats(self.scores.terms_of_scores(node, table), table[:, 1])
 
     def _nats(self, terms: FloatArray, dof: FloatArray) -> FloatArray:
         nats: FloatArray = self.n_rows * terms.sum(axis=1) + self._per_dof * dof
@@ -192,7 +192,7 @@ class SetCollector:
         else:
             sets = smallest
         if self.judge is None:
-            fits = [self.scores.fits.fit_all([(node, np.flatnonzero(members))])[0] for members in sets]
+            fits = [self.scores.fit_all([(node, np.flatnonzero(members))])[0] for members in sets]
             for fit, loss in zip(fits, self.evidence.of_fits(node, fits).tolist(), strict=True):
                 self._take(node, np.isin(np.arange(self.d), fit.parents), loss)
             return

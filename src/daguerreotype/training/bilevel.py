@@ -53,7 +53,7 @@ def train_bilevel(
     Theta is projected on the scores whose order obeys the constraints of the scores after each step. The best
     mode met on the way is kept, so that the result is never worse than the start. Local fits do not
     depend on when they are made, so a run that goes on from a saved ``stage`` ends like one that never stopped.
-    ``n_before`` steps of the schedule were made in a phase before this one. Ctrl-C leaves ``descent`` whole.
+    ``n_before`` of the most steps were made in a phase before this one. Ctrl-C leaves ``descent`` whole.
     """
     adam = Adam(descent.theta.size, schedule.rate)
     stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
@@ -61,8 +61,7 @@ def train_bilevel(
     saved = stage.load()
     converged = saved is not None and _restore(descent, adam, stopping, *saved)
     while not converged and len(descent.steps) < max_iter:
-        temperature = schedule.tau(n_before + len(descent.steps))
-        distribution = operator(descent.theta, temperature)
+        distribution = operator(descent.theta, schedule.tau)
         losses = scores.losses(distribution)
         mode = distribution.mode_index
         if losses[mode] <= descent.best_loss + ROUNDING:  # of equal modes the latest: theta has settled
@@ -70,7 +69,7 @@ def train_bilevel(
             descent.best_theta = descent.theta.copy()
             descent.best_order = distribution.mode
         objective = float(distribution.probs @ losses + l2 * descent.theta @ descent.theta)
-        seen = len(distribution), temperature, scores.fits.hits, scores.fits.misses, descent.theta.copy()
+        seen = len(distribution), scores.hits, scores.misses, descent.theta.copy()
         step = Step(objective, float(losses[mode]), *seen)
         descent.steps.append(step)
         scores.run.tell(phase, step)

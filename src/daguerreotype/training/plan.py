@@ -14,6 +14,7 @@ from daguerreotype._lib.checks import (
     check_positive,
     check_seed,
     check_share,
+    check_temperature,
     check_verbosity,
     optional,
 )
@@ -32,7 +33,7 @@ from daguerreotype.edges.registry import EDGES, make_estimator
 from daguerreotype.knowledge import Knowledge
 from daguerreotype.noise import DiscreteNoise, FreeShape, NoiseModel, make_noise, noise_by_column
 from daguerreotype.operators.distribution import Operator
-from daguerreotype.operators.registry import FixedOrder, bind_operator, make_temperature, read_operator
+from daguerreotype.operators.registry import FixedOrder, bind_operator, read_operator
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.few_rows import fewer_parents, has_few_rows, price_of_few, restrained, tell_few_rows
 from daguerreotype.training.methods import Bilevel, Joint, read_training
@@ -144,7 +145,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     operator, training = read_operator(settings["operator"]), read_training(settings["training"])
     seed = settings["random_state"]
     rng = np.random.default_rng(0 if seed is None else seed)
-    tau = make_temperature(getattr(operator, "tau", 1.0), training.max_iter)
+    tau = check_temperature(getattr(operator, "tau", 1.0))
     # Columns take part in an order of their own, made from the data: what breaks ties must not depend on how
     # the user happened to number them.
     columns = table.canonical_columns()
@@ -156,7 +157,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         names=table.names,
         numbered=not table.named,
         variances=np.diag(table.summary.covariance),
-        tau=tau(0),
+        tau=tau,
         rng=rng,
         columns=columns,
     )
@@ -211,7 +212,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         joint=training.joint,
         loss=training.loss,
         columns=columns,
-        start=make_obeying(start[columns], constraints, operator, tau(0)),
+        start=make_obeying(start[columns], constraints, operator, tau),
         posterior=int(settings["posterior"]),
     )
 

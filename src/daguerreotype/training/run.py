@@ -20,7 +20,6 @@ class Step:
     objective: float
     mode_loss: float
     support: int
-    tau: float
     hits: int
     misses: int
     theta: FloatArray = field(compare=False)  # arrays have no plain equality; equal objectives tell
@@ -39,8 +38,6 @@ class FitHistory:
         Loss of the most probable order.
     support : array of shape (t,)
         How many rankings carried mass.
-    tau : array of shape (t,)
-        Temperature.
     theta : array of shape (t, d)
         Scores of the columns.
     hits, misses : array of shape (t,)
@@ -54,7 +51,6 @@ class FitHistory:
     objective: Annotated[FloatArray, Shape("n")]
     mode_loss: Annotated[FloatArray, Shape("n")]
     support: Annotated[IntArray, Shape("n")]
-    tau: Annotated[FloatArray, Shape("n")]
     theta: Annotated[FloatArray, Shape("n", "d")]
     hits: Annotated[IntArray, Shape("n")]
     misses: Annotated[IntArray, Shape("n")]
@@ -73,7 +69,6 @@ def history_of(
         objective=np.array([step.objective for step in steps]),
         mode_loss=np.array([step.mode_loss for step in steps]),
         support=np.array([step.support for step in steps], dtype=np.int64),
-        tau=np.array([step.tau for step in steps]),
         theta=np.array([step.theta for step in steps]).reshape(-1, d),
         hits=np.array([step.hits for step in steps], dtype=np.int64),
         misses=np.array([step.misses for step in steps], dtype=np.int64),

@@ -1,6 +1,6 @@
 """Adam on theta, the stopping rule, and all numbers of a training run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from daguerreotype.training.run import Step
 class Schedule:
     """All numbers of a training run."""
 
-    tau: Callable[[int], float]
+    tau: float
     rate: float
     l2: float
     max_iter: int
@@ -90,8 +90,8 @@ def restore_steps(arrays: Arrays, header: Header, adam: Adam, stopping: Approxim
     adam.mean, adam.square, adam.count = arrays["adam_mean"], arrays["adam_square"], header["adam_count"]
     vars(stopping).update(header["stopping"])
     return [
-        Step(objective, mode_loss, int(support), tau, int(hits), int(misses), theta)
-        for (objective, mode_loss, support, tau, hits, misses), theta in zip(
+        Step(objective, mode_loss, int(support), int(hits), int(misses), theta)
+        for (objective, mode_loss, support, hits, misses), theta in zip(
             arrays["steps"].tolist(), arrays["thetas"], strict=True
         )
     ]

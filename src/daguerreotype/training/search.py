@@ -232,7 +232,7 @@ def search(
 
         return search_jointly(state)
     scores = make_scores(table, plan, run, state.noise, models)
-    start = plan.start if order is None else order_to_theta(order, schedule.tau(0))
+    start = plan.start if order is None else order_to_theta(order, schedule.tau)
     descent = best = Descent.begin(start, constraints)
     if n_restarts is None:
         n_restarts = schedule.n_restarts if order is None else 0
@@ -247,7 +247,7 @@ def search(
                 refine_order(moves, scores, n_restarts, schedule.seed)
             finally:
                 if moves.best_loss < descent.best_loss:
-                    best = Descent.begin(order_to_theta(moves.best, schedule.tau(refined_at)), constraints)
+                    best = Descent.begin(order_to_theta(moves.best, schedule.tau), constraints)
             if best is not descent and not briefly:
                 stage = _stage("resume", best, refined_at, scores)
                 train_bilevel(best, operator, scores, schedule, "resume", n_before=refined_at, stage=stage)
@@ -257,11 +257,11 @@ def search(
     if operator is None or briefly:
         distribution = OrderDistribution.of_order(best.best_order)
     else:
-        distribution = operator(best.best_theta, schedule.tau(max(len(steps) - 1, 0)))
+        distribution = operator(best.best_theta, schedule.tau)
     with run.cancel.held():  # an order without its graph would be lost
         fits, loss = scores.fits_of(best.best_order), scores.loss_of(best.best_order)
         edge_shares = scores.edge_shares(distribution)
-    scores.fits.rest()
+    scores.workers.threads.rest()
     training = TrainingResult(
         theta=best.best_theta,
         distribution=distribution,
@@ -281,7 +281,9 @@ def search(
     )
     final = plan.estimator.for_final_fit() if isinstance(plan.estimator, GradientEdges) else None
     if final is not None:
-        training = _with_final_fit(training, final, scores, table, plan)
+        from daguerreotype.training.joint.search import with_final_fit  # needs torch
+
+        training = with_final_fit(training, final, plan, run, state.noise)
     return ended(replace(state, training=training))
 
 
@@ -315,34 +317,6 @@ def make_scores(
         has_floor=plan.price.min_gain > 0.0,
         moves_obey=plan.constraints.moves_obey(plan.estimator),
         run=run,
-    )
-
-
-def _with_final_fit(
-    found: TrainingResult, edges: GradientEdges, scores: OrderScores, table: Table, plan: Plan
-) -> TrainingResult:
-    """The same with the edges of its mode fitted once more, as these settings say."""
-    from daguerreotype.training.joint.search import fit_edges_of, parents_of  # needs torch
-
-    final = fit_edges_of(
-        found.order,
-        table,
-        edges,
-        plan,
-        scores.run,
-        lambda models: make_scores(table, plan, scores.run, scores.noise, models),
-    )
-    # Other orders keep the edges that training gave them.
-    ranks, distribution = np.argsort(found.order), found.distribution
-    mass = distribution.probs[(distribution.ranks == ranks).all(axis=1)].sum()
-    changed = final.parents.astype(np.float64) - parents_of(found.fits)
-    return replace(
-        found,
-        fits=final.fits,
-        models=final.models,
-        edge_shares=np.clip(found.edge_shares + mass * changed, 0.0, 1.0),
-        loss=final.loss,
-        interrupted=found.interrupted or final.interrupted,
     )
 
 

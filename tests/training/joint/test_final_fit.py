@@ -15,11 +15,11 @@ from daguerreotype import Daguerreotype, Knowledge  # noqa: E402
 from daguerreotype.edges import GradientEdges  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
 from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
+from daguerreotype.edges.penalty import Penalty  # noqa: E402
 from daguerreotype.training.constraints import FREE  # noqa: E402
 from daguerreotype.training.joint.search import fit_edges_of  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
 from daguerreotype.training.run import Run  # noqa: E402
-from daguerreotype.training.scores import OrderScores  # noqa: E402
 from support.fits import linear_data, schedule, standard_table  # noqa: E402
 
 ORDER = np.array([2, 0, 4, 1, 3])
@@ -28,12 +28,10 @@ ORDER = np.array([2, 0, 4, 1, 3])
 def final_fit(table, edges, loss="nll_ev", order=ORDER):
     """The final fit of one order without a learner around it."""
     objective = make_objective(loss, 0.0)
-    plan = SimpleNamespace(objective=objective, schedule=schedule(), constraints=FREE)
-
-    def scores_of(models):
-        return OrderScores(models, objective, n_rows=table.n_rows, d=table.n_columns)
-
-    return fit_edges_of(order, table, edges.for_final_fit(), plan, Run(), scores_of)
+    plan = SimpleNamespace(
+        objective=objective, schedule=schedule(), constraints=FREE, estimator=edges, price=Penalty()
+    )
+    return fit_edges_of(order, table, edges.for_final_fit(), plan, Run(), ())
 
 
 def plain_descent(x, order, edges, parameters, predict):

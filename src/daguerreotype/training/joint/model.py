@@ -16,11 +16,12 @@ import numpy as np
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.gradient.descent import BernoulliGates, Gates
+from daguerreotype.edges.gradient.descent import Gates
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.interventional import group_tables
 from daguerreotype.edges.mlp import ACTIVATIONS
 from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.objective import Smooth
 from daguerreotype.training.scores import PredecessorHash
 
@@ -126,10 +127,6 @@ class LinearModel:
             mine = (group == number).nonzero()[:, 0]
             product[mine] = used[mine] @ moments
         return product
-
-    def strengths(self, parameters: Parameters) -> Tensor:
-        """The weights."""
-        return parameters["weights"]
 
 
 class MlpModel:
@@ -262,11 +259,6 @@ class MlpModel:
         # Without any row the variance may be anything but zero: its gradient is.
         return (residuals.square().sum(1) + (counted.sum(1) == 0)) / n_counted, pull_back
 
-    def strengths(self, parameters: Parameters) -> Tensor:
-        """Norms of the input weights."""
-        norms: Tensor = parameters["input"].square().sum(2).sqrt()
-        return norms
-
 
 JointModel: TypeAlias = LinearModel | MlpModel
 
@@ -275,54 +267,6 @@ def make_model(table: Table, edges: Any, device: str) -> JointModel:
     """The model of gradient-trained edges: neural if they have hidden units."""
     dtype: torch.dtype = getattr(torch, edges.dtype)
     return MlpModel(table, edges, device, dtype) if hasattr(edges, "hidden") else LinearModel(table, device, dtype)
-
-
-class OpenGates(BernoulliGates):
-    """Gates that never close: nothing is gained by closing one that costs nothing."""
-
-    def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
-        """Ones."""
-        return torch.ones(shape, device=device, dtype=dtype)
-
-    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Ones, whatever the noise."""
-        return torch.ones_like(parameters), torch.zeros_like(parameters)
-
-
-class RequiredGates(Gates):
-    """Gates of which some never close, and cost nothing: those of required edges (d, d)."""
-
-    def __init__(self, gates: Gates, required: Tensor) -> None:
-        self.gates, self.required = gates, required
-
-    def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
-        """As the others start."""
-        return self.gates.start(shape, device, dtype)
-
-    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
-        """Ones where required."""
-        return self.gates.sample(parameters, generator).masked_fill(self.required, 1.0)
-
-    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Ones where required, whatever the noise."""
-        drawn, slope = self.gates.draw(parameters, noise)
-        return drawn.masked_fill(self.required, 1.0), slope.masked_fill(self.required, 0.0)
-
-    def expected_open(self, parameters: Tensor) -> Tensor:
-        """What is paid for: nothing for required ones."""
-        return self.gates.expected_open(parameters).masked_fill(self.required, 0.0)
-
-    def open_slope(self, parameters: Tensor) -> Tensor:
-        """Zeros where required."""
-        return self.gates.open_slope(parameters).masked_fill(self.required, 0.0)
-
-    def keep_valid(self, parameters: Tensor) -> None:
-        """As the others."""
-        self.gates.keep_valid(parameters)
-
-    def most_probable(self, parameters: Tensor) -> Tensor:
-        """Ones where required."""
-        return self.gates.most_probable(parameters).masked_fill(self.required, 1.0)
 
 
 @dataclass(frozen=True)
@@ -344,7 +288,8 @@ class JointObjective:
 
     for one sample of the gates z, with the mean of squares of each layer of w in place of their sum where
     ``edges`` say so. The loss L is an objective of :mod:`daguerreotype.training.objective` of the likelihoods that
-    the shared edges leave when each node uses its predecessors in the ordering alone.
+    the shared edges leave when each node uses its predecessors in the ordering alone. Gates of required edges
+    never close and cost nothing; without a penalty of gates, that is all of them.
     """
 
     def __init__(
@@ -354,15 +299,20 @@ class JointObjective:
         edges: GradientEdges,
         loss: Smooth,
         l2: float,
-        allowed: BoolArray | None = None,
+        constraints: Constraints = FREE,
         shares: FloatArray | None = None,
     ) -> None:
         self.model, self.gates, self.loss, self.l2 = model, gates, loss, l2
+        self.constraints = constraints
         self.shares = shares  # of the rows that count for each node
         self.pruning, self.l2_edges = edges.pruning, edges.l2
         self.mean_squares = edges.l2_norm == "mean"
         d = next(iter(model.weights.values()))[0]
-        self.hashes = PredecessorHash(d, allowed)
+        rules = constraints.rules
+        self.hashes = PredecessorHash(d, None if rules is None else rules.allowed)
+        self.always_open = torch.full((d, d), edges.pruning == 0)
+        if rules is not None:
+            self.always_open |= torch.from_numpy(rules.required)
         self.shapes = {**model.weights, **model.biases, "gates": (d, d)}
         self.sizes = [math.prod(shape) for shape in self.shapes.values()]
         self.weight_sizes = self.sizes[: len(model.weights)]  # they come first in the flat vector
@@ -381,8 +331,11 @@ class JointObjective:
         problems = LocalProblems.of(distribution, self.hashes)
         nodes, allowed, belongs = problems.tensors(noise)
         drawn, slope = self.gates.draw(parameters["gates"], noise)
+        always_open = self.always_open.to(flat.device)
+        drawn, slope = drawn.masked_fill(always_open, 1.0), slope.masked_fill(always_open, 0.0)
         variances, pull_back = self.model.variances(parameters, drawn, problems, step)
-        opened = (self.gates.expected_open(parameters["gates"]).T.index_select(0, nodes) * allowed).sum(1)
+        expected = self.gates.expected_open(parameters["gates"]).masked_fill(always_open, 0.0)
+        opened = (expected.T.index_select(0, nodes) * allowed).sum(1)
         weights = flat[: self.n_weights]
         weighed = self._weighed(weights)
         # One transfer from the device: variances, penalties and the squared norm.
@@ -402,11 +355,18 @@ class JointObjective:
         by_variances, mass = torch.from_numpy(summed).to(flat.device, flat.dtype)
         gradients, by_drawn = pull_back(by_variances)
         by_opened = (belongs @ (allowed * mass[:, None])).T * self.pruning  # (d, d)
-        gradients["gates"] = by_drawn * slope + by_opened * self.gates.open_slope(parameters["gates"])
+        open_slope = self.gates.open_slope(parameters["gates"]).masked_fill(always_open, 0.0)
+        gradients["gates"] = by_drawn * slope + by_opened * open_slope
         by_edges = torch.cat([gradients[name].reshape(-1) for name in self.shapes])
         by_edges[: self.n_weights].add_(weighed, alpha=2 * self.l2_edges)
         by_theta = distribution.vjp(priced) + 2 * self.l2 * theta
         return Evaluation(objective, losses, by_theta, by_edges, c)
+
+    def open_gates(self, flat: Tensor) -> BoolArray:
+        """Which edges (d, d) are open after training, in whatever order allows them; forbidden ones are not."""
+        gates = self.gates.most_probable(self.views(flat)["gates"]).cpu().masked_fill(self.always_open, 1.0)
+        opened: BoolArray = (gates > 0).numpy() & self.hashes.allowed
+        return opened
 
     def _weighed(self, weights: Tensor) -> Tensor:
         """Weights over the size of their layer, if its mean squares count."""

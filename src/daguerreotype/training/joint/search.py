@@ -1,14 +1,15 @@
 """What follows joint training: the edges of the order that was learned, fitted on their own (needs torch)."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from daguerreotype._lib.typing import BoolArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import EdgeEstimator, LocalFit, LocalModels
+from daguerreotype.edges.base import LocalFit, LocalModels
 from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.joint.train import JointTraining, train_joint
 from daguerreotype.training.objective import PenalizedLikelihood, Smooth
@@ -38,7 +39,14 @@ class FinalFit:
     models: LocalModels
     fits: list[LocalFit]
     loss: float
-    interrupted: bool
+    interrupted: bool = False
+
+    @classmethod
+    def of(cls, scores: OrderScores, fits: list[LocalFit], interrupted: bool = False) -> "FinalFit":
+        """Fits of all nodes, and what they lose."""
+        terms = scores.terms_of(range(len(fits)), fits).sum(axis=0)
+        loss = float(scores.objective.total(terms, scores.weight))
+        return cls(scores.models, fits, loss, interrupted)
 
     @property
     def parents(self) -> BoolArray:
@@ -55,27 +63,13 @@ def parents_of(fits: list[LocalFit]) -> BoolArray:
 
 
 def fit_edges_of(
-    order: IntArray,
-    table: Table,
-    edges: GradientEdges,
-    plan: Plan,
-    run: Run,
-    scores_of: Callable[[LocalModels], OrderScores],
+    order: IntArray, table: Table, edges: GradientEdges, plan: Plan, run: Run, noise: Sequence[NoiseModel]
 ) -> FinalFit:
     """The edges of one order, each node on all that precede it, trained together from the start.
 
     It is joint training with an order that has all the mass: one loss of the whole graph, one sample of the gates
     per step, and the stopping rule of ``edges``. An objective without derivatives is replaced by the likelihood.
     """
-    assert isinstance(edges, EdgeEstimator)
-    schedule = replace(
-        plan.schedule,
-        tau=lambda _: 1.0,
-        l2=0.0,
-        max_iter=edges.max_iter,
-        tolerance=edges.tol,
-        patience=edges.patience,
-    )
     alone = OrderDistribution.of_order(order)
     found = train_joint(
         table,
@@ -83,33 +77,43 @@ def fit_edges_of(
         lambda theta, tau: alone,
         order_to_theta(order, 1.0),
         plan.objective if isinstance(plan.objective, Smooth) else PenalizedLikelihood(),
-        schedule,
+        replace(plan.schedule, l2=0.0, max_iter=edges.max_iter, tolerance=edges.tol, patience=edges.patience),
         constraints=plan.constraints,
         run=run,
         phase="final fit",
     )
     with run.cancel.held():  # an order without its edges would be lost
-        scores = scores_of(plan.constraints.prepare(edges, table))
-        models = scores.models
-        opened = (found.gates > 0) & (alone.ranks[0][:, None] < alone.ranks[0])
-        columns = range(table.n_columns)
-        fits = [models.fit_from(node, np.flatnonzero(opened[:, node]), found.parameters) for node in columns]
-        fits = _obey_limits(fits, scores)
-        terms = scores.fits.terms_of(columns, fits).sum(axis=0)
-    loss = float(scores.objective.total(terms, scores.weight))
-    return FinalFit(scores.models, fits, loss, found.interrupted)
+        models = plan.constraints.prepare(edges, table)
+        scores, rules = make_scores(table, plan, run, noise, models), plan.constraints.rules
+        fits = [
+            models.fit_from(node, np.flatnonzero(parents), found.parameters)
+            for node, parents in enumerate(found.opened.T)
+        ]
+        if rules is not None:  # what has too many parents is fitted on its own
+            for node, fit in enumerate(fits):
+                if fit.parents.size > rules.most_parents(node):
+                    fits[node] = scores.fit_all([(node, fit.parents)])[0]
+        return FinalFit.of(scores, fits, found.interrupted)
 
 
-def _obey_limits(fits: list[LocalFit], scores: OrderScores) -> list[LocalFit]:
-    """The same without more parents than nodes may have; what changes is fitted on its own."""
-    rules = scores.constraints.rules
-    if rules is not None and rules.max_parents is not None:
-        over = [node for node, fit in enumerate(fits) if fit.parents.size > rules.most_parents(node)]
-        for node, fit in zip(
-            over, scores.fits.fit_all([(node, fits[node].parents) for node in over]), strict=True
-        ):
-            fits[node] = fit
-    return fits
+def with_final_fit(
+    training: TrainingResult, edges: GradientEdges, plan: Plan, run: Run, noise: Sequence[NoiseModel]
+) -> TrainingResult:
+    """The same with the edges of its mode fitted once more, as these settings say."""
+    assert training.table is not None
+    final = fit_edges_of(training.order, training.table, edges, plan, run, noise)
+    # Other orders keep the edges that training gave them.
+    ranks, distribution = np.argsort(training.order), training.distribution
+    mass = distribution.probs[(distribution.ranks == ranks).all(axis=1)].sum()
+    changed = final.parents.astype(np.float64) - parents_of(training.fits)
+    return replace(
+        training,
+        fits=final.fits,
+        models=final.models,
+        edge_shares=np.clip(training.edge_shares + mass * changed, 0.0, 1.0),
+        loss=final.loss,
+        interrupted=training.interrupted or final.interrupted,
+    )
 
 
 def search_jointly(state: State) -> State:
@@ -126,24 +130,20 @@ def search_jointly(state: State) -> State:
     found = train_joint(
         table, edges, operator, plan.start, objective, schedule, constraints=plan.constraints, run=run
     )
-    order, final = found.best_order, edges.for_final_fit()
-
-    def scores_of(models: LocalModels) -> OrderScores:
-        return make_scores(table, plan, run, plan.noise, models)
-
+    final = edges.for_final_fit()
     if final is not None:
-        fitted = fit_edges_of(order, table, final, plan, run, scores_of)
+        fitted = fit_edges_of(found.best_order, table, final, plan, run, plan.noise)
     else:
         with run.cancel.held():  # an order without its edges would be lost
-            fitted = _fine_tune(found, scores_of(plan.constraints.prepare(edges, table)))
-    ranks = np.argsort(order)
+            fitted = _fine_tune(found, make_scores(table, plan, run, plan.noise))
+    ranks = np.argsort(found.best_order)
     # Against the mode, edges are as joint training left them.
-    opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates > 0)
-    distribution = operator(found.best_theta, schedule.tau(max(len(found.steps) - 1, 0)))
+    opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates)
+    distribution = operator(found.best_theta, schedule.tau)
     training = TrainingResult(
         theta=found.best_theta,
         distribution=distribution,
-        order=order,
+        order=found.best_order,
         fits=fitted.fits,
         models=fitted.models,
         edge_shares=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
@@ -160,9 +160,5 @@ def search_jointly(state: State) -> State:
 
 def _fine_tune(found: JointTraining, scores: OrderScores) -> FinalFit:
     """The edges of the best order by themselves, each node on the predecessors whose gates are open."""
-    ranks = np.argsort(found.best_order)
-    used = (found.gates > 0) & (ranks[:, None] < ranks)
-    requests: list[tuple[int, IntArray]] = [(node, np.flatnonzero(used[:, node])) for node in range(ranks.size)]
-    fits = scores.fits.fit_all(requests)
-    terms = scores.fits.terms_of(range(len(fits)), fits).sum(axis=0)
-    return FinalFit(scores.models, fits, float(scores.objective.total(terms, scores.weight)), False)
+    requests = [(node, np.flatnonzero(parents)) for node, parents in enumerate(found.opened.T)]
+    return FinalFit.of(scores, scores.fit_all(requests))

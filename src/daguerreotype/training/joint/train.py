@@ -9,17 +9,18 @@ import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.imports import torch
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.gradient.descent import Optimizer, choose_device, make_gates
-from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.distribution import Operator
 from daguerreotype.training.constraints import FREE, Constraints
-from daguerreotype.training.joint.model import JointObjective, OpenGates, RequiredGates, Tensor, make_model
+from daguerreotype.training.joint.model import JointObjective, Tensor, make_model
 from daguerreotype.training.objective import Smooth
 from daguerreotype.training.run import Phase, Run, Step
 from daguerreotype.training.schedule import Adam, ApproximateConvergence, Schedule, restore_steps, save_steps
+
+logger = logging.getLogger("daguerreotype")
 
 MEMORY = 0.95  # share of the past in the smoothed objective: it looks back about 20 steps
 
@@ -39,14 +40,12 @@ class JointState:
     """All that changes during training."""
 
     theta: FloatArray
-    order: IntArray
     flat: Tensor
     adam: Adam
     optimizer: Optimizer
     generator: torch.Generator
     stopping: ApproximateConvergence
     best: Best
-    constraints: Constraints = FREE
     smoothed: float = 0.0  # exponential sum, not yet divided by its weights
     converged: bool = False
     steps: list[Step] = field(default_factory=list)
@@ -67,12 +66,7 @@ class JointState:
         }
         arrays, header = save_steps(self.steps, self.adam, self.stopping)
         arrays |= {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
-        arrays |= {
-            "theta": self.theta,
-            "order": self.order,
-            "best_theta": self.best.theta,
-            "best_order": self.best.order,
-        }
+        arrays |= {"theta": self.theta, "best_theta": self.best.theta, "best_order": self.best.order}
         header |= {
             "count": self.optimizer.count,
             "best_objective": self.best.objective,
@@ -87,7 +81,7 @@ class JointState:
         def tensor(name: str) -> Tensor:
             return torch.from_numpy(arrays[name]).to(self.flat.device)
 
-        self.theta, self.order, self.flat = arrays["theta"], arrays["order"], tensor("flat")
+        self.theta, self.flat = arrays["theta"], tensor("flat")
         best_theta, best_order = arrays["best_theta"], arrays["best_order"]
         self.best = Best(header["best_objective"], best_theta, best_order, tensor("best_flat"))
         self.optimizer.mean, self.optimizer.square = tensor("mean"), tensor("square")
@@ -95,40 +89,6 @@ class JointState:
         self.generator.set_state(torch.from_numpy(arrays["generator"]))
         self.steps = restore_steps(arrays, header, self.adam, self.stopping)
         self.smoothed, self.converged = header["smoothed"], header["converged"]
-
-
-def start_state(
-    objective: JointObjective,
-    edges: GradientEdges,
-    theta: FloatArray,
-    device: str,
-    rate: float,
-    stopping: ApproximateConvergence,
-    constraints: Constraints = FREE,
-) -> JointState:
-    """The state before the first step."""
-    generator = torch.Generator(device)
-    generator.manual_seed(int(edges.random_state))
-    flat = torch.zeros(sum(objective.sizes), device=device, dtype=getattr(torch, edges.dtype))
-    parameters = objective.views(flat)
-    objective.model.fill(parameters, generator)
-    parameters["gates"].copy_(objective.gates.start(objective.shapes["gates"], device, flat.dtype))
-    theta = constraints.project(np.array(theta, dtype=np.float64))
-    order = constraints.sort(theta)
-    return JointState(
-        theta=theta,
-        order=order,
-        flat=flat,
-        constraints=constraints,
-        adam=Adam(theta.size, rate),
-        optimizer=Optimizer(flat, edges),
-        generator=generator,
-        stopping=stopping,
-        best=Best(math.inf, theta, order, flat.clone()),
-    )
-
-
-logger = logging.getLogger("daguerreotype")
 
 
 @dataclass(frozen=True)
@@ -139,15 +99,11 @@ class JointTraining:
     ----------
     theta : array of shape (d,)
         Scores after the last step.
-    order : array of shape (d,)
-        Most probable order of the last step.
     best_theta, best_order : array of shape (d,)
-        The same where the smoothed objective was lowest, or of the last step if edges keep the last model; all
-        that follows belongs to them.
+        Scores and their most probable order where the smoothed objective was lowest, or of the last step if edges
+        keep the last model; all that follows belongs to them.
     gates : array of shape (d, d)
-        One where the edge from i to j is open, in whatever order allows it, else zero; so are forbidden edges.
-    weights : array of shape (d, d)
-        Strengths of the open edges that ``best_order`` allows; exactly zero elsewhere.
+        Whether the edge from i to j is open, in whatever order allows it; forbidden ones are not.
     parameters : dict of arrays
         All edge parameters by name, those of the gates among them.
     steps : list of Step
@@ -158,14 +114,19 @@ class JointTraining:
     """
 
     theta: FloatArray
-    order: IntArray
     best_theta: FloatArray
     best_order: IntArray
-    gates: FloatArray
-    weights: FloatArray
+    gates: BoolArray
     parameters: dict[str, FloatArray]
     steps: list[Step]
     interrupted: bool
+
+    @property
+    def opened(self) -> BoolArray:
+        """Whether i is a parent of j (d, d) in the best order: the gate is open, and i comes first."""
+        ranks = np.argsort(self.best_order)
+        opened: BoolArray = self.gates & (ranks[:, None] < ranks)
+        return opened
 
 
 def train_joint(
@@ -173,7 +134,7 @@ def train_joint(
     edges: Any,
     operator: Operator,
     theta: FloatArray,
-    objective: Smooth,
+    loss: Smooth,
     schedule: Schedule,
     *,
     gates_held: int | None = None,
@@ -203,7 +164,7 @@ def train_joint(
         Scores to orderings.
     theta : array of shape (d,)
         Scores to start from.
-    objective : Smooth
+    loss : Smooth
         What an ordering loses.
     schedule : Schedule
         Temperature, learning rate of theta, the weight of its squared norm, and when to stop.
@@ -220,106 +181,93 @@ def train_joint(
         What the display calls this training.
     """
     edges.check()
-    run = Run() if run is None else run
-    device = choose_device(edges)
+    run, device = Run() if run is None else run, choose_device(edges)
     model = make_model(table, edges, device)
-    gates = OpenGates() if edges.pruning == 0 else make_gates(edges.gates)
-    rules = constraints.rules
-    if rules is not None and rules.anything_required:
-        gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
-    held = gates_held
     if edges.pruning == 0:
-        held = 0
-    elif held is None:
-        held = model.learns_in if edges.warm_up else 0
-    allowed = None if rules is None else rules.allowed
+        gates_held = 0
+    elif gates_held is None:
+        gates_held = model.learns_in if edges.warm_up else 0
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
-    expected = JointObjective(model, gates, edges, objective, schedule.l2, allowed, shares)
-    stopping = ApproximateConvergence(schedule.tolerance, schedule.patience)
-    state = start_state(expected, edges, theta, device, schedule.rate, stopping, constraints)
-    file = run.stage(phase, {"theta": theta.tolist(), "gates_held": held, "device": device})
+    objective = JointObjective(model, make_gates(edges.gates), edges, loss, schedule.l2, constraints, shares)
+    state = _begin(objective, edges, constraints.project(np.array(theta, dtype=np.float64)), schedule, device)
+    file = run.stage(phase, {"theta": theta.tolist(), "gates_held": gates_held, "device": device})
     saved = file.load()
     if saved is not None:
         state.restore(*saved)
         logger.info("training goes on from step %d.", len(state.steps))
     interrupted = False
-    max_iter = schedule.max_iter
     try:
-        while not state.converged and len(state.steps) < max_iter:
-            temperature = schedule.tau(len(state.steps))
-            orders = operator(state.theta, temperature)
-            _step(state, expected, orders, temperature, held, edges.keep == "last")
-            file.keep(state.state, always=state.converged or len(state.steps) == max_iter)
+        while not state.converged and len(state.steps) < schedule.max_iter:
+            orders = operator(state.theta, schedule.tau)
+            _step(state, objective, orders, gates_held, edges.keep == "last")
+            file.keep(state.state, always=state.converged or len(state.steps) == schedule.max_iter)
             run.tell(phase, state.steps[-1])
     except KeyboardInterrupt:
         interrupted = True
-    return _result(state, expected, interrupted)
+    best = state.best
+    parameters = {
+        name: values.to("cpu", torch.float64).numpy() for name, values in objective.views(best.flat).items()
+    }
+    opened = objective.open_gates(best.flat)
+    return JointTraining(state.theta, best.theta, best.order, opened, parameters, state.steps, interrupted)
+
+
+def _begin(
+    objective: JointObjective, edges: Any, theta: FloatArray, schedule: Schedule, device: str
+) -> JointState:
+    """The state before the first step, at scores that obey."""
+    generator = torch.Generator(device)
+    generator.manual_seed(int(edges.random_state))
+    flat = torch.zeros(sum(objective.sizes), device=device, dtype=getattr(torch, edges.dtype))
+    parameters = objective.views(flat)
+    objective.model.fill(parameters, generator)
+    parameters["gates"].copy_(objective.gates.start(objective.shapes["gates"], device, flat.dtype))
+    return JointState(
+        theta=theta,
+        flat=flat,
+        adam=Adam(theta.size, schedule.rate),
+        optimizer=Optimizer(flat, edges),
+        generator=generator,
+        stopping=ApproximateConvergence(schedule.tolerance, schedule.patience),
+        best=Best(math.inf, theta, objective.constraints.sort(theta), flat.clone()),
+    )
 
 
 def _step(
-    state: JointState,
-    objective: JointObjective,
-    distribution: OrderDistribution,
-    tau: float,
-    held: int,
-    keep_last: bool,
+    state: JointState, objective: JointObjective, distribution: OrderDistribution, held: int, keep_last: bool
 ) -> None:
     """Look at the objective, remember it, and move unless it has stopped falling."""
     d = state.theta.size
     noise = torch.rand((d, d), generator=state.generator, device=state.flat.device, dtype=state.flat.dtype)
-    found = objective.evaluate(state.theta, distribution, state.flat, noise, len(state.steps))
-    if not math.isfinite(found.objective):
+    seen = objective.evaluate(state.theta, distribution, state.flat, noise, len(state.steps))
+    if not math.isfinite(seen.objective):
         raise ValueError(
-            f"the objective of joint training is {found.objective} after {len(state.steps)} steps: lower the "
+            f"the objective of joint training is {seen.objective} after {len(state.steps)} steps: lower the "
             "learning_rate of the edges, or choose dtype='float64'."
         )
-    mode = distribution.mode_index
     last = state.steps[-1] if state.steps else None
     shared, computed = (last.hits, last.misses) if last else (0, 0)
-    shared += len(distribution) * d - found.n_computed
-    seen = len(distribution), tau, shared, computed + found.n_computed, state.theta.copy()
-    step = Step(found.objective, float(found.losses[mode]), *seen)
-    state.steps.append(step)
-    state.order = distribution.mode
-    smoothed = state.smooth(found.objective)
+    state.steps.append(
+        Step(
+            seen.objective,
+            mode_loss=float(seen.losses[distribution.mode_index]),
+            support=len(distribution),
+            hits=shared + len(distribution) * d - seen.n_computed,
+            misses=computed + seen.n_computed,
+            theta=state.theta.copy(),
+        )
+    )
+    smoothed = state.smooth(seen.objective)
     undecided = len(state.steps) <= held
     if undecided or keep_last or smoothed < state.best.objective:
         lowest = math.inf if undecided else smoothed
-        state.best = Best(lowest, state.theta, state.order, state.flat.clone())
-    state.converged = not undecided and state.stopping.update(found.objective if keep_last else smoothed)
+        state.best = Best(lowest, state.theta, distribution.mode, state.flat.clone())
+    state.converged = not undecided and state.stopping.update(seen.objective if keep_last else smoothed)
     if not state.converged:
         gates = objective.views(state.flat)["gates"]
         before = gates.clone()
-        state.theta = state.constraints.project(state.adam.step(state.theta, found.by_theta))
-        state.optimizer.step(state.flat, found.by_edges)
+        state.theta = objective.constraints.project(state.adam.step(state.theta, seen.by_theta))
+        state.optimizer.step(state.flat, seen.by_edges)
         if undecided:
             gates.copy_(before)
         objective.gates.keep_valid(gates)
-
-
-def _result(state: JointState, objective: JointObjective, interrupted: bool) -> JointTraining:
-    """The state as arrays; a closed gate or a forbidden edge is a weight of zero."""
-    best = state.best
-    parameters = objective.views(best.flat)
-    gates = objective.gates.most_probable(parameters["gates"])
-    ranks = np.argsort(best.order)
-    gates = gates * torch.from_numpy(objective.hashes.allowed).to(gates.device)
-    precedes = torch.from_numpy(ranks[:, None] < ranks).to(gates.device)
-    strengths = objective.model.strengths(parameters)
-    weights = torch.where(precedes & (gates > 0), strengths, torch.zeros_like(strengths))
-
-    def array(tensor: Tensor) -> FloatArray:
-        values: FloatArray = tensor.to("cpu", torch.float64).numpy()
-        return values
-
-    return JointTraining(
-        theta=state.theta,
-        order=state.order,
-        best_theta=best.theta,
-        best_order=best.order,
-        gates=array(gates),
-        weights=array(weights),
-        parameters={name: array(each) for name, each in parameters.items()},
-        steps=state.steps,
-        interrupted=interrupted,
-    )
