@@ -55,7 +55,6 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="one table of one size")
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     arguments = parser.parse_args()
-    logging.getLogger("daguerreotype").setLevel(logging.ERROR)
     print("| rows | columns | table | true edges | found | false |")
     print("|---|---|---|---|---|---|")
     n_tables = 1 if arguments.smoke else arguments.tables
@@ -66,4 +65,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    logging.getLogger("daguerreotype").setLevel(logging.ERROR)  # not in main, which a test calls in its process
     main()

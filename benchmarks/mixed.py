@@ -28,7 +28,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from daguerreotype import Daguerreotype, baselines
-from daguerreotype._lib.child_process import ChildProcess, CrashError
+from daguerreotype._lib.child_process import ChildPool, CrashError
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.baselines.base import Learned
 from daguerreotype.baselines.libraries import read_class
@@ -243,7 +243,7 @@ class Worker:
 
     def __init__(self, method: str, limit: float) -> None:
         self.method, self.limit = method, limit
-        self._child, self._warm = ChildProcess(), False
+        self._child, self._warm = ChildPool(), False
 
     def __enter__(self) -> "Worker":
         return self

@@ -181,6 +181,8 @@ def check(case: dict[str, Any]) -> str:
         shutil.copytree(whole.start, folder)
         word = {"kill": _kill, "two": _two}.get(case["what"], _no_room)(case, operation, whole, folder)
         _check_files(folder, whole, exact=case.get("signal") != "INT")
+        for path in folder.rglob("*.partial"):
+            os.utime(path, (0, 0))  # as if its writer had been dead for long
         again = run_forked(operation.work, folder)
         hold(again.code == DONE, f"{name}: the next run ends with {again}")
         hold(_same(again, whole), f"{name}: the next run ends with other bits")

@@ -172,11 +172,14 @@ def toys(package):
     """The toys are registered while the tests run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(package))
-        for module, name in (*PARTS.values(), ("daguerreotype._lib.records", "RECORDS")):
-            registry = getattr(import_module(module), name)
-            patch.setattr(registry, "_entries", dict(registry))
+        places = (*PARTS.values(), ("daguerreotype._lib.records", "RECORDS"))
+        registries = [getattr(import_module(module), name) for module, name in places]
+        before = [dict(registry) for registry in registries]
         __import__("toys")
         yield
+        for registry, entries in zip(registries, before, strict=True):
+            registry.clear()
+            registry.update(entries)
         for name in [name for name in sys.modules if name.split(".")[0] == "toys"]:
             del sys.modules[name]
 

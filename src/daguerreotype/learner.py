@@ -360,7 +360,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             with cancel.at_once():
                 rows = read_source(source)
                 quantiles = self._check_streamable(rows)
-                read = table_of_chunks(rows, quantiles=quantiles, on_rows=bar.rows, missing=self.missing)
+                advance = bar.task("rows read", None, shown=False)
+                read = table_of_chunks(rows, quantiles=quantiles, on_rows=advance, missing=self.missing)
             return self._fit_streamed(read, bar, cancel)
 
     def fit_moments(

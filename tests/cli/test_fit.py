@@ -4,7 +4,6 @@ import inspect
 import io
 import json
 import os
-import signal
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import get_args
@@ -50,6 +49,7 @@ def truth(tmp_path):
 
 
 MORE = ("--scales", "none", "--operator", "sparsemap")
+QUICK = ("-q", "--edges", "bic", "--scales", "none", "--posterior", 0)
 
 
 def test_the_json_is_what_the_learner_finds(data):
@@ -89,13 +89,6 @@ def test_the_json_is_what_the_learner_finds(data):
     assert found["seconds"] > 0
 
 
-def test_a_column_name_that_looks_like_markup_is_shown_as_it_is(data):
-    result = run(data, "--quiet")
-    assert result.exit_code == 0
-    assert "[red]x" in result.stdout
-    assert result.stderr == ""
-
-
 def test_an_unknown_node_in_the_known_graph_is_an_error_before_any_learning(data, truth, monkeypatch):
     monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
     result = run(data, "--truth", truth)
@@ -129,24 +122,19 @@ def test_without_a_file_sachs_is_learned_and_compared():
     assert "17 are known" in words
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path):
+    for text, expected in (
         ("a,b\n1,x\n2,y\n3,z\n", "Leave it out: --drop 'b'."),
         ("a,b\n1,5\n2,6\n3,z\n", "column 'b' ('z' in row 3) of"),
         ("a,b\n1,2\n2,\n3,5\n", "columns 'a' and 'b' are seen together in only 2 rows"),
         ("a,b\n1,1\n2,1\n3,1\n", "column 'b' is constant"),
         ("a\n1\n2\n3\n", "at least 2 are needed"),
-    ],
-)
-def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path, text, expected):
-    (tmp_path / "bad.csv").write_text(text)
-    result = run(tmp_path / "bad.csv", "-q")
-    assert result.exit_code == 3
-    assert result.stderr.startswith("error: ")
-    assert expected in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert result.stdout == ""
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        result = run(tmp_path / "bad.csv", "-q")
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
+        assert result.stderr.startswith("error: ")
+        assert expected in result.stderr
 
 
 def test_a_failure_that_is_not_the_users_is_one_line_and_status_1(data, monkeypatch):
@@ -154,68 +142,42 @@ def test_a_failure_that_is_not_the_users_is_one_line_and_status_1(data, monkeypa
         raise RuntimeError("out of\nluck")
 
     monkeypatch.setattr(Daguerreotype, "fit", fail)
-    result = run(data)
+    result = run(data, "-q")
     assert result.exit_code == 1
-    # Older versions of rich leave an empty line where the bar was.
-    assert result.stderr.removeprefix("\n") == (
+    assert result.stderr == (
         "error: unexpected RuntimeError: out of luck. Set DAGUERREOTYPE_TRACEBACK=1 to see where it happened.\n"
     )
     monkeypatch.setenv("DAGUERREOTYPE_TRACEBACK", "1")
     assert isinstance(run(data).exception, RuntimeError)
 
 
-def test_knowledge_from_a_file_is_obeyed_and_told(data, tmp_path):
-    (tmp_path / "known.toml").write_text('forbidden = [["cause", "middle"]]\nrequired = [["middle", "cause"]]\n')
-    found = json.loads(run(data, "--knowledge", tmp_path / "known.toml", "--json").stdout)
-    edges = {(edge["cause"], edge["effect"]) for edge in found["edges"]}
-    assert ("middle", "cause") in edges
-    assert found["settings"]["knowledge"]["required"] == [["middle", "cause"]]
-
-
-def test_limits_of_the_command_line_take_the_place_of_those_of_the_file(data, tmp_path):
-    (tmp_path / "known.toml").write_text('max_parents = 0\nleaves = ["[red]x"]\n')
-    limits = ["--max-parents", "1", "--max-parents", "cause=0"]
-    found = json.loads(run(data, "--knowledge", tmp_path / "known.toml", *limits, "--json").stdout)
-    known = {"leaves": ["[red]x"], "max_parents": {"*": 1, "cause": 0}}
-    assert found["settings"]["knowledge"] == known
+def test_knowledge_from_a_file_is_obeyed_and_its_limit_replaced_by_that_of_the_command_line(data, tmp_path):
+    (tmp_path / "known.toml").write_text('max_parents = 0\nrequired = [["middle", "cause"]]\nroots = ["middle"]\n')
+    options = ("--knowledge", tmp_path / "known.toml", "--edges", "bic", "--json")
+    found = json.loads(run(data, *options, "--max-parents", 1).stdout)
+    assert found["settings"]["knowledge"] == {
+        "required": [["middle", "cause"]],
+        "roots": ["middle"],
+        "max_parents": 1,
+    }
     effects = [edge["effect"] for edge in found["edges"]]
-    assert effects
-    assert "cause" not in effects
+    assert ("middle", "cause") in {(edge["cause"], edge["effect"]) for edge in found["edges"]}
     assert len(set(effects)) == len(effects)
-    none = json.loads(run(data, "--max-parents", "0", "--json").stdout)
-    assert none["edges"] == []
-    assert none["settings"]["knowledge"] == {"max_parents": 0}
+    none = json.loads(run(data, "--max-parents", 0, "--edges", "bic", "--json").stdout)
+    assert (none["edges"], none["settings"]["knowledge"]) == ([], {"max_parents": 0})
 
 
-@pytest.mark.parametrize(
-    ("limit", "code", "expected"),
-    [
-        ("many", 2, "'many' is not N or COLUMN=N, such as 3 or age=0."),
-        ("-1", 2, "'-1' is not N or COLUMN=N"),
-        ("cause=", 2, "'cause=' is not N or COLUMN=N"),
-        ("nobody=1", 3, "max_parents names 'nobody', which is no column"),
-    ],
-)
-def test_limits_that_cannot_be_read_are_told(data, limit, code, expected):
-    result = run(data, f"--max-parents={limit}", "-q")
-    assert result.exit_code == code
-    assert expected in " ".join(result.stderr.replace("│", " ").split())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_knowledge_that_cannot_be_used_is_one_line_and_status_3(data, tmp_path):
+    for text, expected in (
+        (None, "cannot open"),
         ('forbidden = [["cause", "nobody"]]', "'nobody', which is no column"),
         ("forbidden = {", "known.toml"),
-        (None, "cannot open"),
-    ],
-)
-def test_knowledge_that_cannot_be_used_is_one_line_and_status_3(data, tmp_path, text, expected):
-    if text is not None:
-        (tmp_path / "known.toml").write_text(text)
-    result = run(data, "--knowledge", tmp_path / "known.toml", "-q")
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
-    assert expected in result.stderr
+    ):
+        if text is not None:
+            (tmp_path / "known.toml").write_text(text)
+        result = run(data, "--knowledge", tmp_path / "known.toml", "-q")
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
+        assert expected in result.stderr
 
 
 def test_columns_are_left_out_on_request_and_the_rest_is_learned(data, table):
@@ -226,126 +188,27 @@ def test_columns_are_left_out_on_request_and_the_rest_is_learned(data, table):
     assert "note: left out what holds no numbers: 'label'." in result.stderr
 
 
-@pytest.mark.parametrize("name", ["tab", r"\t"])
-def test_a_delimiter_may_be_called_by_its_name(data, table, name):
+def test_a_delimiter_may_be_called_by_its_name(data, table):
     table.to_csv(data, index=False, sep="\t")
-    assert run(data, "--delimiter", name, "--edges", "bic").exit_code == 0
+    for name in ("tab", r"\t"):
+        assert run(data, "--delimiter", name, "--edges", "bic", "--posterior", 0).exit_code == 0
     assert run(data, "--delimiter", ";", "-q").exit_code == 3
 
 
-def test_an_interrupted_fit_shows_the_best_so_far_and_is_status_130(data, monkeypatch):
-    step = Checked()
-    monkeypatch.setattr("daguerreotype.training.bilevel.ApproximateConvergence.update", step)
-    result = run(data, "--scales", "none", "--json", "--bootstrap", 5)
-    assert (result.exit_code, step.count) == (130, 3)
-    found = json.loads(result.stdout)
-    assert found["interrupted"]
-    assert found["bootstrap"] is None  # what was cut short is not begun anew
-    assert sorted(found["order"]) == ["[red]x", "cause", "middle"]
-
-
-class Pressed:
-    """Calls a function, and presses Ctrl-C before one of its calls."""
-
-    def __init__(self, function, at):
-        self.function, self.left = function, at
-
-    def __call__(self, *arguments, **others):
-        self.left -= 1
-        if self.left == 0:
-            signal.raise_signal(signal.SIGINT)
-        return self.function(*arguments, **others)
-
-
-def press_before(monkeypatch, place, name, at=1):
-    pressed = Pressed(getattr(place, name), at)
-    monkeypatch.setattr(place, name, lambda *arguments, **others: pressed(*arguments, **others))
-
-
-def test_ctrl_c_during_the_bootstrap_shows_the_graph_and_what_was_finished(data, monkeypatch, tmp_path):
-    from daguerreotype.bootstrap import graphs as resampling
-
-    whole = run(data, "--scales", "none", "--json", "--bootstrap", 2)
-    press_before(monkeypatch, resampling, "refit", 3)
-    result = run(data, "--scales", "none", "--json", "--bootstrap", 5, "--out", tmp_path / "out")
-    assert result.exit_code == 130
-    assert "interrupted: 2 of 5 tables of resampled rows were learned from." in result.stderr
-    found, expected = json.loads(result.stdout), json.loads(whole.stdout)
-    assert found["interrupted"]
-    assert (found["edges"], found["bootstrap"]) == (expected["edges"], expected["bootstrap"])
-    assert len(os.listdir(tmp_path / "out")) == len(found["files"]) > 0
-
-
-def test_ctrl_c_before_the_first_resample_is_finished_shows_the_graph(data, monkeypatch):
-    from daguerreotype.bootstrap import graphs as resampling
-
-    press_before(monkeypatch, resampling, "refit")
-    result = run(data, "--scales", "none", "--bootstrap", 5)
-    assert result.exit_code == 130
-    assert "interrupted: 0 of 5 tables of resampled rows were learned from." in result.stderr
-    assert "cause" in result.stdout
-
-
-def test_ctrl_c_while_probabilities_are_worked_out_shows_the_graph(data, monkeypatch):
-    from daguerreotype.posterior import sample
-
-    press_before(monkeypatch, sample, "run_chain", 7)
-    result = run(data, "--scales", "none", "--json", "--posterior", 1000)
-    assert result.exit_code == 130
-    assert json.loads(result.stdout)["interrupted"]
-
-
-def test_ctrl_c_while_files_are_written_shows_the_graph_and_lists_whole_files(data, monkeypatch, tmp_path):
-    from daguerreotype import report
-
-    press_before(monkeypatch, report, "write_report")
-    result = run(data, "--scales", "none", "--json", "--out", tmp_path / "out")
-    assert result.exit_code == 130
-    assert "interrupted while files were written: only 4 of them are in" in result.stderr
-    found = json.loads(result.stdout)
-    assert found["interrupted"]
-    assert sorted(found["files"]) == sorted(str(each) for each in (tmp_path / "out").iterdir())
-
-
-def test_ctrl_c_at_the_very_end_shows_the_graph(data, monkeypatch):
-    press_before(monkeypatch, verb, "to_json")
-    result = run(data, "--scales", "none", "--json")
-    assert result.exit_code == 130
-    assert sorted(json.loads(result.stdout)["order"]) == ["[red]x", "cause", "middle"]
-
-
-class Checked:
-    """A person who loses patience at the third step."""
-
-    count = 0
-
-    def __call__(self, objective):
-        self.count += 1
-        if self.count == 3:
-            raise KeyboardInterrupt
-        return False
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        ("--edges", "magic"),
-        ("--operator", "fixed"),
-        ("--seed", "-1"),
-        ("--posterior", "-1"),
-        ("--frob",),
-        ("--delimiter", "::"),
-    ],
-)
-def test_options_that_do_not_exist_are_refused_with_status_2(option):
-    assert run(*option).exit_code == 2
-
-
-@pytest.mark.parametrize("penalty", ["-1", "0", "nan"])
-def test_a_penalty_that_is_not_above_zero_is_refused_with_status_2(data, penalty):
-    result = run(data, "--penalty", penalty)
-    assert result.exit_code == 2
-    assert f"{penalty} is not above 0" in result.stderr
+def test_options_that_cannot_be_are_refused(data):
+    for option in (
+        *(("--edges", "magic"), ("--operator", "fixed"), ("--seed", "-1"), ("--posterior", "-1"), ("--frob",)),
+        *(("--delimiter", "::"), ("--max-parents", "-1"), ("--max-parents", "many")),
+    ):
+        assert run(*option).exit_code == 2
+    for option, message in (
+        (("--penalty", "0"), "penalty must be above 0, got 0.0."),
+        (("--penalty", "nan"), "penalty must be a finite number, got nan."),
+        (("--jobs", "0"), "n_jobs must be a whole number other than 0, or None, got 0"),
+    ):
+        result = run(data, "-q", *option)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert message in result.stderr
 
 
 def test_names_and_defaults_of_the_options_are_those_of_the_learner():
@@ -395,7 +258,7 @@ def test_a_column_can_say_which_others_were_set_from_outside(experiments):
 def test_a_bootstrap_of_experiments_resamples_what_was_set(experiments):
     path, _ = experiments
     options = ("--interventions", "set", "--scales", "none", "--edges", "bic", "--missing", "drop")
-    found = json.loads(run(path, *options, "--bootstrap", 5, "--json").stdout)
+    found = json.loads(run(path, *options, "--bootstrap", 3, "--json").stdout)
     assert found["bootstrap"]["consensus"] == [{"cause": "cause", "effect": "effect"}]
 
 
@@ -424,15 +287,17 @@ def test_empty_cells_are_learned_around_and_what_was_done_is_said(tmp_path):
     table["dose"] = table["dose"].mask((age > 0.8) | (rng.random(400) < 0.1))
     table["city"] = table["city"].mask(rng.random(400) < 0.1)
     table.to_csv(tmp_path / "gaps.csv", index=False)
-    result = run(tmp_path / "gaps.csv", "--out", tmp_path)
-    assert "missing values in 2 columns: 3 completed tables" in " ".join(result.stdout.split())
+    result = run(tmp_path / "gaps.csv", "--out", tmp_path, "--json")
+    facts = json.loads(result.stdout)["missing"]
     assert "note: whether a value is missing depends on other columns: 'dose' (on 'age')." in result.stderr
     assert "Whether dose is missing depends on age" in (tmp_path / "report.html").read_text()
-    facts = json.loads(run(tmp_path / "gaps.csv", "--json", "-q").stdout)["missing"]
     assert facts["counts"] == table.isna().sum()[["dose", "city"]].to_dict()
     assert facts["depends_on"] == {"dose": ["age"]}
     assert facts["settled"]
-    dropped = json.loads(run(tmp_path / "gaps.csv", "--json", "-q", "--missing", "drop").stdout)
+    assert "missing values in 2 columns: 3 completed" in " ".join(
+        run(tmp_path / "gaps.csv", *QUICK).stdout.split()
+    )
+    dropped = json.loads(run(tmp_path / "gaps.csv", "--json", "--missing", "drop", *QUICK).stdout)
     assert dropped["missing"] is None
     assert dropped["data"]["rows"] == len(table.dropna())
     refused = run(tmp_path / "gaps.csv", "-q", "--missing", "error")
@@ -535,13 +400,14 @@ def test_without_a_posterior_there_is_no_probability_in_words_and_null_in_json()
         assert edge["probability"] is edge["reverse_probability"] is edge["direction_open"] is None
 
 
-@pytest.mark.parametrize(("sweeps", "columns"), [(50, ["probability", "reverse_probability"]), (0, [])])
-def test_sweeps_can_be_asked_for_and_left_out(data, tmp_path, sweeps, columns):
-    found = json.loads(run(data, "--posterior", sweeps, "--json", "--out", tmp_path / "out").stdout)
-    assert found["settings"]["posterior"] == sweeps
-    assert (found["posterior"] is None) == (sweeps == 0)
-    assert list(pd.read_csv(tmp_path / "out" / "graph.csv")) == ["cause", "effect", "weight", "norm", *columns]
-    assert ("reverse_probability" in (tmp_path / "out" / "graph.dot").read_text()) == (sweeps > 0)
+def test_sweeps_can_be_asked_for_and_left_out(data, tmp_path):
+    for sweeps, columns in ((50, ["probability", "reverse_probability"]), (0, [])):
+        out = tmp_path / str(sweeps)
+        found = json.loads(run(data, "--edges", "bic", "--posterior", sweeps, "--json", "--out", out).stdout)
+        assert found["settings"]["posterior"] == sweeps
+        assert (found["posterior"] is None) == (sweeps == 0)
+        assert list(pd.read_csv(out / "graph.csv")) == ["cause", "effect", "weight", "norm", *columns]
+        assert ("reverse_probability" in (out / "graph.dot").read_text()) == (sweeps > 0)
 
 
 def test_the_scale_of_each_column_is_shown():
@@ -565,7 +431,7 @@ def test_each_edge_is_held_against_the_known_graph():
 
 
 def test_off_a_terminal_there_is_no_colour_and_long_names_stay_whole():
-    long = "a very long name of a column " * 8
+    long = "a very [red]long[/red] name of a column " * 8
     text = shown(outcome([(long, "b", 1.0, 1.0)], (long, "b")))
     assert "\x1b" not in text
     assert any(long.strip() in line and " b " in line for line in text.splitlines())
@@ -612,27 +478,11 @@ def test_the_time_of_compiling_is_not_shown_as_that_of_the_fit(data, monkeypatch
     assert json.loads(result.stdout)["seconds"] == pytest.approx(3.0)
 
 
-def never_learn(*_, **__):
-    raise AssertionError("it learned before it looked at its options")
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "expected"),
-    [
-        (["--out", "data.csv/out"], 3, "data.csv"),
-        (["--bootstrap", 2, "--jobs", 0], 2, "0 processes do nothing"),
-    ],
-)
-def test_what_cannot_be_done_in_the_end_is_refused_before_learning(data, monkeypatch, options, code, expected):
-    monkeypatch.chdir(data.parent)
-    monkeypatch.setattr(Daguerreotype, "fit", never_learn)
-    result = run(data, *options)
-    assert result.exit_code == code
-    assert expected in result.stderr
-
-
-def test_a_folder_that_may_not_be_written_to_is_refused_before_learning(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(Daguerreotype, "fit", never_learn)
+def test_a_place_that_cannot_be_written_to_is_refused_before_learning(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
+    result = run(data, "--out", data / "below a file")
+    assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
+    assert "below a file: Not a directory" in result.stderr
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "model.npz").write_text("old")
     monkeypatch.setattr("os.access", lambda path, mode, **_: mode != os.W_OK)  # as root every file may be

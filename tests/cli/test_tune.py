@@ -100,23 +100,6 @@ def test_a_line_is_printed_as_a_trial_ends_off_a_terminal(data, measured):
     assert " failed; the last: RuntimeError: no luck" in result.stdout
 
 
-def test_an_interrupt_shows_what_is_there_and_is_status_130(data, measured):
-    learners = []
-
-    def measure(learner):
-        learners.append(learner)
-        if len(learners) == 3:
-            raise KeyboardInterrupt
-        return (float(len(learners)),)
-
-    measured(measure)
-    result = run(data, *FAST, "--trials", 5, "--json")
-    assert result.exit_code == 130
-    answer = json.loads(result.stdout)
-    assert answer["interrupted"]
-    assert len(answer["trials"]) == 1
-
-
 def test_ranges_and_choices_are_read_as_they_are_written():
     assert read_ranges(["a=1:10", "b=0.5:8:log", "c=none,1,2.5,null,true"]) == {
         "a": (1, 10),

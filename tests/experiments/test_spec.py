@@ -203,17 +203,6 @@ def test_repeats_and_limits_can_be_changed_for_all_methods():
     assert [run.time_limit for run in make_plan(changed)] == [7.0] * 4
 
 
-def test_methods_can_be_picked_by_what_their_labels_have():
-    spec = load_spec("sachs")
-    picked = spec.only(["(LARS)", "GES"])
-    assert [method.label for method in picked.methods] == [
-        *("DAGuerreotype-spmax (LARS)", "DAGuerreotype-spMAP (LARS)", "ours: spmax (LARS), refine", "GES")
-    ]
-    assert spec.only([]) == spec
-    with pytest.raises(ValueError, match="no method of 'sachs' has dagger or sword in its label: DAGuerreotype-"):
-        spec.only(["dagger", "sword"])
-
-
 # ---------------------------------------------------------------------- plans
 
 

@@ -47,32 +47,6 @@ def test_a_run_is_made_again_after_a_time_out_if_there_is_more_time_and_after_a_
     assert not store.settled("unknown", None)
 
 
-def test_runs_of_another_machine_are_taken_over_and_those_that_ended_well_count(store, tmp_path):
-    other = Store(tmp_path / "other.jsonl")
-    for key, here, there in [
-        ("both", "ok", "ok"),
-        ("well here", "ok", "failed"),
-        ("well there", "failed", "ok"),
-        ("nowhere well", "timed out", "failed"),
-        ("new", None, "failed"),
-        ("ours", "ok", None),
-    ]:
-        for one, where, status in ((store, "here", here), (other, "there", there)):
-            if status is not None:
-                one.append("run", run(key, status, where=where))
-    other.append("problem", {"data": "a1", "columns": ["x"], "truth": []})
-    store.append("plan", {"experiment": "shared", "title": "here"})
-    other.append("plan", {"experiment": "shared", "title": "there"})
-    other.append("plan", {"experiment": "theirs", "title": "there"})
-    assert store.take_over(other) == 2
-    assert store.take_over(Store(other.path)) == 0
-    again = Store(store.path)
-    assert {key for key, one in again.runs.items() if one["where"] == "there"} == {"well there", "new"}
-    assert len(again.runs) == 6
-    assert again.problems["a1"]["columns"] == ["x"]
-    assert {name: plan["title"] for name, plan in again.plans.items()} == {"shared": "here", "theirs": "there"}
-
-
 def test_a_record_that_lacks_what_a_run_has_is_skipped(store):
     store.append("run", run("a"))
     for strange in ({"status": "ok"}, {"key": [], "status": "ok"}):

@@ -174,8 +174,7 @@ def test_a_name_that_describes_no_column_is_refused():
 
 
 def test_a_new_noise_model_says_which_kinds_it_describes(monkeypatch):
-    monkeypatch.setattr(NOISE, "_entries", dict(NOISE))
-    NOISE.register("own", NoiseEntry(Gaussian, "for a test"))
+    monkeypatch.setitem(NOISE, "own", NoiseEntry(Gaussian, "for a test"))
     assert choose("own")[0] == Gaussian()
     assert choose({"dose": "own"})[0] == Gaussian()
     with pytest.raises(ValueError, match="cannot describe 'sick'"):

@@ -1,4 +1,4 @@
-"""Spawned child process with a deadline: calls that can be killed, and whose crash is an error like any other.
+"""Spawned child processes with a deadline: calls that can be killed, and whose crash is an error like any other.
 
 Requests go to the child's standard input as pickles, answers come back through a pipe. A plain subprocess rather
 than multiprocessing: a fork would inherit locks of threads, a spawn would run the user's script again.
@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, cast
 
 READY = b"."
 CODE = "from daguerreotype._lib.child_process import serve; serve()"
@@ -45,18 +45,17 @@ class CrashError(RuntimeError):
         return f"its process ended with code {self.code}: {self.last}"
 
 
-class ChildProcess:
-    """A process that makes one call after another, so that libraries and kernels are loaded once.
+class ChildPool:
+    """Child processes for any number of threads: a call takes a free one, and starts another where all are busy.
 
-    It is started by the first call, and again by the next one after it was killed. It ends with its parent, and
-    Ctrl-C is for the parent alone.
+    A process makes one call after another, so that libraries and kernels are loaded once. It ends with its parent,
+    and Ctrl-C is for the parent alone.
     """
 
     def __init__(self) -> None:
-        self._child: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] | None = None
+        self._free: list[_Child] = []
+        self._busy: set[_Child] = set()
         self._closed = False
-        self._lock = threading.RLock()  # close may come from another thread than call
 
     def call(
         self,
@@ -65,7 +64,7 @@ class ChildProcess:
         load: Callable[[], object] | None = None,
         limit: float | None = None,
     ) -> Any:
-        """``function(*args)``, from the child.
+        """``function(*args)``, from a child.
 
         Parameters
         ----------
@@ -89,116 +88,92 @@ class ChildProcess:
         from joblib.externals.loky.backend.reduction import dumps
 
         request = dumps((load, function, args))
-        child = self._start()
-        assert child.stdin is not None
-        assert child.stdout is not None
-        late = threading.Event()
-        timer: threading.Timer | None = None
         try:
-            child.stdin.write(request)
-            child.stdin.flush()
-            if child.stdout.read(len(READY)) and limit is not None:
-                timer = threading.Timer(limit, _kill_late, [child, late])
-                timer.daemon = True
-                timer.start()
-            result, error, story = pickle.load(child.stdout)
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
-            # The other end of a pipe is gone, or another thread closed it. What ends by itself has last words.
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(GRACE)
-            self._kill()
-            if late.is_set():
-                raise DeadlineError(f"did not finish within {limit:g} s") from None
-            raise CrashError(child.wait(), self._last_line()) from None
+            child = self._free.pop()
+        except IndexError:
+            child = _Child()
+        self._busy.add(child)
+        try:
+            if self._closed:
+                raise RuntimeError("the child processes were closed")
+            result, error, story = child.answer(request, limit)
         except BaseException:  # KeyboardInterrupt, say, of which the child knows nothing
-            self._kill()
+            child.end()
             raise
         finally:
-            if timer is not None:
-                timer.cancel()
-        if late.is_set():  # the answer came just before the end
-            self._kill()
+            self._busy.discard(child)
+        if child.late:  # the answer came just before the end
+            child.end()
+        else:
+            self._free.append(child)
         if error is not None:
             error.add_note(story)
             raise error
         return result
 
     def close(self) -> None:
-        """Kill the process for good, whatever it is at."""
+        """Kill all processes for good; calls under way end with an error."""
         self._closed = True
-        self._kill()
+        for child in list(self._busy):
+            child.process.kill()
+        while self._free:
+            self._free.pop().end()
 
-    def _start(self) -> "subprocess.Popen[bytes]":
-        """The process, a new one if there is none."""
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the child process was closed")
-            if self._child is None or self._child.poll() is not None:
-                self._kill()
-                self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
-                self._child = subprocess.Popen(
-                    [sys.executable, "-c", CODE, str(os.getpid())],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=self._stderr,
-                    start_new_session=True,
-                    env=os.environ
-                    | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
-                )
-            return self._child
 
-    def _kill(self) -> None:
-        with self._lock:
-            child, self._child = self._child, None
-        if child is not None:
-            child.kill()
-            child.wait()
-            for pipe in (child.stdin, child.stdout):
-                if pipe is not None:
-                    with suppress(BrokenPipeError):  # a request that nobody reads any more
-                        pipe.close()
+class _Child:
+    """A process, and whether it was killed because a call came late."""
+
+    def __init__(self) -> None:
+        self.late = False
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CODE, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
+        )
+
+    def answer(self, request: bytes, limit: float | None) -> tuple[Any, Exception | None, str]:
+        """What comes back for a request: (result, error, traceback of the error)."""
+        requests, answers = cast(IO[bytes], self.process.stdin), cast(IO[bytes], self.process.stdout)
+        clock = threading.Timer(limit or 0.0, self._kill_late)
+        clock.daemon = True
+        try:
+            requests.write(request)
+            requests.flush()
+            if answers.read(len(READY)) and limit is not None:
+                clock.start()
+            answer: tuple[Any, Exception | None, str] = pickle.load(answers)
+            return answer
+        except (EOFError, OSError, pickle.UnpicklingError):  # the other end of a pipe is gone
+            with suppress(subprocess.TimeoutExpired):  # what ends by itself has last words
+                self.process.wait(GRACE)
+            self.end()
+            if self.late:
+                raise DeadlineError(f"did not finish within {limit:g} s") from None
+            raise CrashError(self.process.returncode, self._last_line()) from None
+        finally:
+            clock.cancel()
+
+    def end(self) -> None:
+        """Kill the process."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(BrokenPipeError):  # a request that nobody reads any more
+                cast(IO[bytes], pipe).close()
+
+    def _kill_late(self) -> None:
+        self.late = True
+        self.process.kill()
 
     def _last_line(self) -> str:
         """The last line that the process wrote to stderr."""
-        assert self._stderr is not None
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return lines[-1][:SHOWN] if lines else "it left no message"
-
-
-class ChildPool:
-    """Child processes for threads: a call takes a free one, and starts another where all are busy."""
-
-    def __init__(self) -> None:
-        self._children: list[ChildProcess] = []
-        self._free: list[ChildProcess] = []
-        self._closed = False
-
-    def call(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        load: Callable[[], object] | None = None,
-        limit: float | None = None,
-    ) -> Any:
-        """What `ChildProcess.call` gives."""
-        try:
-            child = self._free.pop()
-        except IndexError:
-            child = ChildProcess()
-            self._children.append(child)
-        if self._closed:
-            child.close()
-        try:
-            return child.call(function, *args, load=load, limit=limit)
-        finally:
-            self._free.append(child)
-
-    def close(self) -> None:
-        """Kill all processes for good; calls under way end with an error."""
-        self._closed = True
-        for child in self._children:
-            child.close()
 
 
 def describe_error(error: Exception) -> str:
@@ -212,7 +187,7 @@ def describe_error(error: Exception) -> str:
 
 
 def serve() -> None:
-    """Answer requests on standard input until it ends: the child's side of `ChildProcess`."""
+    """Answer requests on standard input until it ends: the child's side of `ChildPool`."""
     threading.Thread(target=_end_with, args=[int(sys.argv[1])], daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as replies:
         os.dup2(2, 1)  # what a library prints must not mix with the replies
@@ -252,11 +227,6 @@ def _picklable(error: Exception) -> Exception:
         return copy
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
-
-
-def _kill_late(child: "subprocess.Popen[bytes]", late: threading.Event) -> None:
-    late.set()
-    child.kill()
 
 
 def _end_with(parent: int) -> None:

@@ -7,14 +7,11 @@ import os
 import re
 import secrets
 import stat
-import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
-
-if sys.platform != "win32":  # where nobody can tell whether a writer lives
-    import fcntl
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +21,7 @@ WORDS = 64 * MIB  # bytes of a file of words, such as a specification or knowled
 LEAST, RATIO = 256 * MIB, 100  # what a packed file may hold: so much, or so many times its size
 PIPED = 4096 * MIB  # of a pipe, whose size nobody knows beforehand
 PARTIAL = ".partial"
+STALE = 3600.0  # seconds since the last write, after which whoever wrote a partial file is taken to be dead
 STEM = 40  # characters of a file's name within that of its partial file, so that a long name stays a valid one
 # A spreadsheet runs a cell that begins so; some take the wide forms for the same.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
@@ -128,22 +126,18 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
         if mode is not None and not os.access(target, os.W_OK):  # as opening it would say
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         _remove_stale(target)
-        partial, file = _open_partial(target)
+        partial = target.with_name(f".{target.name[:STEM]}.{secrets.token_hex(8)}{PARTIAL}")
         try:
-            if mode is not None:
-                os.chmod(partial, stat.S_IMODE(mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            if sys.platform == "win32":
-                file.close()  # nothing that is open can be renamed there
-            os.replace(partial, target)  # elsewhere before it is closed: until then it is locked
+            with open(partial, "xb") as file:
+                if mode is not None:
+                    os.chmod(partial, stat.S_IMODE(mode))
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, target)
         except BaseException:
-            with suppress(OSError):
-                file.close()  # may try to write what is left on a full disk
             partial.unlink(missing_ok=True)
             raise
-    file.close()
     _sync_folder(target.parent)
 
 
@@ -178,39 +172,15 @@ def _named(path: Path, target: Path) -> Iterator[None]:
         raise
 
 
-def _open_partial(target: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside ``target``, locked for as long as it is open; its mode is that of any new file."""
-    while True:
-        partial = target.with_name(f".{target.name[:STEM]}.{secrets.token_hex(8)}{PARTIAL}")
-        file = open(partial, "xb")  # noqa: SIM115
-        # Another process may take it for a stale one before it is locked; then it is begun again.
-        if _lock(file) is not False and os.fstat(file.fileno()).st_nlink:
-            return partial, file
-        file.close()
-
-
 def _remove_stale(target: Path) -> None:
-    """Remove the partial files that killed processes left: nobody holds their locks."""
+    """Remove the partial files that killed processes left."""
     pattern = re.compile(rf"\.{re.escape(target.name[:STEM])}\.[0-9a-f]{{16}}{re.escape(PARTIAL)}")
     with suppress(PermissionError):  # a folder that may be written to, but not listed
         for partial in target.parent.iterdir():
             if pattern.fullmatch(partial.name):
-                with suppress(OSError), open(partial, "rb+") as file:  # gone, or another user's
-                    if _lock(file):
+                with suppress(OSError):  # gone, or another user's
+                    if time.time() - partial.stat().st_mtime > STALE:
                         partial.unlink()
-
-
-def _lock(file: BinaryIO) -> bool | None:
-    """Lock a file that nobody else has locked: whether it went, or None where files cannot be locked."""
-    if sys.platform == "win32":
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # some file systems have no locks
-        return None
-    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """Threads that share out calls, and limits on threads of numerical libraries."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -29,11 +30,6 @@ def count_jobs(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def _pool(n_threads: int, controller: Any) -> ThreadPoolExecutor:
-    """Threads that limit OpenMP to one: that limit is each thread's own. Others are the process's."""
-    return ThreadPoolExecutor(n_threads, "daguerreotype", initializer=lambda: controller.limit(limits=1))
-
-
 class Threads:
     """Up to ``n_jobs`` threads, the caller's among them, that share out calls.
 
@@ -51,64 +47,37 @@ class Threads:
         if n_others < 1:
             return [function(item) for item in items]
         if self._pool is None:
-            self._controller = ThreadpoolController()
-            self._pool = _pool(self.n_jobs - 1, self._controller)
-        with self._controller.limit(limits=1):
-            return self._share_out(self._pool, n_others, function, items)
-
-    def rest(self) -> None:
-        """Let the other threads end; the next calls start new ones."""
-        self._pool = None
-
-    def _share_out(
-        self, pool: ThreadPoolExecutor, n_others: int, function: Callable[[Item], Result], items: Sequence[Item]
-    ) -> list[Result]:
-        """The same with ``n_others`` threads of the pool."""
-        turn = _Turn(len(items))
+            self._controller = controller = ThreadpoolController()
+            # The limit on OpenMP is each thread's own. Others are the process's.
+            self._pool = ThreadPoolExecutor(
+                self.n_jobs - 1, "daguerreotype", initializer=lambda: controller.limit(limits=1)
+            )
+        places = iter(range(len(items)))  # of all threads: whoever is free takes the next
         results: dict[int, Result] = {}
 
         def work() -> None:
             try:
-                while (place := turn.take()) is not None:
+                for place in places:
                     results[place] = function(items[place])
-            except BaseException:
-                turn.end()
-                raise
+            finally:
+                deque(places, maxlen=0)  # after an error, nobody begins another
 
-        others = []
-        try:
-            for _ in range(n_others):
-                others.append(pool.submit(work))  # one by one: Ctrl-C may come in between
-            work()
-        finally:
-            turn.end()
-            for other in others:
-                other.cancel()
-            wait(others)
+        others: list[Future[None]] = []
+        with self._controller.limit(limits=1):
+            try:
+                for _ in range(n_others):
+                    others.append(self._pool.submit(work))  # one by one: Ctrl-C may come in between
+                work()
+            finally:
+                deque(places, maxlen=0)
+                wait(others)
         for other in others:
-            if not other.cancelled():
-                other.result()  # its error, if it had one
+            other.result()  # its error, if it had one
         return [results[place] for place in range(len(items))]
 
-
-class _Turn:
-    """Whose turn it is: numbers that threads take, each once."""
-
-    def __init__(self, size: int) -> None:
-        self._next, self._size, self._lock = 0, size, Lock()
-
-    def take(self) -> int | None:
-        """The next number; None if there is no more."""
-        with self._lock:
-            if self._next == self._size:
-                return None
-            self._next += 1
-            return self._next - 1
-
-    def end(self) -> None:
-        """Keep back what nobody has taken."""
-        with self._lock:
-            self._size = self._next
+    def rest(self) -> None:
+        """Let the other threads end; the next calls start new ones."""
+        self._pool = None
 
 
 class _OneThread:

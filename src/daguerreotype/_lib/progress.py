@@ -1,8 +1,6 @@
 """Progress of long work on stderr: bars and a status line that rich draws, plain lines where no terminal is."""
 
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NARROW = 100  # columns of a terminal, below which some of what a bar shows must go
-PATIENCE = 3.0  # seconds before a person is told what takes so long
-INTERVAL = 60.0  # seconds between later signs of life, off a terminal
 BAR = 16  # characters of the bar of a status line
 COMPILING = "compiling kernels, once on this machine"
-FIRST_RUN = "the first fit on a machine compiles its kernels"
 
 
 @dataclass(frozen=True)
@@ -82,10 +77,6 @@ class ProgressBar:
         )
         self._advance(name, self.max_iter, 1, seen)
 
-    def rows(self, count: int) -> None:
-        """Take in that ``count`` more rows were read."""
-        self._advance("rows read", None, count)
-
     def _advance(self, name: str, total: int | None, count: int, seen: str = "") -> None:
         if self._bar is not None:
             if name not in self._tasks:
@@ -94,38 +85,43 @@ class ProgressBar:
 
 
 class Status:
-    """A status line: what goes on now, beside a spinner, or a bar where there are ``steps`` to count.
+    """A line on a terminal of what goes on now: beside a spinner, or a bar where there are ``steps`` to count.
+
+    Elsewhere notes and steps alone are lines of text.
 
     Attributes
     ----------
     on_screen : bool
         Whether a person is watching: stderr is a terminal, and quiet was not asked for.
+    bar : rich.progress.Progress
+        What draws the line.
     """
 
     def __init__(self, console: "Console", steps: int | None = None) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
+        from rich.table import Column
 
         self._console = console
         self.on_screen = console.is_terminal and not console.quiet
         bar = () if steps is None else (BarColumn(bar_width=BAR), MofNCompleteColumn())
-        self._bar = Bar(
+        # Too long a text would push the bar away.
+        described = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        self.bar = Bar(
             SpinnerColumn(),
             *bar,
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=described),
             TimeElapsedColumn(),
             console=console,
             transient=True,
+            expand=True,
             disable=not self.on_screen,
         )
-        self._task = self._bar.add_task("loading", total=steps)
-        self._taken = len("⠋  0:00:00") + (0 if steps is None else BAR + len(f" {steps}/{steps} ") + 1)
-        self._timer: threading.Timer | None = None
+        self._task = self.bar.add_task("loading", total=steps)
 
-    def __call__(self, text: str, *, why: str = "") -> None:
-        """Show ``text`` until the next one comes; ``why`` it takes long is added if it does."""
-        self._describe(text)
-        self._wait(PATIENCE, f"{text} ({why})" if why else text, time.monotonic())
+    def __call__(self, text: str) -> None:
+        """Show ``text`` until the next one comes."""
+        self.bar.update(self._task, description=printable(text))
 
     def note(self, text: str) -> None:
         """Show ``text`` for good."""
@@ -134,54 +130,20 @@ class Status:
 
     def step(self, text: str) -> None:
         """One of the steps is done: the bar moves, or ``text`` says so where there is none."""
-        self._bar.advance(self._task)
-        self._bar.refresh()  # shown even if the next step is done before the bar is drawn again
+        self.bar.advance(self._task)
+        self.bar.refresh()  # shown even if the next step is done before the bar is drawn again
         if not self.on_screen:
             self.note(text)
 
     @contextmanager
     def aside(self, text: str) -> Iterator[None]:
         """Leave the screen to a display that is not ours, under ``text``."""
-        self.stop()
+        self.bar.stop()
         self.note(text)
         try:
             yield
         finally:
-            self.start()
-
-    def start(self) -> None:
-        """Start to turn."""
-        self._bar.start()
-
-    def stop(self) -> None:
-        """Leave no trace on the screen."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._bar.stop()
-
-    def _describe(self, text: str) -> None:
-        """Show ``text`` beside the spinner, cut where the line ends: too long a text would push the bar away."""
-        from rich.text import Text
-
-        shown = Text(printable(text))
-        shown.truncate(max(self._console.width - self._taken, 8), overflow="ellipsis")
-        self._bar.update(self._task, description=shown.plain)
-
-    def _wait(self, seconds: float, text: str, since: float) -> None:
-        """Say ``text`` after some seconds, unless something else comes first."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = threading.Timer(seconds, self._explain, [text, since])
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _explain(self, text: str, since: float) -> None:
-        if self.on_screen:  # where the clock of the spinner shows that work goes on
-            self._describe(text)
-            return
-        elapsed = time.monotonic() - since
-        self.note(text if elapsed < INTERVAL else f"{text}: {elapsed:.0f} s so far")
-        self._wait(INTERVAL, text, since)
+            self.bar.start()
 
 
 @contextmanager
@@ -191,8 +153,5 @@ def show_status(quiet: bool, steps: int | None = None) -> Iterator[Status]:
 
     # The stream of now: what silences a library by changing sys.stderr must not stop the clock.
     status = Status(Console(file=sys.stderr, quiet=quiet, highlight=False, markup=False), steps)
-    status.start()
-    try:
+    with status.bar:
         yield status
-    finally:
-        status.stop()

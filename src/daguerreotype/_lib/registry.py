@@ -1,14 +1,14 @@
 """Registries of named parts: a name stands for an entry that says all there is to know of a part."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 Entry = TypeVar("Entry")
 Class = TypeVar("Class", bound=type)
 
 
-class Registry(Mapping[str, Entry], Generic[Entry]):
+class Registry(dict[str, Entry]):
     """Entries by name, in the order in which users see them.
 
     Parameters
@@ -20,13 +20,14 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     """
 
     def __init__(self, what: str, entries: Mapping[str, Entry]) -> None:
-        self.what, self._entries = what, dict(entries)
+        super().__init__(entries)
+        self.what = what
 
     def register(self, name: str, entry: Entry) -> None:
         """Add a part; a name that is taken is refused."""
-        if name in self._entries:
+        if name in self:
             raise ValueError(f"there is a part called {name!r} among {self.what} already: choose another name.")
-        self._entries[name] = entry
+        self[name] = entry
 
     def listed(self) -> str:
         """All names, for messages.
@@ -34,19 +35,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         >>> Registry("fruit", {"apple": 1, "pear": 2}).listed()
         "'apple', 'pear'"
         """
-        return ", ".join(map(repr, self._entries))
-
-    def __getitem__(self, name: str) -> Entry:
-        return self._entries[name]
+        return ", ".join(map(repr, self))
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
+        return isinstance(name, str) and super().__contains__(name)
 
 
 RECORDS: Registry[type] = Registry("records", {})  # classes that files may hold

@@ -167,31 +167,22 @@ def sole_use(path: Path) -> Iterator[None]:
         return
     beside = path.with_name(path.name + ".lock")
     while True:
-        file = open(beside, "ab")  # noqa: SIM115
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it may have taken the file away meanwhile: then this lock is on nothing.
-            same = os.path.samestat(os.fstat(file.fileno()), os.stat(beside))
-        except BlockingIOError:
-            file.close()
-            raise InUseError(
-                f"{path} is in use by another process, or by another thread of this one. Wait until that has "
-                "ended, or give another path."
-            ) from None
-        except FileNotFoundError:
-            same = False
-        except BaseException:
-            file.close()
-            raise
-        if same:
-            break
-        file.close()
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # the folder may be gone, or read-only by now
-            beside.unlink()
-        file.close()
+        with open(beside, "ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InUseError(
+                    f"{path} is in use by another process, or by another thread of this one. Wait until that has "
+                    "ended, or give another path."
+                ) from None
+            if not os.fstat(file.fileno()).st_nlink:  # whoever had it has taken the file away: locked is nothing
+                continue
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # the folder may be gone, or read-only by now
+                    beside.unlink()
+            return
 
 
 def digest(*arrays: npt.NDArray[Any]) -> str:

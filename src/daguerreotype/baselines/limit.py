@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daguerreotype._lib.child_process import ChildProcess, CrashError, DeadlineError
+from daguerreotype._lib.child_process import ChildPool, CrashError, DeadlineError
 from daguerreotype._lib.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def learn_in_child(
 
     The clock starts when the process has imported its libraries and read the data.
     """
-    name, child = type(baseline).__name__, ChildProcess()
+    name, child = type(baseline).__name__, ChildPool()
     try:
         timed: tuple[Learned, float, float] = child.call(
             baseline.timed, X, rng, load=baseline.load_libraries, limit=limit

@@ -1,7 +1,6 @@
 """The verb ``compare``: several methods on one table."""
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from daguerreotype import __version__
 from daguerreotype._lib.progress import show_status
+from daguerreotype.baselines import available
 from daguerreotype.cli import options
 from daguerreotype.cli.errors import NOTHING_LEARNED
 from daguerreotype.cli.terminal import make_screen, make_table, say
@@ -17,21 +17,9 @@ from daguerreotype.cli.terminal import make_screen, make_table, say
 if TYPE_CHECKING:
     from daguerreotype.experiments.compare import Comparison
 
-BASELINES = (
-    *("notears", "notears-mlp", "golem-ev", "golem-nv", "cam", "npvar", "sortnregress", "r2-sortnregress"),
-    *("bcd-nets", "vi-dp-dag-softsort", "vi-dp-dag-sinkhorn", "dagma", "boss", "grasp", "ges", "pc"),
-    *("direct-lingam", "empty", "random"),
-)
-METHODS = (*(edges.value for edges in options.Edges), *BASELINES)
+METHODS = (*(edges.value for edges in options.Edges), *available())
 USUAL = "gam,bic,lars,boss,pc,direct-lingam,r2-sortnregress,random,empty"
 HELD_OUT = 0.2
-
-
-def _complete(incomplete: str) -> Iterator[str]:
-    """Ways to go on with a list of methods."""
-    before, comma, last = incomplete.rpartition(",")
-    chosen = before.split(",")
-    yield from (f"{before}{comma}{name}" for name in METHODS if name.startswith(last) and name not in chosen)
 
 
 def _chosen(text: str) -> list[str]:
@@ -53,8 +41,7 @@ def compare(
         str,
         typer.Option(
             metavar="A,B,...",
-            autocompletion=_complete,
-            help=f"Edges of our learner ({', '.join(options.Edges)}) and baselines: {', '.join(BASELINES)}.",
+            help=f"Edges of our learner ({', '.join(options.Edges)}) and baselines: {', '.join(available())}.",
         ),
     ] = USUAL,
     truth: options.TruthOption = None,

@@ -2,8 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import ParamSpec
 
 import typer
@@ -29,8 +28,10 @@ def one_line_errors(verb: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(verb)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            with telling_interrupts():
-                verb(*args, **kwargs)
+            verb(*args, **kwargs)
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         except (typer.Exit, typer.BadParameter, BrokenPipeError):  # a reader that left early
             raise
         except Exception as error:
@@ -41,16 +42,6 @@ def one_line_errors(verb: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(code) from None
 
     return guarded
-
-
-@contextmanager
-def telling_interrupts() -> Iterator[None]:
-    """End what Ctrl-C interrupts with a word and its exit code."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def _judge(error: Exception) -> tuple[int, str]:

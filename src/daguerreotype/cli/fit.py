@@ -6,14 +6,12 @@ What takes long to import is imported inside the functions: ``--help`` must come
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from daguerreotype._lib.files import check_place
-from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.progress import COMPILING, Status, show_status
 from daguerreotype.cli import options
 from daguerreotype.cli.errors import INTERRUPTED
@@ -27,13 +25,6 @@ if TYPE_CHECKING:
     from daguerreotype.data.readers import Input
 
 
-def _above_zero(value: float | None) -> float | None:
-    """A price that is not zero."""
-    if value is not None and not value > 0:
-        raise typer.BadParameter(f"{value:g} is not above 0.")
-    return value
-
-
 @options.with_reading
 def fit(
     data: options.DataArgument = None,
@@ -45,9 +36,8 @@ def fit(
         float | None,
         typer.Option(
             metavar="X",
-            callback=_above_zero,
             show_default="extended BIC",
-            help="Price of a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
+            help="Penalty on a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,
     min_gain: Annotated[
@@ -60,7 +50,7 @@ def fit(
         ),
     ] = 0.02,
     knowledge: options.KnowledgeOption = None,
-    max_parents: options.MaxParentsOption = [],  # noqa: B006
+    max_parents: options.MaxParentsOption = None,
     interventions: Annotated[
         str | None,
         typer.Option(
@@ -94,9 +84,8 @@ def fit(
         int | None,
         typer.Option(
             metavar="N",
-            callback=options.check_jobs,
             show_default=False,
-            help="Processes for the bootstrap; -1: one per core.",
+            help="Threads of the fit, and processes of the bootstrap; -1: one per core.",
         ),
     ] = None,
     truth: options.TruthOption = None,
@@ -118,7 +107,6 @@ def fit(
 
     Without a file: the protein network of Sachs et al. (2005), which ships with the package.
     """
-    cancel = CancelToken()
     with show_status(quiet) as status:
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
         kinds = options.read_kinds(kind)
@@ -140,32 +128,32 @@ def fit(
             kinds=kinds or "auto",
             knowledge=options.read_knowledge(knowledge, max_parents),
             posterior=posterior,
+            n_jobs=jobs,
             random_state=seed,
         )
-        with cancel.listening():  # what was learned is shown, whatever comes after it
-            seconds = learn(model, task.table, status, task.interventions)
-            _tell_about(model, status)
-            resampled = None
-            if bootstrap and not model.interrupted_:
-                resampled = resample(model, task, bootstrap, seed, jobs, status)
-            outcome = FitOutput(model, task, known, seconds, resampled, cancel.answered() or model.interrupted_)
-            files: list[str] = []
-            if out is not None:
-                status(f"writing to {out}")
-                try:
-                    with cancel.at_once():
-                        for file in save_fit(outcome, out, status):
-                            files.append(file)
-                except KeyboardInterrupt:
-                    status.note(f"interrupted while files were written: only {len(files)} of them are in {out}.")
-            status.stop()
-            outcome = replace(outcome, interrupted=outcome.interrupted or cancel.answered())
-            if as_json:
-                typer.echo(to_json(outcome, files))
-            else:
-                show_fit(outcome, files=files)
-            if cancel.answered() or model.interrupted_:
-                raise typer.Exit(INTERRUPTED)
+        seconds = learn(model, task.table, status, task.interventions)
+        _tell_about(model, status)
+        interrupted = model.interrupted_
+        resampled = None
+        if bootstrap and not interrupted:
+            resampled = resample(model, task, bootstrap, seed, jobs, status)
+            interrupted = resampled is None or resampled.n_resamples < bootstrap
+        outcome = FitOutput(model, task, known, seconds, resampled)
+        files: list[str] = []
+        if out is not None:
+            status(f"writing to {out}")
+            try:
+                for file in save_fit(outcome, out, status):
+                    files.append(file)
+            except KeyboardInterrupt:
+                interrupted = True
+                status.note(f"interrupted while files were written: only {len(files)} of them are in {out}.")
+    if as_json:
+        typer.echo(to_json(outcome, files, interrupted))
+    else:
+        show_fit(outcome, files=files)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _tell_about(model: "Daguerreotype", status: Status) -> None:
@@ -224,7 +212,7 @@ def learn(
 def own_bars(model: "Daguerreotype", doing: str, status: Status) -> Iterator[None]:
     """Let the learner draw its own bars on a terminal; elsewhere say in plain lines what goes on."""
     if not status.on_screen:
-        status(doing)
+        status.note(doing)
         yield
         return
     with status.aside(doing):

@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,8 +52,6 @@ class FitOutput:
         How long it took.
     bootstrap : Bootstrap or None
         What resampled rows led to.
-    interrupted : bool
-        Whether something that was asked for is missing.
     """
 
     model: "Daguerreotype"
@@ -61,7 +59,6 @@ class FitOutput:
     known: "pd.DataFrame | None"
     seconds: float
     bootstrap: "Bootstrap | None" = None
-    interrupted: bool = False
 
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
@@ -73,11 +70,6 @@ class FitOutput:
             for edge in edges:
                 edge["frequency"] = round(float(frequencies.loc[edge["cause"], edge["effect"]]), 9)
         return edges
-
-    @property
-    def has_posterior(self) -> bool:
-        """Whether probabilities are known."""
-        return self.model.posterior_ is not None
 
     @cached_property
     def metrics(self) -> dict[str, int | float] | None:
@@ -96,9 +88,10 @@ class FitOutput:
         return "reversed" if self.known.loc[edge["effect"], edge["cause"]] else "absent"
 
 
-def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
-    """One JSON object: edges, order, metrics, settings, seconds and the ``files`` that were written."""
+def to_json(outcome: FitOutput, files: Sequence[str] = (), interrupted: bool = False) -> str:
+    """One JSON object of all that was found, the ``files`` that were written, and whether Ctrl-C cut it short."""
     model = outcome.model
+    settings = ("edges", "operator", "training", "scales", "penalty", "min_gain", "posterior")
     content = {
         "version": __version__,
         "data": {
@@ -107,13 +100,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
             "columns": list(outcome.task.table.columns),
         },
         "settings": {
-            "edges": model.edges,
-            "operator": model.operator,
-            "training": model.training,
-            "scales": model.scales,
-            "penalty": model.penalty,
-            "min_gain": model.min_gain,
-            "posterior": model.posterior,
+            **{name: getattr(model, name) for name in settings},
             "knowledge": None if model.knowledge is None else model.knowledge.to_dict(),
             "seed": model.random_state,
         },
@@ -135,7 +122,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = ()) -> str:
         "metrics": outcome.metrics,
         "bootstrap": _bootstrap_facts(outcome.bootstrap),
         "seconds": round(outcome.seconds, 3),
-        "interrupted": outcome.interrupted,
+        "interrupted": interrupted,
         "files": list(files),
     }
     return json.dumps(content, indent=2, allow_nan=False)
@@ -274,7 +261,7 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
 
 def _edge_table(outcome: FitOutput, arrow: str, line: str) -> Table:
     """One line per edge, an arrow or, where its direction is open, a line; names are shown as they are."""
-    shown = dict(zip(NUMBERS, NUMBERS, strict=True)) | (LIKELY if outcome.has_posterior else {})
+    shown = dict(zip(NUMBERS, NUMBERS, strict=True)) | (LIKELY if outcome.model.posterior_ is not None else {})
     numbers = [*shown] + ["bootstrap"] * (outcome.bootstrap is not None)
     judged = ["known graph"] * (outcome.known is not None)
     table = make_table("cause", "", "effect", *numbers, *judged, right=numbers)
@@ -298,23 +285,28 @@ def save_fit(outcome: FitOutput, folder: Path, status: Status) -> Iterator[str]:
     from daguerreotype.graphs.convert import to_dot
 
     model = outcome.model
-    columns = ["cause", "effect", *NUMBERS, *(LIKELY.values() if outcome.has_posterior else ())]
+    columns = ["cause", "effect", *NUMBERS, *(LIKELY.values() if model.posterior_ is not None else ())]
     columns += ["frequency"] * (outcome.bootstrap is not None)
-    write_csv(folder / "graph.csv", pd.DataFrame(outcome.edges, columns=columns), index=False)
-    yield str(folder / "graph.csv")
-    write_csv(folder / "adjacency.csv", model.adjacency_matrix_)
-    yield str(folder / "adjacency.csv")
-    replace_text(folder / "graph.dot", to_dot(model))
-    yield str(folder / "graph.dot")
-    model.save(folder / "model.npz")
-    yield str(folder / "model.npz")
-    page = folder / "report.html"
-    model.report(page, X=outcome.task.table, truth=outcome.known, bootstrap=outcome.bootstrap)
-    yield str(page)
-    if importlib.util.find_spec("matplotlib") is None:
-        status.note('note: no graph.png without matplotlib. Run: pip install "daguerreotype[plot]"')
-    else:
-        figure = model.plot(truth=outcome.known).figure
-        with replaced(folder / "graph.png") as file:
-            figure.savefig(file, format="png", dpi=150, bbox_inches="tight")
-        yield str(folder / "graph.png")
+    write: dict[str, Callable[[Path], object]] = {
+        "graph.csv": lambda path: write_csv(path, pd.DataFrame(outcome.edges, columns=columns), index=False),
+        "adjacency.csv": lambda path: write_csv(path, model.adjacency_matrix_),
+        "graph.dot": lambda path: replace_text(path, to_dot(model)),
+        "model.npz": model.save,
+        "report.html": lambda path: model.report(
+            path, X=outcome.task.table, truth=outcome.known, bootstrap=outcome.bootstrap
+        ),
+        "graph.png": lambda path: _save_picture(outcome, path),
+    }
+    for name in FILES:
+        if name == "graph.png" and importlib.util.find_spec("matplotlib") is None:
+            status.note('note: no graph.png without matplotlib. Run: pip install "daguerreotype[plot]"')
+        else:
+            write[name](folder / name)
+            yield str(folder / name)
+
+
+def _save_picture(outcome: FitOutput, path: Path) -> None:
+    """Draw the graph, beside the known one if there is one."""
+    figure = outcome.model.plot(truth=outcome.known).figure
+    with replaced(path) as file:
+        figure.savefig(file, format="png", dpi=150, bbox_inches="tight")

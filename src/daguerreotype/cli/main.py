@@ -2,14 +2,13 @@
 
 import io
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from daguerreotype import __version__
 from daguerreotype.cli.compare import compare
-from daguerreotype.cli.errors import EXIT_CODES, one_line_errors, telling_interrupts
+from daguerreotype.cli.errors import EXIT_CODES, one_line_errors
 from daguerreotype.cli.evaluate import evaluate
 from daguerreotype.cli.fit import fit
 from daguerreotype.cli.report import report
@@ -17,23 +16,7 @@ from daguerreotype.cli.reproduce import reproduce
 from daguerreotype.cli.simulate import simulate
 from daguerreotype.cli.tune import tune
 
-
-class Verbs(TyperGroup):
-    """The verbs; what Ctrl-C ends before one of them has begun ends with a word, too."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Read the words of the command."""
-        with telling_interrupts():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Read the words of a verb, and run it."""
-        with telling_interrupts():
-            return super().invoke(ctx)
-
-
 app = typer.Typer(
-    cls=Verbs,
     help="Learn a directed acyclic graph from a table.",
     epilog=EXIT_CODES,
     no_args_is_help=True,

@@ -53,13 +53,6 @@ def _one_character(value: str | None) -> str | None:
     return delimiter
 
 
-def check_jobs(value: int | None) -> int | None:
-    """A number of processes."""
-    if value == 0:
-        raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1 for one per core.")
-    return value
-
-
 DataArgument = Annotated[
     Path | None,
     typer.Argument(
@@ -101,13 +94,12 @@ KnowledgeOption = Annotated[
     ),
 ]
 MaxParentsOption = Annotated[
-    list[str],
+    int | None,
     typer.Option(
-        "--max-parents",
-        metavar="[COLUMN=]N",
+        metavar="N",
+        min=0,
         show_default=False,
-        help="How many causes a column may have at most: every column, or one; repeatable. Takes the place of "
-        "what the file of --knowledge says of it.",
+        help="How many causes a column may have at most, in place of what the file of --knowledge says of it.",
     ),
 ]
 KindOption = Annotated[
@@ -220,23 +212,11 @@ def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":
     return task.known if truth is None else read_graph(truth, tuple(task.table.columns))
 
 
-def read_knowledge(path: Path | None, max_parents: Iterable[str] = ()) -> "Knowledge | None":
-    """What is known, of a file if there is one, with the limit that options set in place of that of the file."""
+def read_knowledge(path: Path | None, max_parents: int | None = None) -> "Knowledge | None":
+    """What is known, of a file if there is one, with the limit of the option in place of that of the file."""
     from daguerreotype.knowledge import Knowledge
 
-    limit: Any = read_limit(max_parents, "--max-parents")
     known = None if path is None else Knowledge.from_file(path)
-    if limit is None:
+    if max_parents is None:
         return known
-    return Knowledge(max_parents=limit) if known is None else replace(known, max_parents=limit)
-
-
-def read_limit(texts: Iterable[str], option: str) -> int | dict[str, int] | None:
-    """A limit for all columns, such as 3, limits by column, such as yield=5, or both; None without any."""
-    limits: dict[str, int] = {}
-    for text in texts:
-        column, equals, count = text.rpartition("=")
-        if not count.isdecimal() or (equals and not column):
-            raise typer.BadParameter(f"{text!r} is not N or COLUMN=N, such as 3 or age=0.", param_hint=option)
-        limits[column or "*"] = int(count)
-    return limits["*"] if limits.keys() == {"*"} else limits or None
+    return replace(known or Knowledge(), max_parents=max_parents)

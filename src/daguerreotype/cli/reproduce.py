@@ -1,6 +1,5 @@
 """The verb ``reproduce``: tables and figures of the paper, or of an experiment of one's own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,11 +20,6 @@ EXPERIMENTS = (
 ALL = "all"
 
 
-def _complete(incomplete: str) -> Iterator[str]:
-    """Names of experiments."""
-    yield from (name for name in (*EXPERIMENTS, ALL) if name.startswith(incomplete))
-
-
 def _named(names: list[str]) -> list[str]:
     """Experiments by name or file, each once."""
     known = (*EXPERIMENTS, ALL)
@@ -44,7 +38,6 @@ def reproduce(
         typer.Argument(
             metavar="EXPERIMENT...",
             show_default=False,
-            autocompletion=_complete,
             help=f"{', '.join(EXPERIMENTS)}; all; or a TOML file of your own.",
         ),
     ],
@@ -54,12 +47,6 @@ def reproduce(
         int | None,
         typer.Option(metavar="N", min=1, show_default=False, help="Seeds, networks or draws of each problem."),
     ] = None,
-    only: Annotated[
-        list[str],
-        typer.Option(
-            metavar="TEXT", show_default=False, help="Only methods with this in their label; repeatable."
-        ),
-    ] = [],  # noqa: B006
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0.001, show_default=False, help="What one run may take.")
     ] = None,
@@ -72,15 +59,6 @@ def reproduce(
         typer.Option(metavar="DIR", show_default=False, help="Folder that has syntren/data1.npy and so on."),
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make runs again that failed.")] = False,
-    no_run: Annotated[
-        bool, typer.Option("--no-run", help="Make nothing but tables and figures, from the runs that are there.")
-    ] = False,
-    merge: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE", show_default=False, help="First take over runs of this other runs.jsonl; repeatable."
-        ),
-    ] = [],  # noqa: B006
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Let TOML files name any class to import and run (estimator = ...)."),
@@ -98,15 +76,11 @@ def reproduce(
         from daguerreotype.experiments import Store, load_spec
 
         store = Store(out / "runs.jsonl")
-        for path in merge:
-            if not path.is_file():
-                raise typer.BadParameter(f"there is no file {path}.", param_hint="--merge")
-            status.note(f"{path}: {store.take_over(Store(path))} runs taken over")
-        specs = [] if no_run else [load_spec(name, quick=quick, trust=trust) for name in names]
+        specs = [load_spec(name, quick=quick, trust=trust) for name in names]
     try:
         for spec in specs:
             sized = spec.resized(repeats=seeds, time_limit=time_limit)
-            _run(sized, only, store, n_jobs, None if data_home is None else str(data_home), retry_failed, quiet)
+            _run(sized, store, n_jobs, None if data_home is None else str(data_home), retry_failed, quiet)
     except KeyboardInterrupt:
         typer.echo("interrupted; start the same command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -115,17 +89,13 @@ def reproduce(
         raise typer.Exit(NOTHING_LEARNED)
 
 
-def _run(
-    spec: "Spec", only: list[str], store: "Store", n_jobs: int, home: str | None, retry: bool, quiet: bool
-) -> None:
-    """Make the runs of one experiment under a bar: those of the methods in ``only``, while the plan has all."""
+def _run(spec: "Spec", store: "Store", n_jobs: int, home: str | None, retry: bool, quiet: bool) -> None:
+    """Make the runs of one experiment under a bar."""
     from daguerreotype.experiments import make_plan, run_all
 
     with show_status(quiet) as status:
         status(f"{spec.name}: planning")
-        wanted = {method.label for method in spec.only(only).methods}
-        plan = make_plan(spec, data_home=home, store=store)
-        planned = {run.key: run for run in plan if run.method.label in wanted}
+        planned = {run.key: run for run in make_plan(spec, data_home=home, store=store)}
         missing = [run for run in planned.values() if not store.settled(run.key, run.time_limit, retry=retry)]
         if len(missing) < len(planned):
             there = len(planned) - len(missing)

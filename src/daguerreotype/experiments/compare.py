@@ -8,7 +8,7 @@ import pandas as pd
 
 from daguerreotype._lib.child_process import ChildPool
 from daguerreotype._lib.labels import plural
-from daguerreotype._lib.progress import FIRST_RUN, Status
+from daguerreotype._lib.progress import Status
 from daguerreotype.data.readers import Input
 from daguerreotype.data.validation import check_table
 from daguerreotype.edges.registry import EDGES
@@ -107,7 +107,7 @@ class Comparison:
                 self.rows.append(Row(method))
                 for seed in self.seeds:
                     doing = f"{method.label}, seed {seed}" if len(self.seeds) > 1 else method.label
-                    status(doing, why=FIRST_RUN if method.source == "learner" else "")
+                    status(doing)
                     run = self._run(method, seed, pool)
                     self.rows[-1].runs[seed] = run
                     status.step(f"{doing}: {_in_words(run)}")

@@ -66,22 +66,6 @@ class Store:
         self._journal.append({"record": kind} | record)
         self._take(json.loads(json.dumps({"record": kind} | record)))  # as it will be read
 
-    def take_over(self, other: "Store") -> int:
-        """Append what another store has and this one lacks; returns how many runs.
-
-        Of a run that both have, the one that ended well counts. A plan of this store stays.
-        """
-        for mine, theirs, kind in ((self.problems, other.problems, "problem"), (self.plans, other.plans, "plan")):
-            for name in sorted(theirs.keys() - mine.keys()):
-                self.append(kind, theirs[name])
-        taken = 0
-        for key, run in other.runs.items():
-            own = self.runs.get(key)
-            if own is None or (own["status"] != OK and run["status"] == OK):
-                self.append("run", run)
-                taken += 1
-        return taken
-
     def settled(self, key: str, time_limit: float | None, *, retry: bool = False) -> bool:
         """Whether a run need not be made: it is there, and more time or another try would not help."""
         run = self.runs.get(key)

@@ -89,16 +89,6 @@ class Spec:
         methods = tuple(replace(method, time_limit=None) for method in spec.methods)
         return replace(spec, methods=methods, time_limit=check_positive(time_limit, "time_limit"))
 
-    def only(self, words: Sequence[str]) -> "Spec":
-        """The same with the methods alone whose label has one of ``words``; without words, with all."""
-        kept = tuple(each for each in self.methods if not words or any(word in each.label for word in words))
-        if not kept:
-            labels = dict.fromkeys(each.label for each in self.methods)
-            raise ValueError(
-                f"no method of {self.name!r} has {' or '.join(words)} in its label: {', '.join(labels)}."
-            )
-        return replace(self, methods=kept)
-
 
 def shipped() -> list[str]:
     """Names of the experiments that come with the package."""

@@ -116,7 +116,7 @@ def sample_posterior(
     try:
         chains.run(n_jobs, after)
     except KeyboardInterrupt:
-        if not chains.done:
+        if not any(state.counts[1] for state in chains.states):  # no graph was met that counts
             raise
         logger.warning("interrupted while sampling graphs: probabilities are those of what was seen until then.")
         interrupted = True
