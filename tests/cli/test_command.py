@@ -59,7 +59,7 @@ def test_the_help_lists_verbs_options_and_exit_codes():
         "--max-parents",
         "--bootstrap",
         "--out",
-        "--drop-non-numeric",
+        "--drop",
         "--delimiter",
         "--header",
     ):
@@ -128,7 +128,7 @@ def complete(line):
     [
         ("daguerreotype ", list(VERBS)),
         ("daguerreotype fit --edges l", ["lars", "lasso", "linear"]),
-        ("daguerreotype fit --drop-", ["--drop-non-numeric"]),
+        ("daguerreotype fit --dro", ["--drop"]),
         ("daguerreotype fit --missing ", ["auto", "error", "drop"]),
         ("daguerreotype simulate --mechanism gp", ["gp", "gp-add"]),
         ("daguerreotype compare --methods gam,g", ["gam,golem-ev", "gam,golem-nv", "gam,grasp", "gam,ges"]),
