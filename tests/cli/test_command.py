@@ -91,7 +91,7 @@ def test_the_shell_completes_verbs_options_and_their_values():
     for line, expected in (
         ("daguerreotype ", list(VERBS)),
         ("daguerreotype fit --edges l", ["lars", "lasso", "linear"]),
-        ("daguerreotype fit --drop-", ["--drop-non-numeric"]),
+        ("daguerreotype fit --dro", ["--drop"]),
         ("daguerreotype fit my-", []),  # bash goes on with names of files
     ):
         assert complete(line) == expected

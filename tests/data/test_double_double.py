@@ -16,7 +16,6 @@ from daguerreotype.data.moments import (
     split,
     two_product,
     two_sum,
-    zeros,
 )
 
 floats = st.floats(-1e100, 1e100).filter(
@@ -53,7 +52,6 @@ def test_arithmetic_keeps_about_a_hundred_bits(a, b, n):
     # Sums of numbers of opposite sign keep them relative to the larger one.
     larger = max(abs(exact(a)), abs(exact(b)))
     assert abs(exact(a + b) - (exact(a) + exact(b))) <= larger * Fraction(1, 2**100)
-    assert exact(-a) == -exact(a)
     if all(1e-60 < abs(x.high) < 1e60 for x in (a, b)):
         assert close(a * b, exact(a) * exact(b), 100)
         assert close(a / float(n), exact(a) / n, 100)
@@ -74,8 +72,7 @@ def test_the_upper_parts_of_a_block_multiply_without_error(rng, scale):
     x = scale * rng.normal(size=(3, BLOCK))
     both, upper, lower = x.copy(), np.empty_like(x), np.empty_like(x)
     largest = np.abs(x).max(axis=1)
-    kept = split(both, np.zeros(3), np.ldexp(1.5, np.frexp(largest)[1] + 52 - BITS), upper, lower)
-    assert kept.tolist() == [0, 1, 2]
+    assert split(both, np.zeros(3), np.ldexp(1.5, np.frexp(largest)[1] + 52 - BITS), upper, lower)
     assert np.array_equal(upper + lower, x)
     assert np.array_equal(both, upper + x)
     products = [[sum(Fraction(a) * Fraction(b) for a, b in zip(u, v, strict=True)) for v in upper] for u in upper]
@@ -83,14 +80,12 @@ def test_the_upper_parts_of_a_block_multiply_without_error(rng, scale):
     assert all(Fraction(float(value)) == value for row in products for value in row)
 
 
-def test_columns_without_lower_parts_leave_no_trace_among_those_kept(rng):
-    x = rng.normal(size=(4, 50))
-    x[1], x[2] = np.round(100 * x[1]), 7.0
-    both, upper, lower = x.copy(), np.empty_like(x), np.empty_like(x)
+def test_whole_numbers_have_no_lower_parts(rng):
+    x = np.stack([np.round(100 * rng.normal(size=50)), np.full(50, 7.0)])
     cut = np.ldexp(1.5, np.frexp(np.abs(x).max(axis=1))[1] + 52 - BITS)
-    kept = split(both, np.zeros(4), cut, upper, lower)
-    assert kept.tolist() == [0, 3]
-    assert np.array_equal(upper[kept] + lower[:2], x[kept])
+    upper, lower = np.empty_like(x), np.empty_like(x)
+    assert not split(x.copy(), np.zeros(2), cut, upper, lower)
+    assert np.array_equal(upper, x)
 
 
 def test_sums_of_products_are_those_of_fractions_to_more_bits_than_floats_have(rng):
@@ -98,13 +93,11 @@ def test_sums_of_products_are_those_of_fractions_to_more_bits_than_floats_have(r
     shift = round_shift(x)
     assert shift[0] == 0 != shift[1]
     moved = [[Fraction(value) - Fraction(c) for value in row] for row, c in zip(x.tolist(), shift, strict=True)]
-    sums = zeros(3, 3)
+    sums = DoubleDouble(np.zeros((2, 2)), np.zeros((2, 2)))
     largest = np.abs(x - shift[:, None]).max(axis=1)
     add_exact_products(sums, x, shift, largest, np.empty_like(x), np.empty_like(x))
     for i in range(2):
-        for j in range(i, 2):
+        for j in range(2):
             expected = sum(a * b for a, b in zip(moved[i], moved[j], strict=True))
             terms = sum(abs(a * b) for a, b in zip(moved[i], moved[j], strict=True))
             assert abs(exact(sums[i, j]) - expected) <= terms * Fraction(1, 2**70)
-        assert abs(exact(sums[i, 2]) - sum(moved[i])) <= Fraction(1, 2**60)
-    assert sums.high[2, 2] == 700

@@ -8,7 +8,10 @@ import pyarrow.dataset as ds
 import pytest
 
 from daguerreotype.data import Moments
-from daguerreotype.data.streams import ROWS, read_source
+from daguerreotype.data.inputs import FirstPass
+from daguerreotype.data.moments import FEATURE_ROWS
+from daguerreotype.data.streams import ROWS, Chunks, read_source
+from daguerreotype.data.ties import LOOKED_AT
 
 
 @pytest.fixture
@@ -75,9 +78,49 @@ def test_long_tables_are_read_in_chunks_of_bounded_length(rng, tmp_path):
 
 def test_only_an_iterator_can_be_read_only_once():
     chunks = [np.ones((2, 2))]
-    assert read_source(iter(chunks)).once
-    assert not read_source(chunks).once
-    assert not read_source(lambda: iter(chunks)).once
+    assert [read_source(source).once for source in (iter(chunks), chunks, lambda: iter(chunks))] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_features_are_taken_in_in_place_of_rows_and_their_trouble_is_named(rng):
+    X = rng.normal(size=(2 * FEATURE_ROWS + 5, 2))
+    seen = Moments(features=np.square).update(X[:100]).merge(Moments(features=np.square).update(X[100:]))
+    assert np.array_equal(seen.covariance, Moments().update(X**2).covariance)
+    assert seen.n_rows == len(X)
+    X[-1, 1] = np.nan
+    with pytest.raises(ValueError, match=rf"NaN values in 'x1'; the first is in row {len(X)} of chunk 8"):
+        Moments(features=np.square).update(X, 7)
+
+
+def test_rows_with_missing_values_are_left_out_and_counted_if_asked(rng):
+    values = rng.normal(size=(300, 3))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    complete = ~np.isnan(values).any(axis=1)
+    parts = np.split(values, [7, 100])
+    for chunks, names in (
+        (parts, ("x0", "x1", "x2")),
+        ([pd.DataFrame(part, columns=list("abc")) for part in parts], ("a", "b", "c")),
+    ):
+        found = Chunks(lambda chunks=chunks: chunks, complete=True).gather(Moments)
+        assert np.array_equal(found.covariance, Moments().update(values[complete]).covariance)
+        assert found.names == names
+    first, second = (FirstPass(quantiles=True, drop=True).update(part) for part in (values[:50], values[50:]))
+    merged = FirstPass(quantiles=True, drop=True).merge(first).merge(second)
+    assert merged.n_rows == merged.sketch.n_rows == complete.sum()
+    assert merged.n_dropped == 300 - complete.sum()
+    assert np.array_equal(merged.missing, np.isnan(values).sum(axis=0))
+    assert np.array_equal(np.concatenate(merged.rows), values[complete])
+
+
+def test_the_first_pass_keeps_as_many_rows_as_are_looked_at(rng):
+    values = rng.normal(size=(LOOKED_AT + 5, 1))
+    seen = FirstPass(quantiles=False, drop=False)
+    for part in np.split(values, [10, LOOKED_AT - 3]):
+        seen.merge(FirstPass(quantiles=False, drop=False).update(part))
+    assert np.array_equal(np.concatenate(seen.rows), values[:LOOKED_AT])
 
 
 def test_a_source_that_is_none_is_refused(tmp_path):

@@ -7,7 +7,7 @@ from daguerreotype.data.readers import Input, Reading, read_file
 from daguerreotype.datasets import load_sachs
 
 # What messages of the reader call its options here.
-OPTIONS = {"drop": "--drop {!r}", "drop_non_numeric": "--drop-non-numeric", "missing": "--missing {}"}
+OPTIONS = {"drop": "--drop {!r}", "missing": "--missing {}"}
 
 
 def read_input(path: Path | None, reading: Reading) -> Input:

@@ -135,9 +135,6 @@ def read_table(
     complete: bool = False,
     *,
     drop: Annotated[list[str], _reading("--drop", metavar="COLUMN", help="Leave a column out; repeatable.")] = [],  # noqa: B006
-    drop_non_numeric: Annotated[
-        bool, _reading("--drop-non-numeric", help="Leave out columns that hold no numbers.")
-    ] = False,
     missing: Annotated[
         Missing,
         _reading(
@@ -171,8 +168,7 @@ def read_table(
     from daguerreotype.data.readers import Reading
 
     kept = "error" if complete and missing.value == "auto" else missing.value
-    how = (drop, drop_non_numeric, kept, delimiter, header, interventions)
-    reading = Reading(*how, kinds or {}, numbers_alone)
+    reading = Reading(drop, kept, delimiter, header, interventions, kinds or {}, numbers_alone)
     table = read_input(data, reading)
     for note in table.notes:
         status.note(f"note: {note}")

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from daguerreotype._lib.typing import FloatArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.columns import Rows, read_columns
 from daguerreotype.data.interventions import check_counted, read_interventions
 from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
 from daguerreotype.data.missing import Gaps, check_missing, check_seen
-from daguerreotype.data.moments import Moments
-from daguerreotype.data.quantiles import QuantileSketch
-from daguerreotype.data.streams import Both, CompleteRows, CompleteSource, Source
-from daguerreotype.data.table import StreamedTable, Summary, Table
-from daguerreotype.data.ties import FirstRows, untie
+from daguerreotype.data.moments import Moments, Summary
+from daguerreotype.data.quantiles import QuantileSketch, Support
+from daguerreotype.data.streams import Source, chunk_values, complete_rows
+from daguerreotype.data.table import StreamedTable, Table
+from daguerreotype.data.ties import LOOKED_AT, untie
 from daguerreotype.data.validation import (
     LEAST_ROWS,
     check_column_names,
@@ -153,30 +153,88 @@ def table_of_chunks(
     Rows with ``missing`` values are left out ("drop") or refused: chunk by chunk nothing is learned from them.
     """
     check_missing(missing)
-    gathered: Any = source.gather(partial(_first_pass, quantiles=quantiles, drop=missing == "drop"), on_rows)
-    counts, n_dropped = None, 0
-    if missing == "drop":
-        counts, n_dropped, source = gathered.counts, gathered.n_left_out, CompleteSource(source)
-        gathered = gathered.inner
-    sketch = gathered.second if quantiles else None
-    both = gathered.first if quantiles else gathered
-    seen, rows = both.first, both.second
-    if seen.n_rows == 0:
+    drop = missing == "drop"
+    first = source.gather(partial(FirstPass, quantiles=quantiles, drop=drop), on_rows)
+    if first.n_rows == 0:
         raise ValueError("the source has no rows: at least 3 are needed, and many more to learn.")
-    table = table_of_moments(seen)
-    untied = untie(rows.values, np.arange(table.n_columns))
+    table = table_of_moments(first.moments)
+    untied = untie(np.concatenate(first.rows), np.arange(table.n_columns))
     steps = None if untied is None or not untied[1].any() else untied[1]
-    table = replace(table, source=source, sketch=sketch, on_rows=on_rows, steps=steps)
+    table = replace(
+        table, source=replace(source, complete=drop), sketch=first.sketch, on_rows=on_rows, steps=steps
+    )
     kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
-    gaps = Gaps.counted(seen.n_rows + n_dropped, counts, seen.n_rows) if counts is not None and n_dropped else None
-    return ReadTable(table, kinds, gaps, n_dropped)
+    gaps: Gaps | None = None
+    if first.n_dropped:
+        gaps = Gaps.counted(first.n_rows + first.n_dropped, first.missing, first.n_rows)
+    return ReadTable(table, kinds, gaps, first.n_dropped)
 
 
-def _first_pass(*, quantiles: bool, drop: bool) -> Any:
-    """An empty accumulator of all that the first pass keeps, by a function that can be sent to a cluster."""
-    keep: Any = Both(Moments(), FirstRows())
-    keep = Both(keep, QuantileSketch()) if quantiles else keep
-    return CompleteRows(keep) if drop else keep
+class FirstPass:
+    """Accumulator of all that the first pass over a source keeps.
+
+    Parameters
+    ----------
+    quantiles : bool
+        Whether to keep a sketch of them.
+    drop : bool
+        Whether rows with missing values are left out.
+
+    Attributes
+    ----------
+    moments : Moments
+        Of the rows that were taken in.
+    sketch : QuantileSketch or None
+        What was kept to find quantiles by.
+    rows : list of arrays of shape (m, d)
+        The first rows, by which grids are known.
+    n_dropped : int
+        Rows that were left out.
+    missing : array of shape (d,)
+        Missing values of each column; a single 0 before the first chunk.
+    """
+
+    def __init__(self, *, quantiles: bool, drop: bool) -> None:
+        self.moments, self.sketch = Moments(), QuantileSketch() if quantiles else None
+        self.rows: list[FloatArray] = []
+        self.drop, self.n_dropped = drop, 0
+        self.missing: IntArray = np.zeros(1, dtype=np.int64)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows taken in."""
+        return self.moments.n_rows
+
+    def update(self, chunk: Any, number: int | None = None) -> Self:
+        """Take in a chunk, of which the moments check the rest."""
+        number = number or 0
+        complete, missing = complete_rows(chunk, number) if self.drop else (chunk, None)
+        self.moments.update(complete, number)
+        values = chunk_values(complete, number)
+        self._keep(values)
+        if self.sketch is not None:
+            self.sketch.update(values)
+        if missing is not None:
+            self.n_dropped += int(missing.any(axis=1).sum())
+            self.missing = self.missing + missing.sum(axis=0)
+        return self
+
+    def merge(self, other: "FirstPass") -> Self:
+        """Take in what another one did."""
+        self.moments.merge(other.moments)
+        for rows in other.rows:
+            self._keep(rows)
+        if self.sketch is not None and other.sketch is not None:
+            self.sketch.merge(other.sketch)
+        self.n_dropped += other.n_dropped
+        self.missing = self.missing + other.missing
+        return self
+
+    def _keep(self, values: FloatArray) -> None:
+        """Keep as many rows (m, d) as are still looked at."""
+        room = LOOKED_AT - sum(map(len, self.rows))
+        if room > 0:
+            self.rows.append(np.array(values[:room], dtype=np.float64))
 
 
 def table_of_moments(
@@ -186,8 +244,8 @@ def table_of_moments(
     if isinstance(covariance, Moments):
         n, columns, named = covariance.n_rows, covariance.names, covariance.named
         check_size(n, len(columns))
-        check_ranges(covariance.low, covariance.high, n, tuple(map(str, columns)))
-        summary = Summary.of(covariance)
+        summary = covariance.summary()
+        check_ranges(summary.low, summary.high, n, tuple(map(str, columns)))
     else:
         matrix, n, given, mean = check_given(covariance, n_rows, names, means)
         d = len(matrix)
@@ -195,4 +253,7 @@ def table_of_moments(
         summary = Summary(n, zero if mean is None else mean, matrix, zero, zero, zero)
         columns, named = given or tuple(f"x{i}" for i in range(d)), given is not None
     check_covariance(summary.covariance, summary.n_rows, tuple(map(str, columns)))
-    return StreamedTable(names=columns, named=named, seen=summary, columns=np.arange(len(columns)))
+    places = np.arange(len(columns))
+    return StreamedTable(
+        names=columns, named=named, columns=places, known_summary=summary, known_support=Support()
+    )

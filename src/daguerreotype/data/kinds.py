@@ -29,12 +29,13 @@ from daguerreotype.data.columns import (
     sort_levels,
 )
 
+# Each kind with the name of the noise model that its columns have by default; "" for the learner's own choice.
 KINDS = {
-    "continuous": "a number that could take any value in between",
-    "count": "how often something happened: 0, 1, 2, ...",
-    "binary": "one of two levels",
-    "ordinal": "one of a few levels that have an order",
-    "categorical": "one of a few levels without an order",
+    "continuous": "",  # a number that could take any value in between
+    "count": "counts",  # how often something happened: 0, 1, 2, ...
+    "binary": "bernoulli",  # one of two levels
+    "ordinal": "ordinal",  # one of a few levels that have an order
+    "categorical": "categorical",  # one of a few levels without an order
 }
 WITH_LEVELS = ("binary", "ordinal", "categorical")
 
@@ -79,6 +80,11 @@ class Kind:
     def discrete(self) -> bool:
         """Whether its likelihood is a probability mass of codes or counts, and not a density."""
         return self.name != "continuous"
+
+    @property
+    def noise(self) -> str:
+        """Name of the noise model that discrete columns of this kind have by default; empty for others."""
+        return KINDS[self.name]
 
     @property
     def nominal(self) -> bool:
@@ -255,7 +261,9 @@ def _encode_column(values: FloatArray, name: str, origin: Origin, kind: Kind) ->
     """Codes (m,) of a column by the levels of its kind."""
     there = ~np.isnan(values)
     if origin.has_codes:
-        places = np.array([*(_place(level, kind.levels) for level in origin.levels), -1])
+        known = {level: place for place, level in enumerate(kind.levels)}
+        # A saved kind may know levels of other types as text.
+        places = np.array([*(known.get(level, known.get(str(level), -1)) for level in origin.levels), -1])
         codes = places[np.where(there, values, -1).astype(np.int64)]
     else:
         codes = _nearest(values, kind.levels, max(origin.noise, NOISE))
@@ -271,30 +279,12 @@ def _encode_column(values: FloatArray, name: str, origin: Origin, kind: Kind) ->
     return np.where(there, codes, np.nan)
 
 
-def _place(level: Any, levels: Sequence[Any]) -> int:
-    """Where a level is among others, -1 if it is not; text may stand for what is written so."""
-    for test in (lambda each: each == level, lambda each: isinstance(each, str) and each == str(level)):
-        found = next((number for number, each in enumerate(levels) if test(each)), -1)
-        if found >= 0:
-            return found
-    return -1
-
-
 def _nearest(values: FloatArray, levels: Sequence[Any], noise: float) -> IntArray:
     """Places (m,) of numbers among levels, but for noise; -1 where there is none."""
-    numbers = [as_number(each) for each in levels]
-    known = np.array([each for each in numbers if each is not None])
+    numbers = np.array([np.nan if (number := as_number(level)) is None else number for level in levels])
     codes = np.full(values.shape, -1, dtype=np.int64)
-    if not known.size:
-        return codes
-    order = np.argsort(known)
-    right = np.clip(np.searchsorted(known[order], values), 1, max(known.size - 1, 1))
-    left = np.minimum(right - 1, known.size - 1)
-    right = np.minimum(right, known.size - 1)
-    nearer = np.where(values - known[order[left]] <= known[order[right]] - values, left, right)
-    close = np.abs(known[order[nearer]] - values) <= noise * np.abs(known).max()
-    places = np.flatnonzero([each is not None for each in numbers])
-    codes[close] = places[order[nearer[close]]]
+    for place in np.flatnonzero(~np.isnan(numbers)).tolist():
+        codes[np.abs(values - numbers[place]) <= noise * np.nanmax(np.abs(numbers))] = place
     return codes
 
 
@@ -364,7 +354,8 @@ def _given_kind(values: FloatArray, name: str, origin: Origin, given: "str | Kin
             return Kind("count", reason)
         if isinstance(given, Kind):
             return Kind("continuous", reason, given.levels, given.step)
-        return Kind("continuous", reason, step=_step(values, origin))
+        step = grid_step(*distinct(np.sort(values), origin.noise), origin.noise)
+        return Kind("continuous", reason, step=step)
     levels = given.levels if isinstance(given, Kind) and given.levels else _levels_of(values, origin)
     seen = listed([repr(each) for each in levels], quote=False)
     if kind == "binary" and len(levels) > 2:
@@ -502,12 +493,6 @@ def _may_count(values: FloatArray, counts: IntArray) -> bool:
         return False
     variance = float(counts @ (values - mean) ** 2) / n
     return bool(values[0] <= mean / 3.0 or abs(variance / mean - 1.0) <= max(0.3, 2.0 * np.sqrt(2.0 / n)))
-
-
-def _step(values: FloatArray, origin: Origin) -> float:
-    """The grid of a column that is given as continuous."""
-    levels, counts = distinct(np.sort(values), origin.noise)
-    return grid_step(levels, counts, origin.noise)
 
 
 def _levels_of(values: FloatArray, origin: Origin) -> tuple[Any, ...]:

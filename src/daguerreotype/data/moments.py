@@ -19,7 +19,8 @@ The first product is exact in floats, whatever sums them up; the others are two 
 rounding errors are too. Columns of whole numbers, or of short floats far from zero, have no l at all.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -38,8 +39,11 @@ from daguerreotype.data.streams import (
 SPLITTER = 2.0**27 + 1.0  # Veltkamp's constant for halves of a 53-bit significand
 BITS = 21  # of h; a block sums products of h to at most 2 * 21 + 11 = 53 bits
 BLOCK = 2**11  # rows
-PANEL = 256  # columns; matrices are made a panel at a time
+PANEL = 256  # rows of a matrix that are read out at a time
+FEATURE_ROWS = 2**12  # rows whose features are laid out at a time: there may be many more features than columns
 FAR = 8.0  # a column whose mean is this many standard deviations from zero is shifted
+KEPT = 46  # bits of second moments; the last of 53 may depend on the sequence of rows
+QUIET = np.errstate(over="ignore", invalid="ignore")  # values too large to square show in the result
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +56,24 @@ class DoubleDouble:
     def __getitem__(self, key: Any) -> "DoubleDouble":
         return DoubleDouble(self.high[key], self.low[key])
 
-    def __neg__(self) -> "DoubleDouble":
-        return DoubleDouble(-self.high, -self.low)
-
     def __add__(self, other: "DoubleDouble") -> "DoubleDouble":
         total = two_sum(self.high, other.high)
-        return _fast_two_sum(total.high, total.low + (self.low + other.low))
+        return two_sum(total.high, total.low + (self.low + other.low))
 
     def __mul__(self, other: "DoubleDouble") -> "DoubleDouble":
         product = two_product(self.high, other.high)
-        return _fast_two_sum(product.high, product.low + (self.high * other.low + self.low * other.high))
+        return two_sum(product.high, product.low + (self.high * other.low + self.low * other.high))
 
     def __truediv__(self, by: float) -> "DoubleDouble":
         quotient = self.high / by
         product = two_product(quotient, by)  # what is left of the dividend is divided again
-        return _fast_two_sum(quotient, ((self.high - product.high) - product.low + self.low) / by)
+        return two_sum(quotient, ((self.high - product.high) - product.low + self.low) / by)
 
     def round_to(self, bits: int) -> FloatArray:
         """Floats of fewer bits: results that differ far below the last one round to the same."""
         scaled = self.high * (2.0 ** (53 - bits) + 1.0)
         rounded: FloatArray = scaled - (scaled - self.high)
         return rounded
-
-
-def zeros(*shape: int) -> DoubleDouble:
-    """An array of zeros."""
-    return DoubleDouble(np.zeros(shape), np.zeros(shape))
 
 
 def two_sum(a: Any, b: Any) -> DoubleDouble:
@@ -93,12 +89,6 @@ def two_product(a: Any, b: Any) -> DoubleDouble:
     a_low, b_low = a - a_high, b - b_high
     product = a * b
     return DoubleDouble(product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low))
-
-
-def _fast_two_sum(a: Any, b: Any) -> DoubleDouble:
-    """FastTwoSum: the same as TwoSum for |a| >= |b|, in half the operations (Dekker)."""
-    total = a + b
-    return DoubleDouble(total, b - (total - a))
 
 
 def _upper_half(a: Any) -> Any:
@@ -118,21 +108,6 @@ def round_shift(columns: FloatArray) -> FloatArray:
     return np.where(far, np.where(spread > 0, np.round(mean / step) * step, columns[:, 0]), 0.0)
 
 
-def panels(d: int) -> Iterator[tuple[slice, slice]]:
-    """Each panel of columns, and all columns after it: the upper triangle of a matrix, block by block."""
-    for first in range(0, d, PANEL):
-        yield slice(first, min(first + PANEL, d)), slice(min(first + PANEL, d), d)
-
-
-def add_products(sums: FloatArray, values: FloatArray) -> None:
-    """Add [x, 1]' [x, 1] of values x (d, m) to sums (d + 1, d + 1), but not below the panels of the diagonal."""
-    d, m = values.shape
-    for part, _ in panels(d):
-        sums[part, part.start : d] += values[part] @ values[part.start :].T
-    sums[:d, d] += values.sum(axis=1)
-    sums[d, d] += m
-
-
 def add_exact_products(
     sums: DoubleDouble,
     values: FloatArray,
@@ -141,63 +116,37 @@ def add_exact_products(
     upper: FloatArray,
     lower: FloatArray,
 ) -> None:
-    """Add the same of values less their shift to double-double sums.
+    """Add x x' of values (d, m) less their shift to double-double sums (d, d).
 
     No shifted value exceeds ``largest`` (d,). Values and the scratch arrays ``upper`` and ``lower``, all (d, m),
     are overwritten.
     """
-    d, m = values.shape
     # fl(fl(x + c) - c) with c = 1.5 * 2^(e + 52 - BITS) rounds |x| < 2^e to BITS bits on the scale of 2^e.
     cut = np.ldexp(1.5, np.frexp(largest)[1] + 52 - BITS)
-    kept = split(values, shift, cut, upper, lower)
-    both = values  # h + x from now on
-    for part, rest in panels(d):
-        for other in (part, rest) if rest.start < d else (part,):
-            found = sums[part, other]
-            cross = _cross_products(part, other, both, lower, kept)
-            add_in_place(found.high, found.low, upper[part] @ upper[other].T, cross)
-    ones, rests = np.ones((m, 1)), np.zeros((d, 1))
-    rests[kept] = lower[: kept.size] @ ones
-    found = sums[:d, d:]
-    add_in_place(found.high, found.low, upper @ ones, rests)
-    sums.high[d, d] += m
-
-
-def _cross_products(
-    rows: slice, columns: slice, both: FloatArray, lower: FloatArray, kept: IntArray
-) -> FloatArray:
-    """((h + x)' l + l' (h + x)) / 2 of some columns with others; ``lower`` holds l of columns ``kept`` alone."""
-    cross = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
-    some = slice(*np.searchsorted(kept, (columns.start, columns.stop)))
-    cross[:, kept[some] - columns.start] = 0.5 * (both[rows] @ lower[some].T)
-    if rows == columns:
-        return cross + cross.T
-    some = slice(*np.searchsorted(kept, (rows.start, rows.stop)))
-    cross[kept[some] - rows.start] += 0.5 * (lower[some] @ both[columns].T)
-    return cross
+    if split(values, shift, cut, upper, lower):
+        cross = 0.5 * (values @ lower.T)  # values are h + x now
+        cross = cross + cross.T
+    else:
+        cross = np.zeros(sums.high.shape)
+    add_in_place(sums.high, sums.low, upper @ upper.T, cross)
 
 
 @kernel
-def split(both: FloatArray, shift: FloatArray, cut: FloatArray, upper: FloatArray, lower: FloatArray) -> IntArray:
+def split(both: FloatArray, shift: FloatArray, cut: FloatArray, upper: FloatArray, lower: FloatArray) -> bool:
     """Split values (d, m) less their shift into x = h + l, and put h + x in place of the values.
 
-    Lower parts fill the first rows of ``lower``, one for each column in which some l is not zero; these columns
-    are returned, ascending.
+    Returns whether some l is not zero.
     """
-    kept, n_kept = np.empty(shift.size, dtype=np.int64), 0
+    differing = False
     for j in range(shift.size):
-        differing = 0
         for t in range(both.shape[1]):
             x = both[j, t] - shift[j]
             h = (x + cut[j]) - cut[j]
             upper[j, t] = h
-            lower[n_kept, t] = x - h
+            lower[j, t] = x - h
             both[j, t] = x + h
-            differing += x != h
-        if differing:  # or the next column overwrites this row of lower
-            kept[n_kept] = j
-            n_kept += 1
-    return kept[:n_kept]
+            differing |= x != h
+    return differing
 
 
 @kernel
@@ -206,19 +155,49 @@ def add_in_place(high: FloatArray, low: FloatArray, first: FloatArray, second: F
     for i in range(high.shape[0]):
         for j in range(high.shape[1]):
             a, b = first[i, j], second[i, j]
-            found = a + b
-            b_seen = found - a
-            rest = (a - (found - b_seen)) + (b - b_seen)
+            added = a + b
+            b_seen = added - a
+            rest = (a - (added - b_seen)) + (b - b_seen)
             a = high[i, j]
-            total = a + found
+            total = a + added
             b_seen = total - a
-            rest = ((a - (total - b_seen)) + (found - b_seen)) + (low[i, j] + rest)
+            rest = ((a - (total - b_seen)) + (added - b_seen)) + (low[i, j] + rest)
             high[i, j] = total + rest
             low[i, j] = rest - (high[i, j] - total)
 
 
-KEPT = 46  # bits of second moments; the last of 53 may depend on the sequence of rows
-QUIET = np.errstate(over="ignore", invalid="ignore")  # values too large to square show in the result
+@algebra_kernel
+def _add_cubes(values: FloatArray, shift: FloatArray, cubes: FloatArray) -> None:
+    """Add the sums of the cubes of values (d, m) less their shift to those so far (d,)."""
+    for j in range(cubes.size):
+        total = 0.0
+        for t in range(values.shape[1]):
+            x = values[j, t] - shift[j]
+            total += x * x * x
+        cubes[j] += total
+
+
+# ------------------------------------------------------------------ the accumulator
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Moments of columns: means, covariances (divided by n), skewness, least and largest values.
+
+    The skewness of a constant column is 0.
+    """
+
+    n_rows: int
+    mean: FloatArray
+    covariance: FloatArray
+    skewness: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def take(self, columns: IntArray) -> "Summary":
+        """The same of these columns in this order."""
+        vectors = (vector[columns] for vector in (self.skewness, self.low, self.high))
+        return Summary(self.n_rows, self.mean[columns], self.covariance[np.ix_(columns, columns)], *vectors)
 
 
 class Moments:
@@ -234,6 +213,8 @@ class Moments:
     exact : bool
         Whether sums are taken to more digits than are kept. Otherwise they are those of plain floats, in a
         third of the time.
+    features : callable, optional
+        From rows (m, d) to functions of them (m, p), whose moments are wanted in place of the columns' own.
 
     Examples
     --------
@@ -246,22 +227,26 @@ class Moments:
            [0.66666667, 2.66666667]])
     """
 
-    def __init__(self, names: Sequence[Hashable] | None = None, *, exact: bool = True) -> None:
-        self.exact = exact
+    def __init__(
+        self,
+        names: Sequence[Hashable] | None = None,
+        *,
+        exact: bool = True,
+        features: Callable[[FloatArray], FloatArray] | None = None,
+    ) -> None:
+        self.exact, self._features = exact, features
         self._names = None if names is None else tuple(names)
         self.named = names is not None
-        self.n_chunks = 0
-        self._waiting: list[FloatArray] = []  # rows of chunks that do not fill a block yet
-        self._n_waiting = self._n_summed = 0
+        self.n_chunks = self._n_summed = 0
+        self._waiting: FloatArray = np.zeros((0, 0))  # rows that do not fill a block yet
         self._done: Moments | None = None  # the same with no rows waiting, once it was asked for
+        # Of a block [x, 1] of d + 1 columns, of which the last is constant.
         self._shift: FloatArray = np.zeros(0)
-        self._sums = zeros(0, 0)  # of [x, 1]' [x, 1], x less the shift
+        self._sums = DoubleDouble(np.zeros((0, 0)), np.zeros((0, 0)))  # of [x, 1]' [x, 1], x less the shift
         self._cubes: FloatArray = np.zeros(0)
         self._low: FloatArray = np.zeros(0)
         self._high: FloatArray = np.zeros(0)
         self._scratch: FloatArray = np.zeros((0, 0, 0))
-
-    # ------------------------------------------------------------------ taking in
 
     @classmethod
     def from_chunks(cls, source: Any, *, names: Sequence[Hashable] | None = None) -> Self:
@@ -273,20 +258,13 @@ class Moments:
 
         Messages call the chunk by its ``number``, by default how many were taken in before.
         """
-        self._done = None
         number = self.n_chunks if number is None else number
-        values = chunk_values(chunk, number)
-        self._names, self.named = check_same_columns(
-            self._names, self.named, chunk_names(chunk), values.shape[1], number
-        )
-        first = 0
-        while first < len(values):
-            block = values[first : first + BLOCK - self._n_waiting]
-            if len(block) == BLOCK:
-                self._add_block(block, first, number)
-            else:
-                self._wait(block, first, number)
-            first += len(block)
+        values, names = chunk_values(chunk, number), chunk_names(chunk)
+        if self._features is None:
+            self._take_in(values, names, number, 0)
+        else:
+            for first in range(0, len(values), FEATURE_ROWS):
+                self._take_in(self._features(values[first : first + FEATURE_ROWS]), None, number, first)
         self.n_chunks += 1
         return self
 
@@ -294,13 +272,7 @@ class Moments:
         """Take in the rows that another one has seen; it is left as it is."""
         if other.n_rows == 0:
             return self
-        self._done = None
-        self._names, self.named = check_same_columns(
-            self._names, self.named, other.names if other.named else None, len(other.names), self.n_chunks
-        )
-        for rows in other._waiting:
-            self.update(rows)
-            self.n_chunks -= 1
+        self._take_in(other._waiting, other.names if other.named else None, self.n_chunks, 0)
         self.n_chunks += other.n_chunks
         if other._n_summed:
             if self._n_summed == 0:
@@ -312,67 +284,58 @@ class Moments:
             self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
         return self
 
-    def _wait(self, rows: FloatArray, first: int, number: int) -> None:
-        """Keep a copy of rows, which begin at row ``first`` of chunk ``number``, until they make a block."""
-        if not np.isfinite(rows).all():
-            refuse_not_finite(rows, self.names, number, first)
-        self._waiting.append(np.array(rows, dtype=np.float64))
-        self._n_waiting += len(rows)
-        if self._n_waiting == BLOCK:
-            block, self._waiting, self._n_waiting = np.concatenate(self._waiting), [], 0
-            self._add_block(block, 0, number)
+    def _take_in(
+        self, values: FloatArray, names: tuple[Hashable, ...] | None, number: int, first_row: int
+    ) -> None:
+        """Add the blocks that rows (m, d) of a chunk fill, behind those that wait, and let the rest wait."""
+        self._done = None
+        self._names, self.named = check_same_columns(self._names, self.named, names, values.shape[1], number)
+        if not np.isfinite(values).all():
+            refuse_not_finite(values, self.names, number, first_row)
+        rows = np.concatenate([self._waiting, values]) if len(self._waiting) else values
+        full = len(rows) - len(rows) % BLOCK
+        for first in range(0, full, BLOCK):
+            self._add_block(rows[first : first + BLOCK])
+        self._waiting = np.array(rows[full:], dtype=np.float64)
 
     def _begin(self, shift: FloatArray) -> None:
-        """Empty sums about ``shift`` (d,)."""
-        d = shift.size
+        """Empty sums about ``shift`` (d + 1,)."""
+        size = shift.size
         self._shift = shift
-        self._sums = zeros(d + 1, d + 1)
-        self._cubes, self._low, self._high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+        self._sums = DoubleDouble(np.zeros((size, size)), np.zeros((size, size)))
+        self._cubes, self._low, self._high = np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf)
 
     @QUIET
-    def _add_block(self, rows: FloatArray, first: int, number: int) -> None:
-        """Sums of at most one block of rows (m, d), which begin at row ``first`` of chunk ``number``."""
+    def _add_block(self, rows: FloatArray) -> None:
+        """Sums of at most one block of finite rows (m, d)."""
         m, d = rows.shape
-        if self._scratch.shape[1:] != (d, m):
-            self._scratch = np.empty((3 if self.exact else 1, d, m))
+        if self._scratch.shape[1:] != (d + 1, m):
+            self._scratch = np.empty((3 if self.exact else 1, d + 1, m))
         values, *more = self._scratch
-        values[:] = rows.T
-        low, high = values.min(axis=1), values.max(axis=1)
-        if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            refuse_not_finite(values.T, self.names, number, first)
+        values[:d], values[d] = rows.T, 1.0
         if self._n_summed == 0:
-            self._begin(round_shift(values))
+            self._begin(np.append(round_shift(values[:d]), 0.0))
+        low, high = values.min(axis=1), values.max(axis=1)
         _add_cubes(values, self._shift, self._cubes)
         if self.exact:
             largest = np.maximum(np.abs(low - self._shift), np.abs(high - self._shift))
             add_exact_products(self._sums, values, self._shift, largest, *more)
         else:
             values -= self._shift[:, None]
-            add_products(self._sums.high, values)
+            self._sums.high[:] += values @ values.T
         self._n_summed += m
         self._low, self._high = np.minimum(self._low, low), np.maximum(self._high, high)
 
     def _moved(self, shift: FloatArray) -> tuple[DoubleDouble, FloatArray]:
-        """Sums and cubes about another shift: of y + e, with e the difference of the shifts."""
+        """Sums and cubes about another shift: of y + e, e the difference of the shifts, 0 for the constant."""
         if np.array_equal(shift, self._shift):
             return self._sums, self._cubes
-        d = shift.size
-        n, sums = float(self._n_summed), self._sums[:d, d]  # of y
+        n, totals = float(self._n_summed), self._sums[-1]  # of y, and n
         e = two_sum(self._shift, -shift)
-        moved = e * DoubleDouble(n, 0.0)
-        new_sums = sums + moved
         # sum (y + e)(y + e)' = sum y y' + (sum y) e' + e (sum y)' + n e e'
-        squares = self._sums[:d, :d] + (_outer(sums, e) + (_outer(e, sums) + _outer(moved, e)))
-        total = zeros(d + 1, d + 1)
-        for whole, part, vector in (
-            (total.high, squares.high, new_sums.high),
-            (total.low, squares.low, new_sums.low),
-        ):
-            whole[:d, :d], whole[:d, d], whole[d, :d] = part, vector, vector
-        total.high[d, d] = n
-        diagonal = np.diagonal(self._sums.high)[:d]
-        cubes = self._cubes + 3.0 * e.high * diagonal + 3.0 * e.high**2 * sums.high + n * e.high**3
-        return total, cubes
+        change = _outer(totals, e) + (_outer(e, totals) + _outer(e * DoubleDouble(n, 0.0), e))
+        cubes = self._cubes + 3.0 * e.high * np.diagonal(self._sums.high) + 3.0 * e.high**2 * totals.high
+        return self._sums + change, cubes + n * e.high**3
 
     # ------------------------------------------------------------------ reading out
 
@@ -386,104 +349,69 @@ class Moments:
     @property
     def n_rows(self) -> int:
         """How many rows were taken in."""
-        return self._n_summed + self._n_waiting
+        return self._n_summed + len(self._waiting)
 
     @property
     def mean(self) -> FloatArray:
         """Means (d,)."""
-        done = self._finished()
-        d = done._shift.size
-        mean = done._sums[:d, d] / float(done.n_rows) + DoubleDouble(done._shift, 0.0)
-        return mean.round_to(52)
+        return self.summary().mean
 
     @property
     def covariance(self) -> FloatArray:
         """Covariances (d, d), divided by n."""
-        done = self._finished()
-        d, n = done._shift.size, float(done.n_rows)
-        mean = done._sums[:d, d] / n  # about the shift
-        return done._read_out(-mean, mean)
+        return self.summary().covariance
 
-    @property
+    def summary(self) -> Summary:
+        """All but the second moments about zero."""
+        done, n = self._finished(), float(self.n_rows)
+        about = (done._sums[-1] / n)[:-1]  # means about the shift
+        mean = about + DoubleDouble(done._shift[:-1], 0.0)
+        covariance = done._read_out(DoubleDouble(-about.high, -about.low), about)
+        square = np.diagonal(done._sums.high)[:-1] / n
+        third = done._cubes[:-1] / n - 3.0 * about.high * square + 2.0 * about.high**3
+        scale = np.diag(covariance) ** 1.5
+        skewness = np.divide(third, scale, out=np.zeros(scale.size), where=scale > 0)
+        return Summary(self.n_rows, mean.round_to(52), covariance, skewness, done._low[:-1], done._high[:-1])
+
     def second(self) -> FloatArray:
         """Second moments about zero (d, d), divided by n."""
-        done = self._finished()
-        d, n = done._shift.size, float(done.n_rows)
+        done, n = self._finished(), float(self.n_rows)
         if not done._shift.any():
             return done._read_out()
         # with y = x - c:  mean(x x') = mean(y y') + mean(y) c' + c mean(x)'
-        mean, shift = done._sums[:d, d] / n, DoubleDouble(done._shift, np.zeros(d))
+        mean, shift = (done._sums[-1] / n)[:-1], DoubleDouble(done._shift[:-1], np.zeros(done._shift.size - 1))
         return done._read_out(mean, shift, shift, mean + shift)
 
     @QUIET
     def _read_out(self, *vectors: DoubleDouble) -> FloatArray:
-        """Sums of squares by n, plus products of the vectors, taken two and two."""
-        d, n = self._shift.size, float(self.n_rows)
+        """Sums of squares by n, plus products of the vectors, taken two and two; the constant is left out."""
+        d = self._shift.size - 1
         matrix = np.empty((d, d))
-        for part, rest in panels(d):
-            columns = slice(part.start, d)
-            sums = self._sums[part, columns]
-            found = sums / n if self.exact else DoubleDouble(sums.high / n, 0.0)
+        for first in range(0, d, PANEL):  # a few rows at a time: what comes in between takes many times their room
+            rows = slice(first, min(first + PANEL, d))
+            total = self._sums[rows, :d] / float(self.n_rows)
             for left, right in zip(vectors[::2], vectors[1::2], strict=True):
-                found = found + left[part, None] * right[None, columns]
-            matrix[part, columns] = found.round_to(KEPT)
-            matrix[rest, part] = matrix[part, rest].T
-            square = np.triu(matrix[part, part])
-            matrix[part, part] = square + np.triu(square, 1).T
-        return matrix
-
-    @property
-    def skewness(self) -> FloatArray:
-        """Third standardized moments (d,); 0 for constant columns."""
-        done = self._finished()
-        d, n = done._shift.size, float(done.n_rows)
-        mean, square = done._sums.high[:d, d] / n, np.diagonal(done._sums.high)[:d] / n
-        third = done._cubes / n - 3.0 * mean * square + 2.0 * mean**3
-        scale = np.diag(self.covariance) ** 1.5
-        skewness: FloatArray = np.divide(third, scale, out=np.zeros(d), where=scale > 0)
-        return skewness
-
-    @property
-    def low(self) -> FloatArray:
-        """Least values (d,)."""
-        return self._finished()._low
-
-    @property
-    def high(self) -> FloatArray:
-        """Largest values (d,)."""
-        return self._finished()._high
+                total = total + left[rows, None] * right[None, :]
+            matrix[rows] = total.round_to(KEPT)
+        return np.triu(matrix) + np.triu(matrix, 1).T
 
     def _finished(self) -> "Moments":
         """The same with no rows waiting."""
         if self.n_rows == 0:
             raise ValueError("no rows were taken in yet, so there are no moments: call update first.")
-        if not self._n_waiting:
+        if not len(self._waiting):
             return self
         if self._done is None:
-            done = Moments()
-            own = {
-                "_sums": DoubleDouble(self._sums.high.copy(), self._sums.low.copy()),
-                "_cubes": self._cubes.copy(),
-            }
-            nothing = np.zeros((0, 0, 0))
-            vars(done).update(vars(self), _waiting=[], _n_waiting=0, _scratch=nothing, **own)
-            done._add_block(np.concatenate(self._waiting), 0, 0)  # rows that were found finite
-            done._scratch = nothing
+            done = copy(self)
+            done._sums = DoubleDouble(self._sums.high.copy(), self._sums.low.copy())
+            done._cubes = self._cubes.copy()
+            done._waiting = done._scratch = np.zeros((0, 0, 0))
+            done._add_block(self._waiting)
+            done._scratch = done._waiting
             self._done = done
         return self._done
 
 
 def _outer(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Outer product (d, d) of two vectors."""
+    """Outer product of two vectors."""
     return a[:, None] * b[None, :]
-
-
-@algebra_kernel
-def _add_cubes(values: FloatArray, shift: FloatArray, cubes: FloatArray) -> None:
-    """Add the sums of the cubes of values (d, m) less their shift to those so far (d,)."""
-    for j in range(cubes.size):
-        total = 0.0
-        for t in range(values.shape[1]):
-            x = values[j, t] - shift[j]
-            total += x * x * x
-        cubes[j] += total

@@ -143,18 +143,6 @@ class OrderStatistics:
         return found
 
 
-def ranks_around(probs: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
-    """Ranks (2, q) of the two of n sorted values next to each quantile, and how far (q,) it is from the first."""
-    place = probs * (n - 1)
-    first = np.floor(place).astype(np.int64)
-    return np.stack([first, np.minimum(first + 1, n - 1)]), place - first
-
-
-def between(first: FloatArray, second: FloatArray, share: FloatArray) -> FloatArray:
-    """What is ``share`` (q,) of the way from one value (q, d) to the other."""
-    return first + (second - first) * share[:, None]
-
-
 # ------------------------------------------------------------------ the values that columns have
 
 

@@ -42,11 +42,7 @@ ZIP = b"PK\x03\x04"
 # Beside what pandas takes for an empty cell.
 EMPTY = ("?", ".", "-", "--", "n.a.", "#DIV/0!", "#REF!", "#VALUE!", "#NUM!", "#NAME?")
 # What messages call the options of a reading, with the column in question.
-PYTHON = {
-    "drop": "drop=[{!r}]",
-    "drop_non_numeric": "drop_non_numeric=True",
-    "missing": "missing={!r}",
-}
+PYTHON = {"drop": "drop=[{!r}]", "missing": "missing={!r}"}
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,6 @@ class Reading:
     ----------
     drop : sequence of str
         Columns to leave out.
-    drop_non_numeric : bool
-        Leave out columns that hold no numbers.
     missing : {"auto", "drop", "error"}
         Keep rows with empty cells, leave them out, or refuse them.
     delimiter, header : str, bool or None
@@ -70,11 +64,10 @@ class Reading:
     numbers_alone : bool
         Refuse columns of text, which are levels otherwise.
     words : mapping
-        What messages call ``drop``, ``drop_non_numeric`` and ``missing``.
+        What messages call ``drop`` and ``missing``.
     """
 
     drop: Sequence[str] = ()
-    drop_non_numeric: bool = False
     missing: str = "auto"
     delimiter: str | None = None
     header: bool | None = None
@@ -115,7 +108,6 @@ def read_table(
     delimiter: str | None = None,
     header: bool | None = None,
     drop: str | Sequence[str] = (),
-    drop_non_numeric: bool = False,
     missing: Literal["auto", "drop", "error"] = "auto",
 ) -> pd.DataFrame:
     r"""Read a table of numbers and text from a file, whatever program wrote it.
@@ -137,8 +129,6 @@ def read_table(
         Whether the first line names the columns. Give it where names look like numbers.
     drop : str or sequence of str
         Columns to leave out.
-    drop_non_numeric : bool
-        Leave out columns that hold anything but numbers.
     missing : {"auto", "drop", "error"}
         Keep empty cells, which are missing values; leave out rows that have any; or refuse them.
 
@@ -167,10 +157,10 @@ def read_table(
     """
     check_missing(missing)
     dropped = [drop] if isinstance(drop, str) else list(drop)
-    found = read_file(check_path(path, "path"), Reading(dropped, drop_non_numeric, missing, delimiter, header))
-    for note in found.notes:
+    read = read_file(check_path(path, "path"), Reading(dropped, missing, delimiter, header))
+    for note in read.notes:
         logger.info("%s", note)
-    return found.table
+    return read.table
 
 
 def read_file(path: Path, reading: Reading | None = None) -> Input:
@@ -478,29 +468,26 @@ class _Cleaner:
             table = table.assign(**numbers)
             self.notes.append(f"read {chosen} in {listed(numbers)}.")
         bad = _not_numeric(table)
-        if self.reading.drop_non_numeric and bad:
-            self.notes.append(f"left out what holds no numbers: {listed(bad)}.")
-            return table.drop(columns=bad)
         if self.reading.numbers_alone:
-            self._refuse(table, bad, self.reading.words["drop_non_numeric"])
+            self._refuse(table, bad)
         given = self.reading.kinds
         text = table[[name for name in bad if given.get(name) not in WITH_LEVELS]]
         origins = dict(zip(text.columns, read_columns(text).origins, strict=True))
         broken = [name for name, origin in origins.items() if _is_broken(text[name], origin)]
-        self._refuse(table, broken, leave_out(self.reading.words["drop"], broken))
+        self._refuse(table, broken)
         drop = partial(leave_out, self.reading.words["drop"])
         check_usable(list(origins), list(origins.values()), len(table), drop, f" of {self.name}")
         return table
 
-    def _refuse(self, table: pd.DataFrame, columns: list[str], out: str) -> None:
-        """Refuse columns that should hold numbers and do not throughout; ``out`` leaves them out."""
+    def _refuse(self, table: pd.DataFrame, columns: list[str]) -> None:
+        """Refuse columns that should hold numbers and do not throughout."""
         if not columns:
             return
         examples = listed([f"{column!r} ({_example(table[column])})" for column in columns], quote=False)
         it, s = ("it", "s") if len(columns) == 1 else ("them", "")
         raise ValueError(
             f"column{plural(len(columns))} {examples} of {self.name} hold{s} values other than numbers. "
-            f"Encode {it} as numbers, or leave {it} out with {out}."
+            f"Encode {it} as numbers, or leave {it} out with {leave_out(self.reading.words['drop'], columns)}."
         )
 
     def _check_points(self, table: pd.DataFrame, with_commas: list[str]) -> None:
@@ -519,18 +506,10 @@ class _Cleaner:
         bad = [column for column in table.columns if counts[column]]
         if not bad:
             return table
-        say = self.reading.words
-        empty = [column for column in bad if counts[column] == len(table)]
-        if empty:
-            are, it = ("is", "it") if len(empty) == 1 else ("are", "them")
-            raise ValueError(
-                f"column{plural(len(empty))} {listed(empty)} of {self.name} {are} empty. "
-                f"Leave {it} out with {say['drop'].format(empty[0])}."
-            )
         if self.reading.missing == "auto":
             return table
         rows = missing.any(axis=1).to_numpy()
-        drop, learn = (say["missing"].format(word) for word in ("drop", "auto"))
+        drop, learn = (self.reading.words["missing"].format(word) for word in ("drop", "auto"))
         if self.reading.missing == "error":
             where = listed([f"{column!r} ({counts[column]})" for column in bad], more="more columns", quote=False)
             raise ValueError(

@@ -7,11 +7,11 @@ mean of :math:`\log h'(x)` (per row of data, summed over columns).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import boxcox1p
 
 from daguerreotype._lib.labels import shown
@@ -26,7 +26,7 @@ STRAIGHT = (0.2, 1.0)  # standard deviations from the middle to where an inverse
 POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
 POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
 LEAST_POWER, MOST_POWER = -3.0, 5.0
-BLOCK = 2**16  # values of columns whose powers are searched for together: what a processor has at hand
+LEAST_EXPONENT = 1e-6  # by which a power is told from a logarithm
 
 Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
 
@@ -73,15 +73,6 @@ def _mirrored_log(x: FloatArray, p: FloatArray) -> FloatArray:
     return logarithms
 
 
-def _logit(x: FloatArray, p: FloatArray) -> FloatArray:
-    return _log(x, -p) + _mirrored_log(x, p[1:])
-
-
-def _logit_slope(x: FloatArray, p: FloatArray) -> FloatArray:
-    slopes: FloatArray = np.log(p[1] - p[0]) - _log(x, -p) + _mirrored_log(x, p[1:])
-    return slopes
-
-
 def _power(x: FloatArray, p: FloatArray) -> FloatArray:
     """Yeo-Johnson of (x - p[1]) / p[2] to the power p[0]."""
     z = (x - p[1]) / p[2]
@@ -89,29 +80,8 @@ def _power(x: FloatArray, p: FloatArray) -> FloatArray:
     return powers
 
 
-def _power_slope(x: FloatArray, p: FloatArray) -> FloatArray:
-    z = (x - p[1]) / p[2]
-    slopes: FloatArray = (p[0] - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(p[2])
-    return slopes
-
-
-def _asinh(x: FloatArray, p: FloatArray) -> FloatArray:
-    """Inverse hyperbolic sine of (x - p[0]) / p[1]: a logarithm in either direction, straight in between."""
-    values: FloatArray = np.arcsinh((x - p[0]) / p[1])
-    return values
-
-
-def _asinh_slope(x: FloatArray, p: FloatArray) -> FloatArray:
-    slopes: FloatArray = -0.5 * np.log((x - p[0]) ** 2 + p[1] ** 2)
-    return slopes
-
-
 def _shift(p: float) -> str:
     return f" {'+' if p > 0 else '-'} {abs(p):.3g}" if p else ""
-
-
-def _no_parameters(values: FloatArray, intervened: BoolArray | None = None) -> FloatArray:
-    return np.zeros((values.shape[1], 3))
 
 
 def _least_of_logarithms(values: FloatArray, intervened: BoolArray | None = None) -> FloatArray:
@@ -126,14 +96,9 @@ def _fitted_powers(values: FloatArray, intervened: BoolArray | None = None) -> F
     """Powers that make columns (n, d) look most Gaussian, but for values intervened on (n, d)."""
     centre, spread = centre_and_spread(values, intervened)
     standard = (values - centre) / spread
-    # The rows of long columns say the same over and over.
-    step = 1 + len(standard) // POWER_ROWS
-    counted = None if intervened is None else ~intervened[::step]
-    return np.column_stack([likeliest_powers(standard[::step], counted), centre, spread])
-
-
-def _log_slope(x: FloatArray, p: FloatArray) -> FloatArray:
-    return -_log(x, p)
+    step = 1 + len(standard) // POWER_ROWS  # the rows of long columns say the same over and over
+    columns = counted_columns(standard[::step], None if intervened is None else intervened[::step])
+    return np.column_stack([[likeliest_power(column) for column in columns], centre, spread])
 
 
 SCALES: Registry[Scale] = Registry(
@@ -143,13 +108,13 @@ SCALES: Registry[Scale] = Registry(
             "columns as they are",
             lambda x, p: x,
             lambda x, p: np.zeros(x.shape),
-            _no_parameters,
+            lambda values, intervened: np.zeros((values.shape[1], 3)),
             from_ends=True,
         ),
         "log": Scale(
             "logarithms, shifted where a column is not positive",
             _log,
-            _log_slope,
+            lambda x, p: -_log(x, p),
             _least_of_logarithms,
             from_ends=True,
             words=lambda p: f"log(x{_shift(p[0])})" if p[0] else "log",
@@ -157,7 +122,7 @@ SCALES: Registry[Scale] = Registry(
         "yeo-johnson": Scale(
             "powers that make each column look most Gaussian",
             _power,
-            _power_slope,
+            lambda x, p: (p[0] - 1.0) * np.sign(x - p[1]) * np.log1p(np.abs((x - p[1]) / p[2])) - np.log(p[2]),
             _fitted_powers,
             words=lambda p: f"yeo-johnson({p[0]:.3g})",
             n_parameters=1,
@@ -165,7 +130,7 @@ SCALES: Registry[Scale] = Registry(
         "shifted log": Scale(
             "logarithms from a little below the least value",
             _log,
-            _log_slope,
+            lambda x, p: -_log(x, p),
             words=lambda p: f"log(x{_shift(p[0])})",
             n_parameters=1,
         ),
@@ -178,15 +143,15 @@ SCALES: Registry[Scale] = Registry(
         ),
         "logit": Scale(
             "logits between two ends",
-            _logit,
-            _logit_slope,
+            lambda x, p: _log(x, -p) + _mirrored_log(x, p[1:]),
+            lambda x, p: np.log(p[1] - p[0]) - _log(x, -p) + _mirrored_log(x, p[1:]),
             words=lambda p: f"logit({p[0]:.3g}, {p[1]:.3g})",
             n_parameters=2,
         ),
         "asinh": Scale(
-            "inverse hyperbolic sines: logarithms in either direction from the middle",
-            _asinh,
-            _asinh_slope,
+            "inverse hyperbolic sines: logarithms in either direction from the middle, straight in between",
+            lambda x, p: np.arcsinh((x - p[0]) / p[1]),
+            lambda x, p: -0.5 * np.log((x - p[0]) ** 2 + p[1] ** 2),
             words=lambda p: f"asinh((x{_shift(-p[0])}) / {p[1]:.3g})",
             n_parameters=2,
         ),
@@ -342,87 +307,41 @@ def in_words(scales: Mapping[Any, str], kinds: Mapping[Any, Kind]) -> str:
     return ", ".join(f"{words} ({', '.join(labels)})" for words, labels in ordered)
 
 
-def likeliest_powers(columns: FloatArray, counted: BoolArray | None = None) -> FloatArray:
-    """Powers (d,) of Yeo-Johnson scales that make columns (n, d) look most Gaussian, where they count.
+def likeliest_power(column: FloatArray) -> float:
+    r"""Power of the Yeo-Johnson scale that makes a column (n,) look most Gaussian.
 
-    The secant method on the derivative of the mean log-likelihood, for many columns at once, within brackets that
-    shrink with its sign.
+    With k the power for x >= 0 and 2 less the power below, y = sign (e^{k log(1 + |x|)} - 1) / k, and the mean
+    log-likelihood  -log(var y) / 2 + (power - 1) mean(sign log(1 + |x|))  is concave where its slope is zero.
     """
-    n, d = columns.shape
-    powers = np.ones(d)
-    size = max(1, BLOCK // n)
-    for first in range(0, d, size):
-        block = slice(first, first + size)
-        shares = None if counted is None else counted[:, block] / counted[:, block].sum(axis=0)
-        powers[block] = _search_powers(_PowerLikelihood(columns[:, block], shares))
-    return powers
+    positive, logs = column >= 0.0, np.log1p(np.abs(column))
+    jacobian = float(np.mean(np.where(positive, logs, -logs)))
 
+    def slope(power: float) -> float:
+        k = np.where(positive, power, 2.0 - power)
+        k = np.where(np.abs(k) < LEAST_EXPONENT, LEAST_EXPONENT, k)  # of 0 it is a logarithm
+        grown = np.expm1(k * logs)
+        change = ((grown + 1.0) * logs - grown / k) / k
+        y = np.where(positive, grown, -grown) / k
+        y -= y.mean()
+        return jacobian - float(y @ change) / float(y @ y)
 
-class _PowerLikelihood:
-    """The likelihood of Yeo-Johnson powers of columns (n, d); shares (n, d) of rows in it, None for equal ones."""
-
-    def __init__(self, columns: FloatArray, shares: FloatArray | None) -> None:
-        self.positive = columns >= 0.0
-        self.logs = np.log1p(np.abs(columns))
-        self.shares = np.full((1, 1), 1.0 / len(columns)) if shares is None else shares
-        self.jacobian = (self.shares * np.where(self.positive, self.logs, -self.logs)).sum(axis=0)
-
-    def take(self, columns: BoolArray) -> "_PowerLikelihood":
-        """The same of some columns."""
-        taken = copy(self)
-        taken.positive, taken.logs = self.positive[:, columns], self.logs[:, columns]
-        taken.shares = self.shares if self.shares.size == 1 else self.shares[:, columns]
-        taken.jacobian = self.jacobian[columns]
-        return taken
-
-    def slope(self, power: FloatArray) -> FloatArray:
-        r"""Derivative (d,) of the mean log-likelihood in the powers (d,).
-
-        With k the power for x >= 0 and 2 less the power below, y = sign (e^{k log(1 + |x|)} - 1) / k and
-        the log-likelihood is  -log(var y) / 2 + (power - 1) mean(sign log(1 + |x|)).
-        """
-        above, below = (np.where(np.abs(k) < 1e-6, 1e-6, k) for k in (power, 2.0 - power))  # 0: a logarithm
-        inverse = np.where(self.positive, 1.0 / above, 1.0 / below)
-        grown = np.expm1(self.logs / inverse)
-        size = grown * inverse
-        change = inverse * ((grown + 1.0) * self.logs - size)
-        y = np.where(self.positive, size, -size)
-        y -= (self.shares * y).sum(axis=0)
-        weighted = self.shares * y
-        slopes: FloatArray = self.jacobian - np.einsum("nd,nd->d", weighted, change) / np.einsum(
-            "nd,nd->d", weighted, y
-        )
-        return slopes
-
-
-def _search_powers(likelihood: _PowerLikelihood) -> FloatArray:
-    """Where the slope of a likelihood is zero, of all columns."""
-    powers = np.ones(likelihood.jacobian.size)
-    places = np.arange(powers.size)
-    last = powers.copy()
-    before = likelihood.slope(last)
-    low, high = np.where(before > 0.0, 1.0, LEAST_POWER), np.where(before > 0.0, MOST_POWER, 1.0)
-    here = last + np.where(before > 0.0, 0.1, -0.1)
-    for _ in range(60):
-        slope = likelihood.slope(here)
-        low, high = np.where(slope > 0.0, here, low), np.where(slope > 0.0, high, here)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = here - slope * (here - last) / (slope - before)
-        best = np.where((best > low) & (best < high), best, 0.5 * (low + high))  # also where it is nan
-        powers[places] = best
-        # The method's next step would be shorter by far.
-        more = np.abs(best - here) > 1e-6
-        if not more.any():
-            break
-        if not more.all():
-            likelihood, places, low, high = likelihood.take(more), places[more], low[more], high[more]
-        last, before, here = here[more], slope[more], best[more]
-    return powers
+    if slope(LEAST_POWER) <= 0.0:
+        return LEAST_POWER
+    if slope(MOST_POWER) >= 0.0:
+        return MOST_POWER
+    return float(brentq(slope, LEAST_POWER, MOST_POWER, xtol=1e-12))
 
 
 def centre_and_spread(values: FloatArray, intervened: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Means and standard deviations (d,) of columns, but for values intervened on (n, d)."""
     if intervened is None:
         return values.mean(axis=0), values.std(axis=0)
-    columns = [column[~out] for column, out in zip(values.T, intervened.T, strict=True)]
+    columns = counted_columns(values, intervened)
     return np.array([column.mean() for column in columns]), np.array([column.std() for column in columns])
+
+
+def counted_columns(values: FloatArray, intervened: BoolArray | None) -> list[FloatArray]:
+    """Columns of rows (n, d), each without the values that were intervened on."""
+    if intervened is None:
+        return list(values.T)
+    return [column[~out] for column, out in zip(values.T, intervened.T, strict=True)]

@@ -3,16 +3,15 @@
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from daguerreotype._lib.labels import chunk_called, listed, row_called
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.data.columns import to_pandas
 from daguerreotype.data.formats import FORMATS, in_batches
 from daguerreotype.data.readers import read_chunks
@@ -43,35 +42,33 @@ class Accumulator(Protocol):
 A = TypeVar("A", bound=Accumulator)
 
 
-class Source(Protocol):
-    """Rows that can be taken in chunk by chunk."""
-
-    @property
-    def once(self) -> bool:
-        """Whether the rows can be read only once."""
-        ...
-
-    def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
-        """What an accumulator has after all rows; ``progress`` is told the rows of each chunk."""
-        ...
-
-
 @dataclass(frozen=True)
 class Chunks:
-    """Chunks that this process reads one after the other."""
+    """Chunks that this process reads one after the other.
+
+    Attributes
+    ----------
+    open : callable
+        Begins a pass over the chunks.
+    once : bool
+        Whether the rows can be read only once.
+    complete : bool
+        Whether rows with missing values are left out.
+    """
 
     open: Callable[[], Iterable[Any]]
     once: bool = False
+    complete: bool = False
 
     def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
-        """Read all chunks."""
-        found = empty()
+        """What an accumulator has after all rows; ``progress`` is told the rows of each chunk."""
+        gathered = empty()
         with threadpool_limits(1):  # products of small blocks gain nothing by threads
             for number, chunk in enumerate(self.open()):
-                found.update(chunk, number)
+                gathered.update(complete_rows(chunk, number)[0] if self.complete else chunk, number)
                 if progress is not None:
                     progress(len(chunk))
-        return found
+        return gathered
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,7 @@ class DaskChunks:
 
     frame: Any
     once: bool = False
+    complete: bool = False
 
     def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
         """What an accumulator has after all partitions, by whatever scheduler dask is set to."""
@@ -90,27 +88,31 @@ class DaskChunks:
         from dask.delayed import delayed
 
         take_in, merge_all = delayed(_take_in, pure=False), delayed(_merge_all, pure=False)
-        parts = [take_in(empty, part, number) for number, part in enumerate(self.frame.to_delayed())]
+        partitions = enumerate(self.frame.to_delayed())
+        parts = [take_in(empty, partition, number, self.complete) for number, partition in partitions]
         while len(parts) > 1:
             parts = [merge_all(empty, parts[first : first + WIDTH]) for first in range(0, len(parts), WIDTH)]
-        found: A = compute(parts[0])[0]  # type: ignore[no-untyped-call]
+        gathered: A = compute(parts[0])[0]  # type: ignore[no-untyped-call]
         if progress is not None:
-            progress(found.n_rows)
-        return found
+            progress(gathered.n_rows)
+        return gathered
 
 
-def _take_in(empty: Callable[[], A], partition: Any, number: int) -> A:
+Source = Chunks | DaskChunks
+
+
+def _take_in(empty: Callable[[], A], partition: Any, number: int, complete: bool) -> A:
     """One partition."""
     with threadpool_limits(1):
-        return empty().update(partition, number)
+        return empty().update(complete_rows(partition, number)[0] if complete else partition, number)
 
 
 def _merge_all(empty: Callable[[], A], parts: Sequence[A]) -> A:
     """Some accumulators as one; none of them is changed."""
-    found = empty()
+    merged = empty()
     for part in parts:
-        found.merge(part)
-    return found
+        merged.merge(part)
+    return merged
 
 
 def read_source(source: Any) -> Source:
@@ -123,8 +125,8 @@ def read_source(source: Any) -> Source:
         dialect that `read_table` understands; chunks (arrays, DataFrames, pyarrow batches) in a list or an
         iterator; a function that returns an iterator of chunks, for what is to be read more than once.
     """
-    if isinstance(source, Chunks) or hasattr(source, "gather"):
-        return source  # type: ignore[no-any-return]
+    if isinstance(source, Source):
+        return source
     if isinstance(source, str | os.PathLike):
         return _files([source])
     if isinstance(source, np.ndarray | pd.DataFrame):
@@ -205,62 +207,6 @@ def _read_file(path: Path) -> Iterator[Any]:
 # ------------------------------------------------------------------ chunks as checked numbers
 
 
-FEATURE_ROWS = 2**12  # rows whose features are laid out at a time: there may be many more features than columns
-
-B = TypeVar("B", bound=Accumulator)
-
-
-class Mapped(Generic[A]):
-    """Takes in features (m, p) of rows (m, d) in place of the rows."""
-
-    def __init__(self, features: Callable[[FloatArray], FloatArray], inner: A) -> None:
-        self.features, self.inner = features, inner
-
-    @property
-    def n_rows(self) -> int:
-        """Rows taken in."""
-        return self.inner.n_rows
-
-    def update(self, chunk: Any, number: int | None = None) -> Self:
-        """Take in the features of the rows of a chunk."""
-        values = chunk_values(chunk, number or 0)
-        for first in range(0, len(values), FEATURE_ROWS):
-            self.inner.update(self.features(values[first : first + FEATURE_ROWS]), number)
-        return self
-
-    def merge(self, other: "Mapped[A]") -> Self:
-        """Take in what another one of the same features did."""
-        self.inner.merge(other.inner)
-        return self
-
-
-class Both(Generic[A, B]):
-    """Two accumulators of the same rows; the first one checks them."""
-
-    def __init__(self, first: A, second: B) -> None:
-        self.first, self.second = first, second
-
-    @property
-    def n_rows(self) -> int:
-        """Rows taken in."""
-        return self.first.n_rows
-
-    def update(self, chunk: Any, number: int | None = None) -> Self:
-        """Take in a chunk twice."""
-        self.first.update(chunk, number)
-        self.second.update(chunk, number)
-        return self
-
-    def merge(self, other: "Both[A, B]") -> Self:
-        """Take in what another two did."""
-        self.first.merge(other.first)
-        self.second.merge(other.second)
-        return self
-
-
-# ------------------------------------------------------------------ one chunk
-
-
 def chunk_names(chunk: Any) -> tuple[Hashable, ...] | None:
     """Names of a DataFrame's or a pyarrow batch's columns; None for an array."""
     chunk = to_pandas(chunk)
@@ -285,6 +231,16 @@ def chunk_values(chunk: Any, number: int) -> FloatArray:
             "Give rows[None, :] for a single row."
         )
     return values
+
+
+def complete_rows(chunk: Any, number: int) -> tuple[Any, BoolArray]:
+    """The rows of a chunk without missing values, under its names if it has any, and what is missing (m, d)."""
+    values, names = chunk_values(chunk, number), chunk_names(chunk)
+    missing = np.isnan(values)
+    complete = ~missing.any(axis=1)
+    if complete.all():
+        return chunk, missing
+    return values[complete] if names is None else pd.DataFrame(values[complete], columns=list(names)), missing
 
 
 def check_same_columns(
@@ -323,64 +279,3 @@ def refuse_not_finite(values: FloatArray, names: Sequence[Hashable], number: int
         f"there are {kind} values in {listed([names[j] for j in columns])}; the first is in "
         f"{row_called(row)} of {chunk_called(number)}. {advice}"
     )
-
-
-class CompleteRows(Generic[A]):
-    """Gives another accumulator the rows that have no missing value, and counts the missing values of the rest.
-
-    Attributes
-    ----------
-    n_left_out : int
-        Rows with missing values.
-    counts : array of shape (d,)
-        Missing values of each column; a single 0 before the first chunk.
-    """
-
-    def __init__(self, inner: A) -> None:
-        self.inner, self.n_left_out = inner, 0
-        self.counts: IntArray = np.zeros(1, dtype=np.int64)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows taken in, complete ones alone."""
-        return self.inner.n_rows
-
-    def update(self, chunk: Any, number: int | None = None) -> Self:
-        """Take in a chunk, as it is if it is complete."""
-        values, names = chunk_values(chunk, number or 0), chunk_names(chunk)
-        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
-        rows = missing.any(axis=1)
-        if rows.any():
-            complete = values[~rows]
-            chunk = complete if names is None else pd.DataFrame(complete, columns=list(names))
-        self.inner.update(chunk, number)  # checks the number of columns
-        self.n_left_out += int(rows.sum())
-        self.counts = self.counts + missing.sum(axis=0)
-        return self
-
-    def merge(self, other: "CompleteRows[A]") -> Self:
-        """Take in what another one did."""
-        self.inner.merge(other.inner)
-        self.n_left_out += other.n_left_out
-        self.counts = self.counts + other.counts
-        return self
-
-
-@dataclass(frozen=True)
-class CompleteSource:
-    """The rows of a source that have no missing values."""
-
-    source: Source
-
-    @property
-    def once(self) -> bool:
-        """Whether the rows can be read only once."""
-        return self.source.once
-
-    def gather(self, empty: Callable[[], A], progress: Callable[[int], None] | None = None) -> A:
-        """What an accumulator has after all complete rows."""
-        return self.source.gather(partial(_only_complete, empty), progress).inner
-
-
-def _only_complete(empty: Callable[[], A]) -> CompleteRows[A]:
-    return CompleteRows(empty())

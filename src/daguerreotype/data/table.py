@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,39 +17,16 @@ from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.missing import fit_normal
-from daguerreotype.data.moments import Moments
-from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support, between, ranks_around
-from daguerreotype.data.scales import ColumnScales, centre_and_spread
-from daguerreotype.data.streams import Mapped, Source
+from daguerreotype.data.moments import Moments, Summary
+from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support
+from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns
+from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 
 SEED = 31_415_926  # of what spreads draws over the cells of grids
 # Of EM, where a close look at gaps comes later: of columns, and of functions of them.
 SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
 LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Moments of a table's columns: means, covariances (divided by n), skewness, least and largest values."""
-
-    n_rows: int
-    mean: FloatArray
-    covariance: FloatArray
-    skewness: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of(cls, seen: Moments) -> "Summary":
-        """From an accumulator."""
-        return cls(seen.n_rows, seen.mean, seen.covariance, seen.skewness, seen.low, seen.high)
-
-    def take(self, columns: IntArray) -> "Summary":
-        """The same of these columns in this order."""
-        vectors = (self.skewness, self.low, self.high)
-        square = self.covariance[np.ix_(columns, columns)]
-        return Summary(self.n_rows, self.mean[columns], square, *(each[columns] for each in vectors))
 
 
 @saved
@@ -190,6 +167,8 @@ class Table:
         What values columns have where they are seen, of a completed table.
     """
 
+    holds_rows: ClassVar[bool] = True  # in memory, so that residuals can be had
+
     values: FloatArray
     names: Annotated[tuple[Any, ...], Shape("d", labels=True)]  # hashable
     known_moments: FloatArray | None = None
@@ -213,11 +192,6 @@ class Table:
         return int(self.values.shape[0]) // self.copies
 
     @property
-    def holds_rows(self) -> bool:
-        """Whether the rows are in memory, so that residuals can be had."""
-        return True
-
-    @property
     def n_columns(self) -> int:
         """Number of variables d."""
         return len(self.names)
@@ -239,19 +213,13 @@ class Table:
         """How many rows count for each column's own fit (d,); None where all do."""
         return None if self.intervened is None else self.n_rows - self.intervened.sum(axis=0) // self.copies
 
-    @cached_property
-    def log_steps(self) -> FloatArray:
-        """Logarithm of the step of each column's grid (d,), 0 for a column that is on none."""
-        if self.steps is None:
-            return np.zeros(self.n_columns)
-        logarithms: FloatArray = np.log(np.where(self.steps > 0.0, self.steps, 1.0))
-        return logarithms
-
     @property
     def mean_log_steps(self) -> float:
-        """Mean over rows of the log steps of columns in the rows that count for them."""
+        """Mean over rows of the sum of the log steps of grids, in the rows that count for their columns."""
+        if self.steps is None:
+            return 0.0
         shares = 1.0 if self.rows_per_node is None else self.rows_per_node / self.n_rows
-        return float(np.sum(shares * self.log_steps))
+        return float(np.sum(shares * np.log(np.where(self.steps > 0.0, self.steps, 1.0))))
 
     @cached_property
     def dither_by_node(self) -> list[FloatArray] | None:
@@ -281,7 +249,7 @@ class Table:
         if self.known_summary is not None:
             return self.known_summary
         if self.gaps is None:
-            return Summary.of(Moments().update(self.values))
+            return Moments().update(self.values).summary()
         found = fit_normal(self.values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
         scaled = (self.values - np.nanmean(self.values, axis=0)) / np.nanstd(self.values, axis=0)
         low, high = np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
@@ -297,12 +265,8 @@ class Table:
 
     def quantiles(self, probs: FloatArray) -> FloatArray:
         """Values (q, d) that shares ``probs`` (q,) of each column do not exceed, interpolated between rows."""
-        if self.gaps is not None:
-            return np.asarray(np.nanquantile(self.values, probs, axis=0), dtype=np.float64)
-        ranks, share = ranks_around(probs, len(self.values))
-        sorted_there = (np.partition(column, np.unique(ranks))[ranks] for column in self.values.T)
-        first, second = np.stack(list(sorted_there), axis=-1)  # (2, q, d)
-        return between(first, second, share)
+        quantile = np.quantile if self.gaps is None else np.nanquantile
+        return np.asarray(quantile(self.values, probs, axis=0), dtype=np.float64)
 
     def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
         """Second moments F'F / n of shape (p, p) of functions of the rows: (m, d) to F (m, p).
@@ -313,7 +277,7 @@ class Table:
             return _expected(features(self.values))
         if self.copies > 1:  # draws break all ties
             exact = False
-        return Mapped(features, Moments(exact=exact)).update(self.values).inner.second
+        return Moments(exact=exact, features=features).update(self.values).second()
 
     @cached_property
     def support(self) -> Support:
@@ -338,8 +302,8 @@ class Table:
         return np.vstack([self.untied, self.values.min(axis=0), self.values.max(axis=0)])
 
     def may_change_scale(self, name: str) -> bool:
-        """Whether the scales of columns are to be found out: not where none is continuous, or rows are few."""
-        return name == "auto" and not self.discrete.all() and self.n_rows >= LEAST_ROWS
+        """Whether the scales of columns are to be found out: that takes rows, not too few, of a continuous one."""
+        return name == "auto" and self.holds_rows and not self.discrete.all() and self.n_rows >= LEAST_ROWS
 
     def scales_of(self, name: str) -> ColumnScales:
         """The scale of a name, fitted to the continuous columns; columns as they came for "auto"."""
@@ -444,7 +408,7 @@ class Table:
             normal = fit_normal(values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
             centre, spread, moments = _standard(normal.mean, normal.covariance, standardize)
         elif self.intervened is None:
-            seen = Moments(exact=self.copies == 1).update(values)
+            seen = Moments(exact=self.copies == 1).update(values).summary()
             centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
         else:
             centre, spread = centre_and_spread(values, self.intervened)
@@ -471,9 +435,10 @@ class Table:
         columns = causes.scales.unlike(effects.scales)
         if not columns.size:
             return causes
-        values, dither = effects.table.values[:, columns], effects.table.dither
-        some = None if dither is None else dither[:, columns]
-        others = OtherColumns(columns, values, np.zeros(columns.size), some, instead=True)
+        dither = None if effects.table.dither is None else effects.table.dither[:, columns]
+        others = OtherColumns(
+            columns, effects.table.values[:, columns], np.zeros(columns.size), dither, instead=True
+        )
         return replace(causes, table=replace(causes.table, others=others), effects=effects)
 
     def other_columns(
@@ -484,18 +449,15 @@ class Table:
         ``prices`` (e,) of the scales, in nats per row, are part of what makes them comparable: in all rows, and in
         the first ``n_first`` that count.
         """
-        came, counted = self.values[:, columns], None
-        if self.intervened is not None:
-            counted = ~self.intervened[:, columns]
-        values = scales.apply(came)
-        centre, spread = centre_and_spread(values, None if counted is None else ~counted)
-        untied = came if self.untied is None else self.untied[:, columns]
-        seen = self.values if self.untied is None else self.untied
-        slopes = scales.log_slopes(untied) - np.log(spread) - scaled.log_slopes(seen)[:, columns]
-        each = list(slopes.T) if counted is None else [s[c] for s, c in zip(slopes.T, counted.T, strict=True)]
-        first = prices - np.array([some[:n_first].mean() for some in each])
-        offsets = prices - np.array([some.mean() for some in each])
-        dither = None if self.untied is None else (scales.apply(untied) - values) / spread
+        values = scales.apply(self.values[:, columns])
+        intervened = None if self.intervened is None else self.intervened[:, columns]
+        centre, spread = centre_and_spread(values, intervened)
+        untied = self.values if self.untied is None else self.untied
+        slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
+        by_column = counted_columns(slopes, intervened)
+        first = prices - np.array([column[:n_first].mean() for column in by_column])
+        offsets = prices - np.array([column.mean() for column in by_column])
+        dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
         return OtherColumns(columns, (values - centre) / spread, offsets, dither, first_offsets=first)
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
@@ -516,104 +478,87 @@ class StreamedTable(Table):
 
     Attributes
     ----------
-    seen : Summary
-        Moments of the columns as they are.
     source : Source or None
-        The rows; None where there are only moments.
+        The rows; None where there are only moments. Those of the columns as they came are ``known_summary``.
     sketch : QuantileSketch or None
         What was kept of the rows to find quantiles by.
     columns : array of shape (d,)
         The column of the source that each of the table is.
-    scaling : callable
-        From rows (m, d) of the source to those of the table.
+    scaled : OnScale, optional
+        How these got onto the scale of the table.
     on_rows : callable
         Told how many rows more were read.
     """
 
+    holds_rows: ClassVar[bool] = False
+
     values: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-    seen: Summary
     source: Source | None = None
     sketch: QuantileSketch | None = None
     columns: IntArray
-    scaling: Callable[[FloatArray], FloatArray] | None = None
+    scaled: OnScale | None = None
     on_rows: Callable[[int], None] | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of observations n, none of which is held."""
-        return self.seen.n_rows
-
-    @property
-    def holds_rows(self) -> bool:
-        """They are not."""
-        return False
-
-    @cached_property
-    def summary(self) -> Summary:
-        """Moments of the columns as they are."""
-        return self.seen
+        return self.summary.n_rows
 
     def quantiles(self, probs: FloatArray) -> FloatArray:
         """Values (q, d) as of any table; one more pass over the rows, unless they are few."""
         assert self.sketch is not None
         assert self.source is not None
-        places, share = ranks_around(probs, self.n_rows)
-        ranks = np.unique(places)
+        place = probs * (self.n_rows - 1)
+        first = np.floor(place).astype(np.int64)
+        second = np.minimum(first + 1, self.n_rows - 1)
+        ranks = np.unique([first, second])
         lower, upper = self.sketch.enclose(ranks)  # of all columns of the source
-        for rank, end in ((0, self.seen.low), (self.n_rows - 1, self.seen.high)):
+        for rank, end in ((0, self.summary.low), (self.n_rows - 1, self.summary.high)):
             lower[np.ix_(ranks == rank, self.columns)] = upper[np.ix_(ranks == rank, self.columns)] = end
-        found = lower
         if not np.array_equal(lower, upper):
-            found = self.source.gather(partial(OrderStatistics, ranks, lower, upper)).values
+            lower = self.source.gather(partial(OrderStatistics, ranks, lower, upper)).values
         # No scale changes the order of values, so those at these ranks stay there.
-        first, second = self._scaled(found)[np.searchsorted(ranks, places)]
-        return between(first, second, share)
+        low, high = self._on_scale(lower)[np.searchsorted(ranks, [first, second])]
+        quantiles: FloatArray = low + (high - low) * (place - first)[:, None]
+        return quantiles
 
     def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
         """Second moments (p, p) as of any table, by one more pass over the rows."""
         assert self.source is not None
-        empty = partial(_mapped_moments, partial(_compose, features, self._scaled), exact)
-        return self.source.gather(empty).inner.second
-
-    @cached_property
-    def support(self) -> Support:
-        """Nobody looked."""
-        return Support()
+        empty = partial(Moments, exact=exact, features=partial(self._features, features))
+        return self.source.gather(empty).second()
 
     def typical(self) -> FloatArray:
         """Means: medians are not known, and any value serves, since a curve looks at one column at a time."""
-        return self.seen.mean
-
-    def may_change_scale(self, name: str) -> bool:
-        """It may not: that takes rows."""
-        return False
+        return self.summary.mean
 
     def scales_of(self, name: str) -> ColumnScales:
         """The scale of a name, fitted to least and largest values; "auto" leaves columns as they are."""
-        return ColumnScales.fit("none" if name == "auto" else name, np.stack([self.seen.low, self.seen.high]))
+        return ColumnScales.fit(
+            "none" if name == "auto" else name, np.stack([self.summary.low, self.summary.high])
+        )
 
     def canonical(self, columns: IntArray) -> "StreamedTable":
         """The same table with these columns."""
         names = tuple(self.names[j] for j in columns)
         steps = None if self.steps is None else self.steps[columns]
-        seen = self.seen.take(columns)
-        return replace(self, names=names, columns=self.columns[columns], seen=seen, steps=steps)
+        summary = self.summary.take(columns)
+        return replace(self, names=names, columns=self.columns[columns], known_summary=summary, steps=steps)
 
     def on_scale(self, scales: ColumnScales, standardize: bool) -> OnScale:
         """The columns on scales, which takes one more pass over the rows, then centred and scaled."""
-        seen, slopes = self.seen, 0.0
+        seen, slopes = self.summary, 0.0
         if not scales.measured:
             assert self.source is not None
-            empty = partial(_mapped_moments, partial(_and_slopes, scales, self.columns), True)
-            found = Summary.of(self.source.gather(empty, self.on_rows).inner)
-            seen, slopes = found.take(np.arange(self.n_columns)), float(found.mean[-1])
+            empty = partial(Moments, features=partial(_and_slopes, scales, self.columns))
+            with_slopes = self.source.gather(empty, self.on_rows).summary()
+            seen, slopes = with_slopes.take(np.arange(self.n_columns)), float(with_slopes.mean[-1])
         centre, spread, moments = _standard(seen.mean, seen.covariance, standardize)
         scaled = OnScale(scales, centre, spread, self)
-        scaling = partial(_take_scaled, scaled.apply, self.columns)
         rounding = None  # known of columns as they came alone
         if self.steps is not None and scales.measured:
             rounding = _rounding(self.steps, spread)
-        table = replace(self, known_moments=moments, scaling=scaling, known_rounding=rounding)
+        table = replace(self, known_moments=moments, scaled=scaled, known_rounding=rounding)
         return replace(scaled, table=table, known_slopes=slopes - float(np.log(spread).sum()))
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
@@ -621,9 +566,14 @@ class StreamedTable(Table):
         assert scaled.known_slopes is not None
         return scaled.known_slopes
 
-    def _scaled(self, values: FloatArray) -> FloatArray:
+    def _on_scale(self, values: FloatArray) -> FloatArray:
         """Rows of the source (m, d) on the scale of the table."""
-        return values[:, self.columns] if self.scaling is None else self.scaling(values)
+        own = values[:, self.columns]
+        return own if self.scaled is None else self.scaled.apply(own)
+
+    def _features(self, features: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
+        """Functions of rows of the source: a method, so that it can be sent to a cluster."""
+        return features(self._on_scale(values))
 
 
 def canonical_rows(values: FloatArray, intervened: BoolArray | None = None) -> IntArray:
@@ -664,23 +614,6 @@ def _rounding(steps: FloatArray, spread: FloatArray) -> FloatArray:
     """Variance (d,) of values spread over one step of a grid, in squares of ``spread``."""
     variances: FloatArray = (steps / spread) ** 2 / 12.0
     return variances
-
-
-# What follows are functions of a module, so that they can be sent to a cluster.
-
-
-def _mapped_moments(features: Callable[[FloatArray], FloatArray], exact: bool) -> Mapped[Moments]:
-    return Mapped(features, Moments(exact=exact))
-
-
-def _compose(
-    second: Callable[[FloatArray], FloatArray], first: Callable[[FloatArray], FloatArray], values: FloatArray
-) -> FloatArray:
-    return second(first(values))
-
-
-def _take_scaled(scaling: Callable[[FloatArray], FloatArray], columns: IntArray, values: FloatArray) -> FloatArray:
-    return scaling(values[:, columns])
 
 
 def _and_slopes(scales: ColumnScales, columns: IntArray, values: FloatArray) -> FloatArray:

@@ -5,14 +5,11 @@ column whose equal values are spread over the cells that they stand for has none
 density times s is the probability mass of the values as they came.
 """
 
-from typing import Any, Self, cast
-
 import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.columns import distinct, grid_step
-from daguerreotype.data.streams import chunk_values
 
 LOOKED_AT = 2**14  # first rows of long tables, by which ties and grids are known
 MOST = 0.5  # of the rows that differ as a whole: with fewer, those that repeat are not mere copies
@@ -67,42 +64,6 @@ def untie(
         untied = values.copy() if untied is None else untied
         untied[counted, j] = column + _offsets(column, step, np.random.default_rng([SEED, 1 + j]))
     return None if untied is None else (untied, found)
-
-
-class FirstRows:
-    """Accumulator of the first rows of a stream, by which its grids are known.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows taken in.
-    """
-
-    def __init__(self) -> None:
-        self.n_rows, self._parts = 0, cast(list[FloatArray], [])
-
-    @property
-    def values(self) -> FloatArray:
-        """As many rows (m, d) as are looked at."""
-        return np.concatenate(self._parts)[:LOOKED_AT]
-
-    def update(self, chunk: Any, number: int | None = None) -> Self:
-        """Take in a chunk."""
-        values = chunk_values(chunk, number or 0)
-        self._keep(values[: max(LOOKED_AT - self.n_rows, 0)])
-        self.n_rows += len(values)
-        return self
-
-    def merge(self, other: "FirstRows") -> Self:
-        """Take in what another one did."""
-        for part in other._parts:
-            self._keep(part)
-        self.n_rows += other.n_rows
-        return self
-
-    def _keep(self, values: FloatArray) -> None:
-        if len(values) and sum(map(len, self._parts)) < LOOKED_AT:
-            self._parts.append(np.array(values, dtype=np.float64))
 
 
 def _offsets(column: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:

@@ -10,7 +10,8 @@ from scipy.special import ndtr, ndtri
 from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.data.missing import IncompleteRows, NormalFit, fit_normal
-from daguerreotype.data.table import Summary, Table
+from daguerreotype.data.moments import Summary
+from daguerreotype.data.table import Table
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.missing.sampler import MissingSampler
 from daguerreotype.noise.gaussian import GaussianDensity

@@ -8,8 +8,9 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.missing import IncompleteRows
+from daguerreotype.data.moments import Summary
 from daguerreotype.data.scales import ColumnScales
-from daguerreotype.data.table import Summary, Table
+from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.estimators import BicEdges, GamEdges
 from daguerreotype.edges.additive.local_score import AdditiveModels
 from daguerreotype.edges.base import LocalFit

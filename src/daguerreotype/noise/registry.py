@@ -61,7 +61,6 @@ NOISE: Registry[NoiseEntry] = Registry(
         ),
     },
 )
-DEFAULTS = {"binary": "bernoulli", "categorical": "categorical", "ordinal": "ordinal", "count": "counts"}
 
 
 def make_noise(noise: Any) -> NoiseModel:
@@ -92,7 +91,7 @@ def noise_by_column(
     labels : sequence of d
         What the user calls them.
     """
-    chosen = [make_noise(DEFAULTS[kind.name]) if kind.discrete else continuous for kind in kinds]
+    chosen = [make_noise(kind.noise) if kind.discrete else continuous for kind in kinds]
     if isinstance(noise, str) and noise == "auto":
         return tuple(chosen)
     if isinstance(noise, Mapping):

@@ -14,7 +14,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.basis import Basis, NumberBasis
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, DiscreteTargets
 from daguerreotype.noise.base import DiscreteNoise, Outcomes
-from daguerreotype.noise.registry import DEFAULTS, make_noise
+from daguerreotype.noise.registry import make_noise
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Families:
     @classmethod
     def of(cls, table: Table, n_fitted: int) -> "Families":
         """Those that the table names, or the usual ones of its kinds; its first ``n_fitted`` rows are fitted."""
-        names = table.families or tuple(DEFAULTS.get(kind.name, "") for kind in table.kinds)
+        names = table.families or tuple(kind.noise for kind in table.kinds)
         noise = tuple(cast(DiscreteNoise, make_noise(name)) if name else None for name in names)
         outcomes = tuple(
             None if family is None else family.outcomes(codes.astype(np.int64), n_fitted, kind)
