@@ -16,10 +16,9 @@ import numpy as np
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.gradient.descent import BernoulliGates, Gates
+from daguerreotype.edges.gradient.descent import ACTIVATIONS, BernoulliGates
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.interventional import group_tables
-from daguerreotype.edges.mlp import ACTIVATIONS
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.objective import Smooth
 from daguerreotype.training.scores import PredecessorHash
@@ -289,19 +288,15 @@ class OpenGates(BernoulliGates):
         return torch.ones_like(parameters), torch.zeros_like(parameters)
 
 
-class RequiredGates(Gates):
+class RequiredGates(BernoulliGates):
     """Gates of which some never close, and cost nothing: those of required edges (d, d)."""
 
-    def __init__(self, gates: Gates, required: Tensor) -> None:
+    def __init__(self, gates: BernoulliGates, required: Tensor) -> None:
         self.gates, self.required = gates, required
 
     def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
         """As the others start."""
         return self.gates.start(shape, device, dtype)
-
-    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
-        """Ones where required."""
-        return self.gates.sample(parameters, generator).masked_fill(self.required, 1.0)
 
     def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Ones where required, whatever the noise."""
@@ -350,7 +345,7 @@ class JointObjective:
     def __init__(
         self,
         model: JointModel,
-        gates: Gates,
+        gates: BernoulliGates,
         edges: GradientEdges,
         loss: Smooth,
         l2: float,

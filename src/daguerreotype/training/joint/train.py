@@ -11,7 +11,7 @@ from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.gradient.descent import Optimizer, choose_device, make_gates
+from daguerreotype.edges.gradient.descent import BernoulliGates, Optimizer, choose_device
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.distribution import Operator
@@ -223,7 +223,7 @@ def train_joint(
     run = Run() if run is None else run
     device = choose_device(edges)
     model = make_model(table, edges, device)
-    gates = OpenGates() if edges.pruning == 0 else make_gates(edges.gates)
+    gates = OpenGates() if edges.pruning == 0 else BernoulliGates()
     rules = constraints.rules
     if rules is not None and rules.anything_required:
         gates = RequiredGates(gates, torch.from_numpy(rules.required).to(device))
