@@ -49,7 +49,7 @@ EDGES = {
     "linear": lambda: LinearEdges(max_iter=60),
     "mlp": lambda: MlpEdges(hidden=3, max_iter=20, device="cpu"),
     "regressor": lambda: RegressorEdges(LinearRegression(), random_state=0, cv=2),
-    "tree": lambda: RegressorEdges(DecisionTreeRegressor(max_depth=2), 0.5, random_state=0, cv=None),
+    "tree": lambda: RegressorEdges(DecisionTreeRegressor(max_depth=2), random_state=0, cv=None),
 }
 OPERATORS = {
     "sparsemax": lambda k, tau, order: Sparsemax(k, tau),

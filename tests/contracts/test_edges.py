@@ -29,7 +29,6 @@ ESTIMATORS = {
     "bic": edges.BicEdges,
     "gam": edges.GamEdges,
     "linear": by_gradient("LinearEdges"),
-    "linear-smooth": by_gradient("LinearEdges", gates="hard-concrete"),
     "mlp": by_gradient("MlpEdges", hidden=10, max_iter=100),
     "regressor-linear": lambda: RegressorEdges(LinearRegression(), random_state=0),
     "regressor-sparse": lambda: RegressorEdges(LassoLarsIC(criterion="bic", noise_variance=1.0), random_state=0),

@@ -129,7 +129,7 @@ PARTS = {
     "RegressorEdges": (
         lambda **given: fit_with(lasso_with, **given),
         ["regressor", "selection", "random_state", "cv"],
-        {"random_state": ["none"], "cv": ["none"], "selection": ["half"]},  # a threshold
+        {"random_state": ["none"], "cv": ["none"]},
     ),
     **{
         edges.__name__: (

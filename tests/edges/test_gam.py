@@ -70,9 +70,9 @@ def test_many_columns_have_the_moments_that_few_have(monkeypatch, rng):
     X = rng.normal(size=(200, 4))
     X[:, 2] = np.round(X[:, 2])  # ties leave it fewer bends
     table = Table(X - X.mean(axis=0), tuple("abcd"))
-    few = GamEdges().prepare(table)._trees.problem.moments
+    few = GamEdges().prepare(table).problem.moments
     monkeypatch.setattr(basis, "EXACT_SIZE", 1)
-    many = GamEdges().prepare(table)._trees.problem.moments
+    many = GamEdges().prepare(table).problem.moments
     np.testing.assert_allclose(many, few, atol=1e-10)
 
 

@@ -8,7 +8,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges import BicEdges, EdgeRules, GamEdges
 from daguerreotype.edges.additive import local_score
 from daguerreotype.edges.additive.local_score import AdditiveModels
-from daguerreotype.edges.grow_shrink.discrete import fit_parents
+from daguerreotype.edges.grow_shrink.discrete import fit_given
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
@@ -68,7 +68,7 @@ def models(table):
 
 def penalised(models, table, node):
     """The penalised cost of any parents of a discrete node, fitted anew, from a dict of used columns."""
-    problem, known = models._trees.problem, {}
+    problem, known = models.problem, {}
     buffers = new_buffers(problem)
     q = problem.predictors[node]
 
@@ -77,7 +77,9 @@ def penalised(models, table, node):
         if key not in known:
             owners, used = (np.array([each[i] for each in key], dtype=np.int64) for i in (0, 1))
             buffers.fit.state[0] = -1  # as if it were the first fit
-            fit_parents(models._trees._addresses, problem, buffers, node, owners, used)
+            columns = models.columns_of(owners, used)
+            buffers.fit.columns[: columns.size] = columns
+            fit_given(models._addresses, problem, buffers, node, columns.size)
             dof = used.sum() * q + buffers.fit.nll[1]
             known[key] = 2 * table.n_rows * buffers.fit.nll[0] + problem.penalty_per_dof * dof
             known[key] += problem.penalty_per_parent * len(key)
@@ -95,12 +97,12 @@ def test_the_search_finds_what_a_search_with_a_fit_for_every_step_does():
     for seed in range(40):
         table = draw_table(seed)
         models = GamEdges().prepare(table)
-        problem = models._trees.problem
+        problem = models.problem
         for node in np.flatnonzero(table.discrete):
             others = np.delete(np.arange(5), node)
             cost = penalised(models, table, node)
             expected = grow_shrink(cost, others, problem.lines, problem.widths)
-            parents, used, _, _ = models._trees.fit(node, others)
+            _, parents, used, _, _ = models.search(node, others)
             found = dict(zip(parents.tolist(), used.tolist(), strict=True))
             searches += 1
             differ += found != expected
@@ -117,9 +119,9 @@ def test_the_score_of_a_discrete_node_is_its_penalised_likelihood(table, edges):
     models = edges.prepare(table)
     for node in np.flatnonzero(table.discrete):
         others = np.delete(np.arange(6), node)
-        parents, used, excess, dof = models._trees.fit(node, others)
+        _, parents, used, excess, dof = models.search(node, others)
         cost = penalised(models, table, node)(dict(zip(parents.tolist(), used.tolist(), strict=True)))
-        problem = models._trees.problem
+        problem = models.problem
         found = (
             2 * table.n_rows * (excess - problem.offsets[node] + STANDARD_ENTROPY) + problem.penalty_per_dof * dof
         )
@@ -140,19 +142,18 @@ def test_all_ways_to_ask_for_a_score_agree(table, models):
     for node in range(6):
         others = rng.permutation(np.delete(np.arange(6), node))
         moves = GamEdges().prepare(table).fit_moves(node, others)
-        trees = models._trees
         for q in range(6):
-            assert moves.own[q] == pytest.approx(trees.fit(node, others[:q])[2:], abs=1e-9)
+            assert moves.own[q] == pytest.approx(models.search(node, others[:q])[3:], abs=1e-9)
         for q, other in enumerate(others):
-            assert moves.before[q] == pytest.approx(trees.fit(other, others[:q])[2:], abs=1e-9)
-            assert moves.after[q] == pytest.approx(trees.fit(other, np.append(others[:q], node))[2:], abs=1e-9)
+            assert moves.before[q] == pytest.approx(models.search(other, others[:q])[3:], abs=1e-9)
+            assert moves.after[q] == pytest.approx(models.search(other, np.append(others[:q], node))[3:], abs=1e-9)
 
 
 def test_a_sweep_ends_at_an_order_with_the_score_that_it_says(table, models):
     per_dof = 0.5 * np.log(table.n_rows) / table.n_rows
 
     def score(order):
-        fits = [models._trees.fit(node, order[:place]) for place, node in enumerate(order)]
+        fits = [models.search(node, order[:place]) for place, node in enumerate(order)]
         return sum(excess + per_dof * dof for *_, excess, dof in fits)
 
     for seed in range(3):

@@ -1,3 +1,5 @@
+"""Gated networks: gradients against autograd, curves that lines miss, and what the record of a fit holds."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,9 @@ from torch.nn.functional import leaky_relu  # noqa: E402
 
 from daguerreotype.edges import BicEdges, LarsEdges, LassoEdges  # noqa: E402
 from daguerreotype.edges.base import LocalFit, Table  # noqa: E402
+from daguerreotype.edges.gradient.descent import ACTIVATIONS, Networks  # noqa: E402
 from daguerreotype.edges.linear import LinearEdges  # noqa: E402
-from daguerreotype.edges.mlp import (  # noqa: E402
-    ACTIVATIONS,
-    MlpEdges,
-    Networks,
-)
+from daguerreotype.edges.mlp import MlpEdges  # noqa: E402
 from daguerreotype.noise.gaussian import nll_of_variance  # noqa: E402
 
 NONE = np.array([], dtype=np.int64)
@@ -43,8 +42,7 @@ def networks(rng, activation, batch_size=30, l2=0.02):
 
 def direct_losses(problem, weights, gates, rows):
     """Half the mean squared residual of each network, input by input."""
-    functions = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "leaky-relu": leaky_relu}
-    function = functions[problem.activation]
+    function = {"sigmoid": torch.sigmoid, "leaky-relu": leaky_relu}[problem.activation]
     for w, z, node in zip(weights, gates, problem.nodes, strict=True):
         first, bias, output, last = w[:12].reshape(4, 3), w[12:15], w[15:18], w[18]
         fitted = last + function(bias + sum(rows[:, [i]] * z[i] * first[i] for i in range(4))) @ output
@@ -74,7 +72,7 @@ def test_the_loss_is_that_of_the_gated_weights(rng, activation):
 
 
 def test_steps_go_through_all_full_batches_of_rows_in_turn(rng):
-    problem, weights, gates = networks(rng, "tanh", batch_size=8, l2=0.0)
+    problem, weights, gates = networks(rng, "sigmoid", batch_size=8, l2=0.0)
     for step, first in enumerate([0, 8, 16, 0]):  # the last 6 rows do not fill a batch
         weights.grad = None
         sum(direct_losses(problem, weights, gates, problem.values[first : first + 8])).backward()
@@ -82,7 +80,7 @@ def test_steps_go_through_all_full_batches_of_rows_in_turn(rng):
 
 
 def test_binary_gates_are_differentiated_in_turn_by_the_difference_of_open_and_closed(rng):
-    problem, weights, _ = networks(rng, "tanh")
+    problem, weights, _ = networks(rng, "sigmoid")
     weights, gates = weights.detach(), torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]).double()
     turns, counts = torch.tensor([[0, 1, 2, 3], [1, 3, 0, 2]]), torch.tensor([3, 2])
     problem = replace(problem, turns=turns, counts=counts)
@@ -97,7 +95,7 @@ def test_binary_gates_are_differentiated_in_turn_by_the_difference_of_open_and_c
 
 
 def test_a_network_starts_within_bounds_of_its_own_and_with_nothing_off_its_mask(rng):
-    problem, _, _ = networks(rng, "tanh")
+    problem, _, _ = networks(rng, "sigmoid")
     mask = torch.tensor([[1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
     weights = problem.start(torch.tensor([5, 6]), mask)
     first, output = problem.parts(weights)
@@ -113,20 +111,13 @@ def test_a_network_starts_within_bounds_of_its_own_and_with_nothing_off_its_mask
 # ---------------------------------------------------------------------------- parents
 
 
-@pytest.mark.parametrize("gates", ["bernoulli", "hard-concrete"])
-def test_a_curved_parent_is_found_that_every_linear_estimator_misses(gates):
+def test_a_curved_parent_is_found_that_every_linear_estimator_misses():
     table = curved_table()
     for linear in (LinearEdges(), LarsEdges(), LassoEdges(), BicEdges()):
         assert linear.prepare(table).fit(3, np.arange(3)).parents.size == 0
-    fit = MlpEdges(hidden=20, gates=gates, device="cpu").prepare(table).fit(3, np.arange(3))
+    fit = MlpEdges(hidden=20, device="cpu").prepare(table).fit(3, np.arange(3))
     np.testing.assert_array_equal(fit.parents, [1])
     assert fit.variance < 0.2
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_every_activation_learns_the_curve(activation):
-    edges = replace(SMALL, hidden=20, activation=activation)
-    assert edges.prepare(curved_table()).fit(3, np.array([1])).variance < 0.3
 
 
 def test_batches_of_rows_learn_the_curve_and_never_hold_more_rows_than_asked_for(monkeypatch):
@@ -152,7 +143,7 @@ def test_without_pruning_every_gate_is_open():
     np.testing.assert_array_equal(fit.parents, [0, 1, 3])
 
 
-def test_a_price_above_half_the_variance_closes_every_gate():
+def test_a_penalty_above_half_the_variance_closes_every_gate():
     table = curved_table()
     models = replace(SMALL, pruning=0.6).prepare(table)
     fit = models.fit(3, np.arange(3))
@@ -269,18 +260,20 @@ def test_a_gpu_finds_the_same_parents(fitted):
 # ---------------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
+def test_settings_that_no_training_could_use_are_refused_before_any_work():
+    for setting, message in (
         ({"hidden": 0}, "hidden must be at least 1, got 0"),
-        ({"hidden": True}, "hidden must be a whole number of at least 1, got True"),
-        ({"activation": "step"}, "activation must be 'sigmoid', 'tanh', 'relu' or 'leaky-relu', got 'step'"),
+        ({"activation": "step"}, "activation must be 'sigmoid' or 'leaky-relu', got 'step'"),
         ({"l2": float("nan")}, "l2 must be a finite number, got nan"),
-    ],
-)
-def test_settings_that_no_training_could_use_are_refused_before_any_work(setting, message):
-    with pytest.raises(ValueError, match=message):
-        MlpEdges(**setting).prepare(curved_table(20))
+    ):
+        with pytest.raises(ValueError, match=message):
+            MlpEdges(**setting).prepare(curved_table(20))
+
+
+def test_a_gpu_that_is_not_there_is_an_error_that_says_what_to_choose(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="finds no GPU here: choose device='auto' or device='cpu'"):
+        MlpEdges(device="cuda").prepare(curved_table(20))
 
 
 def test_a_fit_without_a_network_is_refused():

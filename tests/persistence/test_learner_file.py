@@ -147,7 +147,7 @@ def fit_by_name(name):
     if name == "mlp":
         from daguerreotype.edges.mlp import MlpEdges
 
-        chosen["edges"] = MlpEdges(hidden=4, max_iter=50, activation="tanh")
+        chosen["edges"] = MlpEdges(hidden=4, max_iter=50, activation="leaky-relu")
     draw = chosen.pop("draw", draw_table)
     return fit(draw(), **chosen), draw(1)
 

@@ -32,6 +32,7 @@ class Mlp(GradientEdges):
 
 
 KINDS = {"linear": Linear, "mlp": Mlp}
+ACTIVATIONS = {"sigmoid": torch.sigmoid, "leaky-relu": torch.nn.functional.leaky_relu}
 LOSSES = ("nll_ev", "nll_nv", "mse")
 SETTINGS = {"dtype": "float64", "pruning": 0.3, "l2": 0.2}
 
@@ -93,7 +94,7 @@ def dense_predictions(x, parameters, gates, precedes, activation):
             continue
         masked = x * precedes[:, j]
         inputs = torch.einsum("ni,i,ih->nh", masked, gates[:, j], parameters["input"][:, j])
-        hidden = getattr(torch, activation)(inputs + parameters["hidden_bias"][j])
+        hidden = ACTIVATIONS[activation](inputs + parameters["hidden_bias"][j])
         columns.append(hidden @ parameters["output"][j] + parameters["output_bias"][j])
     return torch.stack(columns, dim=1)
 

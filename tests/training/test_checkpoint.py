@@ -24,7 +24,7 @@ from daguerreotype.training.checkpoint import Checkpoint  # noqa: E402
 from support.fits import linear_data, standard_table  # noqa: E402
 from support.joint import Linear, Mlp, train  # noqa: E402
 
-EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30), "hard-concrete": Linear(gates="hard-concrete")}
+EDGES = {"linear": Linear(), "mlp": Mlp(batch_size=30)}
 
 
 def table(seed=0):

@@ -92,13 +92,13 @@ def test_forks_search_apart_and_find_the_same():
         first, second = scores.clones(2)
         assert first.models is scores.models
         assert second.models is not scores.models
-        before = scores.models._trees._arena.size[0]
+        before = scores.models._arena.size[0]
         order = np.random.default_rng(0).permutation(15)
         swept = second.sweep(order)
-        assert second.models._trees._arena.size[0] > before == scores.models._trees._arena.size[0]
+        assert second.models._arena.size[0] > before == scores.models._arena.size[0]
         np.testing.assert_array_equal(swept[0], scores.sweep(order)[0])
         assert swept[1] == scores.sweep(order)[1]
-        assert second.models._trees.problem is scores.models._trees.problem  # moments are shared
+        assert second.models.problem is scores.models.problem  # moments are shared
 
 
 def test_scores_by_single_fits_are_not_forked():

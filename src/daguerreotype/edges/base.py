@@ -277,10 +277,18 @@ class SearchableModels(LocalModels):
     def fit_moves(self, node: int, others: IntArray) -> Moves:
         """Excess and dof for every position of ``node`` among ``others`` (in order).
 
-        Asked about all others: it must heed rules itself, and may return anything for positions that leave a
-        required parent behind its child.
+        Asked about all others: scores heed rules, but for positions that leave a required parent behind its child,
+        for which anything may be returned.
         """
-        raise _missing(self, "fit_moves(node, others)")
+        m = others.size
+        places, positions = np.arange(m), np.arange(m + 1)
+        ranks = np.empty((m + 1, m + 1), dtype=np.int64)  # row q: the node stands before others[q]
+        ranks[:, others] = places + (places >= positions[:, None])
+        ranks[:, node] = positions
+        rows = np.concatenate([positions, np.full(m, m), np.zeros(m, dtype=np.int64)])
+        nodes = np.concatenate([np.full(m + 1, node), others, others])
+        own, before, after = np.split(self.score_many(ranks, rows, nodes), [m + 1, 2 * m + 1])
+        return Moves(own, before, after)
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof.

@@ -5,7 +5,7 @@ about: it is left out of the fit of j alone. Columns that were intervened on in 
 left, so that an estimator meets one table per *group* of columns, each centred on its own rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,8 +13,7 @@ import numpy as np
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels, Moves, SearchableModels
-from daguerreotype.noise.base import Mass
+from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels, SearchableModels
 
 
 def row_groups(intervened: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -47,13 +46,21 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
 def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "GroupedModels":
     """Local models that fit every column on the rows that count for it, by one preparation per group."""
     group, centres, tables = group_tables(table)
-    models, others = [prepare(each) for each in tables], table.others
     effect_centres = centres.copy()
-    if others is not None and others.instead:
-        assert table.intervened is not None
-        for each, rows in enumerate(row_groups(table.intervened)[1]):
-            effect_centres[each, others.columns] = others.values[rows].mean(axis=0)
-    return GroupedModels(models, group, centres, effect_centres)
+    for centre, part in zip(effect_centres, tables, strict=True):
+        if part.others is not None and part.others.instead:
+            centre[part.others.columns] = part.others.values.mean(axis=0)
+    return GroupedModels([prepare(part) for part in tables], group, centres, effect_centres)
+
+
+def _of_group(name: str, place: int = 0) -> Any:
+    """The method of that name, asked of the models of the node's group; ``place`` of the node in the arguments."""
+
+    def ask(self: "GroupedModels", *arguments: Any) -> Any:
+        part = self.parts[self.group[arguments[place]]]
+        return getattr(part, name)(*arguments)
+
+    return ask
 
 
 @saved
@@ -88,13 +95,11 @@ class GroupedModels(SearchableModels):
         first = self.parts[0]  # a loaded file may hold none
         self.can = first.can if isinstance(first, LocalModels) else Capabilities()
 
-    def fit(self, node: int, predecessors: IntArray) -> LocalFit:
-        """Parents of ``node`` among ``predecessors``, from the rows in which it was not intervened on."""
-        fit: LocalFit = self._of(node).fit(node, predecessors)
-        return fit
-
-    def _of(self, node: int) -> Any:
-        return self.parts[self.group[node]]
+    fit, fit_parents, fit_from = _of_group("fit"), _of_group("fit_parents"), _of_group("fit_from")
+    score_parents, near_parents = _of_group("score_parents"), _of_group("near_parents")
+    choose, mass = _of_group("choose"), _of_group("mass")
+    residuals, regressors = _of_group("residuals"), _of_group("regressors")
+    fit_on, score_on, residuals_on = (_of_group(name, 1) for name in ("fit_on", "score_on", "residuals_on"))
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each request, together where columns share a group."""
@@ -107,18 +112,6 @@ class GroupedModels(SearchableModels):
             found.update(zip(some, fits, strict=True))
         return [found[place] for place in range(len(requests))]
 
-    def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Moves of ``node`` by scores of single columns, each by the models of its group."""
-        m = others.size
-        places, positions = np.arange(m), np.arange(m + 1)
-        ranks = np.empty((m + 1, m + 1), dtype=np.int64)  # row q: the node stands before others[q]
-        ranks[:, others] = places + (places >= positions[:, None])
-        ranks[:, node] = positions
-        rows = np.concatenate([positions, np.full(m, m), np.zeros(m, dtype=np.int64)])
-        nodes = np.concatenate([np.full(m + 1, node), others, others])
-        own, before, after = np.split(self.score_many(ranks, rows, nodes), [m + 1, 2 * m + 1])
-        return Moves(own, before, after)
-
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         group = self.group[nodes]
@@ -127,31 +120,6 @@ class GroupedModels(SearchableModels):
             mine = np.flatnonzero(group == each)
             table[mine] = self.parts[each].score_many(ranks, rows[mine], nodes[mine])
         return table
-
-    def fit_parents(self, node: int, parents: IntArray) -> LocalFit:
-        """``node`` on exactly these parents, from the rows that count for it."""
-        fit: LocalFit = self._of(node).fit_parents(node, parents)
-        return fit
-
-    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
-        """Excess and dof (m, 2) of ``node`` on exactly each of ``sets`` (m, d) of parents."""
-        scores: FloatArray = self._of(node).score_parents(node, sets)
-        return scores
-
-    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
-        """Which others (m, d) would cost less than ``nats`` beside each of ``sets`` (m, d)."""
-        near: BoolArray = self._of(node).near_parents(node, sets, nats)
-        return near
-
-    def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
-        """``node`` on these parents with parameters that were trained elsewhere, on the rows that count."""
-        fit: LocalFit = self._of(node).fit_from(node, parents, parameters)
-        return fit
-
-    def choose(self, node: int, predecessors: IntArray) -> IntArray:
-        """The parents that ``fit`` chooses among predecessors, from the rows that count for ``node``."""
-        chosen: IntArray = self._of(node).choose(node, predecessors)
-        return chosen
 
     def parents_in(self, order: IntArray) -> BoolArray:
         """Who is a parent of whom (d, d) in an order."""
@@ -163,50 +131,20 @@ class GroupedModels(SearchableModels):
         """The same for another thread."""
         return self._of_parts([each.fork() for each in self.parts])
 
-    def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` on the rows that count for ``node``."""
-        residuals: FloatArray = self._of(node).residuals(node, fit)
-        return residuals
-
-    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
-        """Parents of ``node`` on one scale, from the rows that count for it."""
-        fit: LocalFit = self._of(node).fit_on(scale, node, predecessors)
-        return fit
-
-    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
-        """Excess and dof of ``node`` on one scale, from the rows that count for it."""
-        score: tuple[float, float] = self._of(node).score_on(scale, node, predecessors)
-        return score
-
-    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
-        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows that count for it."""
-        columns: FloatArray = self._of(node).regressors(node, fit, n_rows)
-        return columns
-
-    def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of a fit on one scale, in the rows that count for ``node``."""
-        residuals: FloatArray = self._of(node).residuals_on(scale, node, fit)
-        return residuals
-
     def _of_parts(self, parts: Sequence[Any]) -> "GroupedModels":
         return GroupedModels(parts, self.group, self.centres, self.effect_centres)
-
-    def mass(self, node: int, fit: LocalFit) -> Mass:
-        """The distribution of a discrete node given its linear predictors."""
-        mass: Mass = self._of(node).mass(node, fit)
-        return mass
 
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the whole table."""
         centre = self.centres[self.group[node]]
         added = self.effect_centres[self.group[node], node]
-        fitted: FloatArray = self._of(node).predict(node, fit, values - centre) + added
+        fitted: FloatArray = self.parts[self.group[node]].predict(node, fit, values - centre) + added
         return fitted
 
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component (m,) of ``parent`` at values ``grid`` (m,), with mean zero over the rows that count."""
         shifted = grid - self.centres[self.group[node], parent]
-        component: FloatArray = self._of(node).curve(node, fit, parent, shifted)
+        component: FloatArray = self.parts[self.group[node]].curve(node, fit, parent, shifted)
         return component
 
     def predictor(self) -> "GroupedModels":

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from daguerreotype._lib.labels import shown
+from daguerreotype._lib.checks import check_choice, check_positive
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import Capabilities, EdgeEstimator, EdgeRules, LocalFit
@@ -101,20 +101,9 @@ class LassoEdges(EdgeEstimator):
     def _strength(self) -> float | None:
         """The checked strength; None for BIC's choice."""
         if isinstance(self.alpha, str):
-            if self.alpha != "bic":
-                raise ValueError(f"alpha is {shown(self.alpha)}: expected 'bic' or a number; did you mean 'bic'?")
+            check_choice(self.alpha, "alpha", ["bic"])
             return None
-        alpha: object = self.alpha  # the annotation binds no caller
-        if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
-            raise TypeError(
-                f"alpha is a {type(self.alpha).__name__}: expected 'bic' or a number. "
-                "Give one strength for all nodes, or let 'bic' choose one for each."
-            )
-        if not 0 <= self.alpha < np.inf:
-            raise ValueError(
-                f"alpha is {self.alpha}: expected a finite number, 0 or larger. 0 is plain least squares."
-            )
-        return float(self.alpha)
+        return check_positive(self.alpha, "alpha", zero=True)
 
 
 @dataclass(frozen=True)

@@ -1,37 +1,19 @@
 """Gated linear edges, trained by gradient."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 
-from daguerreotype._lib.imports import torch
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import Capabilities, EdgeRules, LocalFit
-from daguerreotype.edges.gradient.descent import (
-    CHECK,
-    COLUMN,
-    EDGE,
-    FIRST,
-    SECOND,
-    STEP,
-    WORD,
-    GatedRegressions,
-    HardConcreteGates,
-    Request,
-    Tensor,
-    choose_device,
-    descend,
-    seed_of,
-)
+from daguerreotype.edges.gradient.descent import CHECK, COLUMN, FIRST, SECOND, STEP, WORD, seed_of
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.predictors import LinearPredictor, first_residuals, norms_of_lines
-
-Gated: TypeAlias = tuple[BoolArray, FloatArray]  # of the p predecessors: which gates are open, and all weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +33,12 @@ class LinearEdges(GradientEdges):
 
     Parameters
     ----------
-    pruning, l2, l2_norm, gates, optimizer, learning_rate, warm_up, keep, final_fit, max_iter, tol, patience, \
+    pruning, l2, l2_norm, optimizer, learning_rate, warm_up, keep, final_fit, max_iter, tol, patience, \
     batch_size, device, dtype, random_state
         See :class:`~daguerreotype.edges.GradientEdges`. A parent alone stays if it explains more than
         2 lambda of the node's variance: the default keeps correlations above 0.14 on standardized columns.
-        The table is seen through its second moments only, so ``batch_size`` plays no part. On the CPU a fit
-        is computed in double precision and does not depend on what is fitted along with it, to the last digit.
+        The table is seen through its second moments only, and outside of joint training fits are computed on
+        the CPU in double precision: ``batch_size``, ``device`` and ``dtype`` play no part.
 
     Examples
     --------
@@ -69,7 +51,7 @@ class LinearEdges(GradientEdges):
     array([0])
     """
 
-    can: ClassVar[Capabilities] = replace(GradientEdges.can, from_moments=True, residuals=True, curves=True)
+    can: ClassVar[Capabilities] = replace(GradientEdges.can, from_moments=True, batches=False, curves=True)
 
     patience: int = 100  # steps are cheap, and noisy
 
@@ -88,77 +70,32 @@ class LinearModels(LinearPredictor):
         self.edges, self.table = edges, table
         d = table.n_columns
         self.required = np.zeros((d, d), dtype=np.bool_) if rules is None else rules.required
-        self.device = choose_device(edges)
         self.moments: FloatArray = np.array(table.moments, dtype=np.float64, order="C")
         self.l2 = edges.penalty_of_squares(d, d)
 
     def fit(self, node: int, predecessors: IntArray) -> LocalFit:
         """Choose parents of ``node`` among ``predecessors``; the cost does not depend on n."""
-        return self.fit_many([(node, predecessors)])[0]
-
-    def fit_many(self, requests: Sequence[Request]) -> list[LocalFit]:
-        """What ``fit`` gives for each request; on a GPU all are trained as one batch."""
-        requests = [(int(node), np.array(columns, dtype=np.int64)) for node, columns in requests]
-        if self.edges.pruning == 0:  # no gate gains by closing
-            return [self._refit(node, columns) for node, columns in requests]
-        trained = self._train_one_by_one(requests) if self.device == "cpu" else self._train_batch(requests)
-        fits = []
-        for (node, columns), (opened, weights) in zip(requests, trained, strict=True):
-            last = self.edges.keep == "last"
-            fits.append(self._refit(node, columns[opened], weights[opened] if last else None))
-        return fits
-
-    def _start(self, node: int, columns: IntArray) -> FloatArray:
-        """Weights (p,) before the gates move."""
-        return ridge(self.moments, node, columns, self.l2) if self.edges.warm_up else np.zeros(columns.size)
-
-    def _train_one_by_one(self, requests: Sequence[Request]) -> list[Gated]:
-        """Gates and weights of every request, trained by a compiled loop."""
-        edges = self.edges
-        return [
-            train_gates(
-                self.moments,
-                node,
-                columns,
-                self._start(node, columns),
-                seed_of(edges.random_state, node, columns),
-                float(edges.pruning),
-                float(self.l2),
-                float(edges.learning_rate),
-                edges.max_iter,
-                float(edges.tol),
-                edges.patience,
-                edges.gates == "hard-concrete",
-                edges.optimizer == "adam",
-                edges.keep == "last",
-                self.required[columns, node],
-            )
-            for node, columns in requests
-        ]
-
-    def _train_batch(self, requests: Sequence[Request]) -> list[Gated]:
-        """The same, trained as one batch of tensors."""
-        edges, d = self.edges, self.moments.shape[0]
-        start, mask = np.zeros((2, len(requests), d))
-        for b, (node, columns) in enumerate(requests):
-            mask[b, columns] = 1.0
-            start[b, columns] = self._start(node, columns)
-        seeds = [seed_of(edges.random_state, node, columns) for node, columns in requests]
-        kind = {"dtype": getattr(torch, edges.dtype), "device": self.device}
-        moments = torch.tensor(self.moments, **kind)
-        targets = torch.tensor(self.moments[[node for node, _ in requests]], **kind)
-        second = torch.tensor([self.moments[node, node] for node, _ in requests], **kind)
-        weights, gates = descend(
-            LinearRegressions(moments, targets, second, self.l2),
-            torch.tensor(start, **kind),
-            torch.tensor(mask, **kind),
-            torch.tensor(seeds, device=self.device),
-            edges,
-            gated=True,
-            required=torch.tensor(mask * self.required.T[[node for node, _ in requests]], **kind),
+        edges, columns = self.edges, np.array(predecessors, dtype=np.int64)
+        if edges.pruning == 0:  # no gate gains by closing
+            return self._refit(node, columns)
+        start = ridge(self.moments, node, columns, self.l2) if edges.warm_up else np.zeros(columns.size)
+        opened, weights = train_gates(
+            self.moments,
+            node,
+            columns,
+            start,
+            seed_of(edges.random_state, node, columns),
+            float(edges.pruning),
+            float(self.l2),
+            float(edges.learning_rate),
+            edges.max_iter,
+            float(edges.tol),
+            edges.patience,
+            edges.optimizer == "adam",
+            edges.keep == "last",
+            self.required[columns, node],
         )
-        opened, found = gates.cpu().numpy() > 0, weights.double().cpu().numpy()
-        return [(opened[b, columns], found[b, columns]) for b, (_, columns) in enumerate(requests)]
+        return self._refit(node, columns[opened], weights[opened] if edges.keep == "last" else None)
 
     def fit_from(self, node: int, parents: IntArray, parameters: Mapping[str, FloatArray]) -> LocalFit:
         """The fit on these parents with weights (d, d) that were trained for all nodes together."""
@@ -192,11 +129,6 @@ def ridge(moments: FloatArray, node: int, columns: IntArray, l2: float) -> Float
     return np.linalg.solve(inner + 2 * l2 * np.eye(columns.size), cross)
 
 
-SMOOTH = HardConcreteGates()
-BETA, GAMMA, ZETA = SMOOTH.beta, SMOOTH.gamma, SMOOTH.zeta
-SHIFT = BETA * math.log(-GAMMA / ZETA)
-
-
 @kernel
 def train_gates(
     moments: FloatArray,
@@ -210,12 +142,11 @@ def train_gates(
     max_iter: int,
     tol: float,
     patience: int,
-    smooth: bool,
     adam: bool,
     keep_last: bool,
     required: BoolArray,
 ) -> tuple[BoolArray, FloatArray]:
-    """Open gates (p,) of the best model met on the way from weights ``start`` (p,), or of the last; its weights.
+    r"""Open gates (p,) of the best model met on the way from weights ``start`` (p,), or of the last; its weights.
 
     Required gates never close.
     """
@@ -227,10 +158,10 @@ def train_gates(
         for k in range(p):
             inner[i, k] = moments[columns[i], columns[k]]
         state[i] = start[i]
-        state[p + i] = 0.0 if smooth else 0.5
+        state[p + i] = 0.5
         keys[i] = _mixed(seed + (columns[i] + 1) * COLUMN)
     mean, square, gradient = np.zeros(2 * p), np.zeros(2 * p), np.empty(2 * p)
-    by_product, gates, slopes = np.empty(p), np.empty(p), np.empty(p)
+    by_product, gates = np.empty(p), np.empty(p)
     cross, opened, best_opened = np.empty(p), np.empty(p, dtype=np.bool_), np.empty(p, dtype=np.bool_)
     for i in range(p):
         cross[i] = moments[columns[i], node]
@@ -248,7 +179,7 @@ def train_gates(
     for step in range(max_iter):
         for i in range(p):
             noise = (_mixed(keys[i] + (step + 1) * STEP) >> 8) * 2.0**-24
-            gates[i], slopes[i] = (1.0, 0.0) if required[i] else _drawn(state[p + i], noise, smooth)
+            gates[i] = 1.0 if required[i] or noise < state[p + i] else 0.0
             by_product[i] = -cross[i]
         for i in range(p):
             weight = state[i] * gates[i]
@@ -256,12 +187,8 @@ def train_gates(
                 for k in range(p):
                     by_product[k] += weight * inner[i, k]
         for i in range(p):
-            by_open = 1.0
-            if smooth:
-                probability = 1.0 / (1.0 + math.exp(SHIFT - state[p + i]))
-                by_open = probability * (1.0 - probability)
             gradient[i] = gates[i] * by_product[i] + 2.0 * l2 * state[i]
-            gradient[p + i] = state[i] * by_product[i] * slopes[i] + pruning * by_open
+            gradient[p + i] = state[i] * by_product[i] + pruning
         first, second = 1.0 - 0.9 ** (step + 1), 1.0 - 0.999 ** (step + 1)
         for i in range(2 * p):
             if adam:
@@ -270,14 +197,13 @@ def train_gates(
                 state[i] -= rate / first * mean[i] / (math.sqrt(square[i] / second) + 1e-8)
             else:
                 state[i] -= rate * gradient[i]
-        if not smooth:
-            for i in range(p, 2 * p):
-                state[i] = min(max(state[i], 0.0), 1.0)
+        for i in range(p, 2 * p):
+            state[i] = min(max(state[i], 0.0), 1.0)
         if (step + 1) % CHECK != 0 and step + 1 != max_iter:
             continue
 
         for i in range(p):
-            opened[i] = required[i] or state[p + i] > (0.0 if smooth else 0.5)
+            opened[i] = required[i] or state[p + i] > 0.5
         objective = empty + _gain(inner, cross, state, opened, l2, pruning)
         if keep_last or objective < best:
             best = objective
@@ -316,46 +242,3 @@ def _mixed(word: int) -> int:
     word = ((word ^ (word >> 16)) * FIRST) & WORD
     word = ((word ^ (word >> 15)) * SECOND) & WORD
     return word ^ (word >> 16)
-
-
-@kernel
-def _drawn(parameter: float, noise: float, smooth: bool) -> tuple[float, float]:
-    """One gate and its derivative in its parameter."""
-    if not smooth:
-        return (1.0 if noise < parameter else 0.0), 1.0
-    noise = min(max(noise, EDGE), 1.0 - EDGE)
-    concrete = 1.0 / (1.0 + math.exp(-(math.log(noise / (1.0 - noise)) + parameter) / BETA))
-    stretched = GAMMA + (ZETA - GAMMA) * concrete
-    if stretched <= 0.0:
-        return 0.0, 0.0
-    if stretched >= 1.0:
-        return 1.0, 0.0
-    return stretched, (ZETA - GAMMA) / BETA * concrete * (1.0 - concrete)
-
-
-@dataclass(frozen=True)
-class LinearRegressions(GatedRegressions):
-    """Gated linear regressions of one batch, from the second moments (d, d).
-
-    ``targets`` (B, d) are the rows of the moments of the nodes, ``second`` (B,) their own second moments.
-    """
-
-    moments: Tensor
-    targets: Tensor
-    second: Tensor
-    l2: float
-
-    def loss(self, weights: Tensor, gates: Tensor) -> Tensor:
-        """Half the mean squared residual plus l2 |w z|^2, (B,)."""
-        gated = weights * gates
-        square = (gated * (gated @ self.moments - 2 * self.targets)).sum(dim=1)
-        return 0.5 * (self.second + square) + self.l2 * (gated * gated).sum(dim=1)
-
-    def gradient(self, weights: Tensor, gates: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Derivatives in the weights (B, d) and in the gates (B, d)."""
-        by_product = (weights * gates) @ self.moments - self.targets
-        return gates * by_product + 2 * self.l2 * weights, weights * by_product
-
-    def select(self, kept: Tensor) -> "LinearRegressions":
-        """The same of some of the regressions."""
-        return LinearRegressions(self.moments, self.targets[kept], self.second[kept], self.l2)

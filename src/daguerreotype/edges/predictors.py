@@ -16,14 +16,10 @@ ROWS = 2**16  # rows that a network predicts at a time
 LEAK = 0.01  # slope of a leaky unit below zero
 ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "sigmoid": lambda a: 0.5 + 0.5 * np.tanh(0.5 * a),
-    "tanh": np.tanh,
-    "relu": lambda a: np.maximum(a, 0.0),
     "leaky-relu": lambda a: np.where(a > 0.0, a, LEAK * a),
 }
 DERIVATIVES: dict[str, Callable[[FloatArray], FloatArray]] = {  # of the activations, by their own values
     "sigmoid": lambda h: h * (1.0 - h),
-    "tanh": lambda h: 1.0 - h**2,
-    "relu": lambda h: (h > 0.0).astype(np.float64),
     "leaky-relu": lambda h: np.where(h > 0.0, 1.0, LEAK),
 }
 
@@ -90,7 +86,7 @@ class NetworkPredictor(LocalModels):
 
     Parameters
     ----------
-    activation : {"sigmoid", "tanh", "relu", "leaky-relu"}
+    activation : {"sigmoid", "leaky-relu"}
         The function a.
     """
 

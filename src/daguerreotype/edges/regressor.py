@@ -1,35 +1,38 @@
 """Edges by any scikit-learn regressor, with cross-validated residuals."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 
-from daguerreotype._lib.checks import check_count, check_seed, optional
-from daguerreotype._lib.labels import listed, shown
+from daguerreotype._lib.checks import Check, check_count, check_parameters, check_seed, one_of, optional
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import LEFT_OUT, Capabilities, EdgeEstimator, EdgeRules, LocalFit, LocalModels
 from daguerreotype.edges.predictors import norms_of_lines
 
-Selection: TypeAlias = Literal["auto", "permutation"] | float | Callable[[FloatArray], npt.ArrayLike]
-
 STANDARD_ERRORS = 2.0  # by how many a gain on unseen rows must exceed zero
+SETTINGS: Mapping[str, Check] = {
+    "selection": one_of("auto", "permutation"),
+    "cv": optional(partial(check_count, least=2)),
+    "random_state": optional(check_seed),
+}
 FAIR_FRACTION = 0.5  # of the uniform share: less would keep noise columns of a forest, more drop weak parents
 
 
 class Importances(NamedTuple):
-    """Importances of p columns, from whichever source the regressor offers.
+    """Importances of p columns, from whichever source the regressor offers, and the rule of that source.
 
     Attributes
     ----------
     shares : array of shape (p,)
         Non-negative, summing to one (or all zero).
     clear : array of shape (p,)
-        Columns that the default rule of this source keeps.
+        Columns that the rule keeps.
     """
 
     shares: FloatArray
@@ -70,34 +73,6 @@ def coefficients_of(model: Any, n_columns: int) -> FloatArray | None:
     return np.asarray(coefficients, dtype=np.float64).reshape(-1)
 
 
-def select(selection: Selection, importances: Importances, node: str) -> BoolArray:
-    """Apply the user's rule, or the default one of the source, to the predecessors of ``node``."""
-    shares = importances.shares
-    if isinstance(selection, str):
-        return importances.clear
-    if not callable(selection):
-        return np.asarray(shares > float(selection) / shares.size)
-    mask = np.asarray(selection(shares.copy()))
-    if mask.dtype != np.bool_ or mask.shape != shares.shape:
-        raise ValueError(
-            f"selection returned {mask.dtype} of shape {mask.shape} for the predecessors of {node!r}: "
-            f"expected a boolean mask of shape {shares.shape}. Return for example importances > 0.1."
-        )
-    return mask
-
-
-def check_selection(selection: object) -> None:
-    """Refuse a rule that ``select`` does not know."""
-    if callable(selection) or (isinstance(selection, str) and selection in ("auto", "permutation")):
-        return
-    if isinstance(selection, (int, float, np.number)) and not isinstance(selection, bool) and selection >= 0:
-        return
-    raise ValueError(
-        f"selection is {shown(selection)}: expected 'auto', 'permutation', a fraction of the uniform share "
-        "(0 or larger) or a function from importances to a boolean mask. Leave it out for 'auto'."
-    )
-
-
 def _scale(importances: FloatArray) -> FloatArray:
     """Clip at zero and divide by the sum."""
     clipped: FloatArray = np.maximum(importances, 0.0)
@@ -123,12 +98,10 @@ class RegressorEdges(EdgeEstimator):
     ----------
     regressor : object with fit and predict
         Cloned before every fit. Prefer one that is quick: a run fits it hundreds to thousands of times.
-    selection : "auto", "permutation", float or callable
+    selection : {"auto", "permutation"}
         "auto" keeps the non-zeros of a ``coef_`` that has zeros, else importances of at least half the
         uniform share 1/p; without both attributes it is "permutation": columns whose permutation adds
-        squared error by more than two standard errors. A float sets the fraction of the uniform share
-        that an importance must exceed; 0 keeps whatever is used at all. A callable gets the importances
-        (p,) and returns a mask (p,).
+        squared error by more than two standard errors.
     random_state : int or None
         Seeds folds, permutations and every ``random_state`` that the regressor leaves open. An int gives
         the same result each time; rows may come in any order.
@@ -155,7 +128,7 @@ class RegressorEdges(EdgeEstimator):
     """
 
     regressor: Any
-    selection: Selection = "auto"
+    selection: Literal["auto", "permutation"] = "auto"
     random_state: int | None = None
     _: KW_ONLY
     cv: int | None = 3
@@ -163,12 +136,9 @@ class RegressorEdges(EdgeEstimator):
     can: ClassVar[Capabilities] = Capabilities(rules=True, residuals=True, predictions=True, processes=True)
 
     def prepare(self, table: Table, rules: EdgeRules | None = None) -> "RegressorModels":
-        """Check the regressor and the rule; draw the folds. Required parents are always selected."""
+        """Check the settings; draw the folds. Required parents are always selected."""
         _check_regressor(self.regressor)
-        check_selection(self.selection)
-        if self.cv is not None:
-            check_count(self.cv, "cv", 2)
-        optional(check_seed)(self.random_state, "random_state")
+        check_parameters(vars(self), SETTINGS)
         return RegressorModels(self, table, rules)
 
 
@@ -200,7 +170,7 @@ class RegressorModels(LocalModels):
             return nothing
         model = self._train(node, columns, slice(None))
         importances = self._importances(model, node, columns)
-        kept = select(self.selection, importances, self.table.names[node]) | required
+        kept = importances.clear | required
         fit, clear = self._fit_again(node, columns, kept, required, model, importances.shares)
         if clear:
             return fit

@@ -11,7 +11,7 @@ from daguerreotype.data import Kind
 from daguerreotype.data.table import Table
 from daguerreotype.edges.additive import local_score
 from daguerreotype.edges.additive.local_score import AdditiveModels
-from daguerreotype.edges.grow_shrink.discrete import fit_parents
+from daguerreotype.edges.grow_shrink.discrete import fit_given
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.newton import RIDGE
@@ -64,7 +64,7 @@ class Engine:
 
     def __init__(self, table, *, compressed=True, penalty=1.0):
         self.models = AdditiveModels(table, 4, Penalty(penalty))
-        problem = self.models._trees.problem
+        problem = self.models.problem
         self.problem = problem if compressed else problem._replace(n_codes=0 * problem.n_codes)
         self.target = table.n_columns - 1
         self.buffers = new_buffers(self.problem)
@@ -75,9 +75,11 @@ class Engine:
             self.buffers.fit.state[0] = -1
         parents = np.array(parents, dtype=np.int64)
         used = self.problem.widths[parents] if used is None else np.array(used)
-        m = fit_parents(self.models._trees._addresses, self.problem, self.buffers, self.target, parents, used)
-        fit = self.buffers.fit
-        return fit.columns[:m].copy(), fit.coefficients[: m + 1].copy(), fit.nuisance.copy()
+        fit, columns = self.buffers.fit, self.models.columns_of(parents, used)
+        m = columns.size
+        fit.columns[:m] = columns
+        fit_given(self.models._addresses, self.problem, self.buffers, self.target, m)
+        return columns, fit.coefficients[: m + 1].copy(), fit.nuisance.copy()
 
     @property
     def nll(self):
@@ -149,7 +151,7 @@ def test_residuals_are_the_derivatives_of_the_likelihood(family):
     np.testing.assert_allclose(scores, 0.0, atol=0.1)
     np.testing.assert_allclose(residuals.sum(axis=0), 0.0, atol=1e-3)
     assert (
-        np.abs(engine.problem.features[:, 2 * engine.models._stride] @ residuals).max() > 1.0
+        np.abs(engine.problem.features[:, 2 * engine.problem.blocks.shape[1]] @ residuals).max() > 1.0
     )  # of one that does not
 
 

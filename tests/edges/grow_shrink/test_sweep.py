@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
+from daguerreotype.edges.grow_shrink.problem import new_problem
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
 from daguerreotype.edges.penalty import Penalty
-from support.fits import linear_data, standard_table
 
 PENALTY = 0.03
 FREE = np.zeros((0, 0), dtype=np.bool_)
@@ -22,11 +21,12 @@ def trees_of(rng, d, stride=1, n=60, penalty=1.0, rules=None):
     columns = np.stack([values, *(np.abs(values) ** (p + 1.7) for p in range(stride - 1))], axis=2)
     columns = ((columns - columns.mean(0)) / columns.std(0)).reshape(n, -1)
     widths = np.full(d, stride)
-    return [GrowShrinkTrees(columns.T @ columns / n, widths, n, Penalty(penalty), rules=rules) for _ in range(2)]
+    problem = new_problem(columns.T @ columns / n, widths, n, Penalty(penalty), rules)
+    return [GrowShrinkTrees(problem) for _ in range(2)]
 
 
 def loss_of(trees, order):
-    fits = [trees.fit(node, np.sort(order[:q]))[2:] for q, node in enumerate(order)]
+    fits = [trees.search(node, np.sort(order[:q]))[3:] for q, node in enumerate(order)]
     return sum(nll + PENALTY * dof for nll, dof in fits)
 
 
@@ -35,7 +35,7 @@ def place_losses(trees, moved, order):
     return np.array([loss_of(trees, np.insert(others, q, moved)) for q in range(order.size)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.sampled_from([1, 3]))
 def test_a_turn_takes_a_variable_to_its_best_place_by_single_fits(seed, d, stride):
     rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def test_a_turn_takes_a_variable_to_its_best_place_by_single_fits(seed, d, strid
         assert np.array_equal(state.ranks, np.argsort(state.order))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from([1, 3]))
 def test_a_swept_order_loses_what_is_told_and_sweeps_end_where_no_move_improves(seed, d, stride):
     rng = np.random.default_rng(seed)
@@ -113,15 +113,4 @@ def test_scores_of_many_rankings_equal_single_fits_exactly(stride, rng):
     ranks = np.array([rng.permutation(70) for _ in range(5)])
     rows, nodes = rng.integers(5, size=60), rng.integers(70, size=60)
     for row, node, scored in zip(rows, nodes, swept.score_many(ranks, rows, nodes), strict=True):
-        assert tuple(scored) == single.fit(node, np.flatnonzero(ranks[row] < ranks[row, node]))[2:]
-
-
-@pytest.mark.parametrize("estimator", [BicEdges(), GamEdges()], ids=["bic", "gam"])
-def test_models_score_and_sweep_as_their_trees(estimator):
-    models = estimator.prepare(standard_table(linear_data(2, 120, 6)))
-    order, ranks = np.arange(6)[::-1], np.arange(6)[None, ::-1]
-    order, told = models.sweep(order, PENALTY, FREE)
-    assert told == pytest.approx(loss_of(models._trees, order), abs=1e-10)
-    scored = models.score_many(ranks, np.array([0, 0]), np.array([0, 3]))
-    fit = models.fit(0, np.arange(1, 6))
-    assert tuple(scored[0]) == pytest.approx((fit.excess, fit.dof), abs=1e-15)
+        assert tuple(scored) == single.search(node, np.flatnonzero(ranks[row] < ranks[row, node]))[3:]

@@ -11,7 +11,7 @@ from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from daguerreotype import Daguerreotype  # noqa: E402
-from daguerreotype.edges.gradient.descent import BernoulliGates, HardConcreteGates  # noqa: E402
+from daguerreotype.edges.gradient.descent import BernoulliGates  # noqa: E402
 from daguerreotype.operators import (  # noqa: E402
     OrderDistribution,
     SparseMAP,
@@ -59,7 +59,7 @@ def at(objective, theta, flat, noise, k=24):
 
 
 CASES = [*((kind, loss, {}) for kind in KINDS for loss in LOSSES)]
-CASES += [("mlp", "nll_ev", {"activation": activation}) for activation in ("tanh", "relu")]
+CASES.append(("mlp", "nll_ev", {"activation": "leaky-relu"}))
 
 
 @pytest.mark.parametrize(("kind", "loss", "changes"), CASES)
@@ -76,25 +76,6 @@ def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, c
     assert found.objective == pytest.approx(dense.item(), rel=1e-12)
     np.testing.assert_allclose(found.by_theta, scores.grad, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.by_edges, point.grad, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_of_hard_concrete_gates_pass_gradcheck(kind):
-    _, _, objective, theta, flat, noise = problem(kind, gates=HardConcreteGates())
-
-    class Joint(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, scores, point):
-            found = at(objective, scores.detach().numpy(), point.detach(), noise)
-            ctx.gradients = torch.from_numpy(found.by_theta), found.by_edges
-            return point.new_tensor(found.objective)
-
-        @staticmethod
-        def backward(ctx, gradient):
-            return tuple(gradient * each for each in ctx.gradients)
-
-    inputs = (torch.tensor(theta, requires_grad=True), flat.clone().requires_grad_())
-    assert torch.autograd.gradcheck(Joint.apply, inputs, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,26 +161,17 @@ def test_linear_edges_without_pruning_are_least_squares_on_a_fixed_order():
         np.testing.assert_allclose(weights, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(("operator", "gates"), [(Sparsemax(2), "bernoulli"), (SparseMAP(30), "hard-concrete")])
+@pytest.mark.parametrize("operator", [Sparsemax(2), SparseMAP(30)])
 @pytest.mark.parametrize("cause", [0, 1])
-def test_of_two_columns_of_equal_noise_the_cause_comes_first(operator, gates, cause, rng):
+def test_of_two_columns_of_equal_noise_the_cause_comes_first(operator, cause, rng):
     values = rng.normal(size=(500, 2))
     values[:, 1 - cause] += 1.5 * values[:, cause]
-    edges = Linear(pruning=0.05, gates=gates)
+    edges = Linear(pruning=0.05)
     # At a slower rate theta averages over many samples of the gates before it settles.
     found = train(centred_table(values), edges, operator, rate=0.02, max_iter=400, gates_held=None)
     np.testing.assert_array_equal(found.best_order, [cause, 1 - cause])
     assert found.opened[cause, 1 - cause]
     assert found.parameters["weights"][cause, 1 - cause] == pytest.approx(1.5, abs=0.15)
-
-
-def test_the_network_keeps_a_parent_that_linear_edges_cannot_see(rng):
-    x = rng.normal(size=300)
-    table = standard_table(np.column_stack([x, x**2 + 0.1 * rng.normal(size=300)]))
-    settings = {"operator": single_order(np.array([0, 1])), "max_iter": 300, "gates_held": None}
-    # Straight through a binary gate an even function has no slope to see; a smooth gate feels the difference.
-    assert train(table, Mlp(hidden=10, gates="hard-concrete"), **settings).opened[0, 1]
-    assert not train(table, Linear(gates="hard-concrete"), **settings).opened[0, 1]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -211,6 +211,11 @@ def _orthonormal(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
 # ------------------------------------------------------------------ splines of numbers
 
 
+def number_bases(table: Table) -> tuple[list[NumberBasis], FloatArray]:
+    """Lines alone of a table of numbers, and their second moments (d, d)."""
+    return [NumberBasis(None) for _ in table.names], table.moments
+
+
 def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatArray]:
     """Bases of a table of numbers, and the second moments (d * stride,) * 2 of their columns, owner by owner.
 

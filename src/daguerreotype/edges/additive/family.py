@@ -12,7 +12,7 @@ import numpy as np
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.basis import Basis, NumberBasis
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, DiscreteTargets
+from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.noise.base import DiscreteNoise, Outcomes
 from daguerreotype.noise.registry import make_noise
 
@@ -48,39 +48,36 @@ class Families:
         """Kernels that maximise the likelihoods, each once."""
         return tuple(dict.fromkeys(family.maximise for family in self.noise if family is not None))
 
-    def targets(self, table: Table, bases: Sequence[Basis], features: FloatArray) -> DiscreteTargets:
-        """What searches must know of discrete columns; ``features`` (m, p): basis columns of fitted rows."""
+    def describe(self, problem: Problem, table: Table, bases: Sequence[Basis], features: FloatArray) -> Problem:
+        """The problem with what searches must know of discrete columns.
+
+        ``features`` (m, p) are the basis columns in the rows that are fitted.
+        """
         m, d = len(features), len(self.noise)
         kernels, known = self.kernels, [outcome for outcome in self.outcomes if outcome is not None]
-        families, predictors = np.full(d, GAUSSIAN), np.ones(d, dtype=np.int64)
-        shapes, n_codes = np.zeros((2, d), dtype=np.int64)
+        n_codes = np.zeros(d, dtype=np.int64)
         starts = np.zeros((d, max(outcome.start.size for outcome in known)))
         start_shapes = np.zeros((d, max(outcome.shape.size for outcome in known)))
-        penalties, offsets = np.zeros((2, d))
         outcomes, codes = np.zeros((2, d, m), dtype=np.int64)
         for node, (family, outcome, basis) in enumerate(zip(self.noise, self.outcomes, bases, strict=True)):
             if family is None or outcome is None:
                 # Columns have variance one among the features, and not quite in the table.
-                offsets[node] = np.log(basis.spread) if isinstance(basis, NumberBasis) else 0.0
+                problem.offsets[node] = np.log(basis.spread) if isinstance(basis, NumberBasis) else 0.0
                 continue
-            families[node], penalties[node] = kernels.index(family.maximise), family.shape_penalty
-            predictors[node], shapes[node] = outcome.start.size, outcome.shape.size
+            problem.families[node] = kernels.index(family.maximise)
+            problem.shape_penalties[node] = 0.5 * problem.penalty_per_dof * family.shape_penalty
+            problem.predictors[node], problem.shapes[node] = outcome.start.size, outcome.shape.size
             starts[node, : outcome.start.size] = outcome.start
             start_shapes[node, : outcome.shape.size] = outcome.shape
-            outcomes[node], offsets[node] = outcome.codes, outcome.offset
+            outcomes[node], problem.offsets[node] = outcome.codes, outcome.offset
             whole = table.values[:, node].astype(np.int64)
             codes[node], n_codes[node] = whole[:m], whole.max() + 1
-        return DiscreteTargets(
+        return problem._replace(
             lines=np.array([basis.line for basis in bases]),
-            families=families,
-            predictors=predictors,
-            shapes=shapes,
             starts=starts,
             start_shapes=start_shapes,
-            shape_penalties=penalties,
-            features=features,
+            features=np.ascontiguousarray(features),
             outcomes=outcomes,
             codes=codes,
             n_codes=n_codes,
-            offsets=offsets,
         )

@@ -1,7 +1,6 @@
 """Local fits of additive models: each cause by its basis, each effect by its family."""
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -9,13 +8,13 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from daguerreotype._lib.records import Shape, saved
-from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
+from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, number_bases, spline_bases
 from daguerreotype.edges.additive.family import Families
-from daguerreotype.edges.base import Capabilities, Draws, EdgeRules, LocalFit, LocalModels, Moves, SearchableModels
-from daguerreotype.edges.grow_shrink.problem import OtherScales
-from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.base import Capabilities, EdgeRules, LocalFit, LocalModels
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, OtherScales, new_problem
+from daguerreotype.edges.grow_shrink.search import Chosen, GrowShrinkTrees
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.free_shape import MAX_ROWS
@@ -126,7 +125,7 @@ def additive(fit: LocalFit) -> AdditiveFit:
     return fit
 
 
-class AdditiveModels(AdditivePredictor, SearchableModels):
+class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     """Local fits of a table with columns of any kind; all fits of a node share the search trees of its targets.
 
     Parameters
@@ -147,24 +146,15 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
     def __init__(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None = None) -> None:
         self._table = table
         self._families: Families | None = None
+        self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
         if table.discrete.any():
             self._prepare_rows(table, n_knots, penalty, rules)
             return
-        bases = [NumberBasis(None) for _ in table.names]
-        moments = table.moments
-        if n_knots:
-            bases, moments = spline_bases(table, n_knots)
-        super().__init__(table.names, bases)
-        self._trees = GrowShrinkTrees(
-            moments,
-            self._widths,
-            table.n_rows,
-            penalty,
-            rules,
-            table.rounding,
-            others=other_scales(table, self.columns),
-        )
-        self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
+        bases, moments = spline_bases(table, n_knots) if n_knots else number_bases(table)
+        AdditivePredictor.__init__(self, table.names, bases)
+        others = other_scales(table, self.columns)
+        problem = new_problem(moments, self._widths, table.n_rows, penalty, rules, table.rounding, others)
+        GrowShrinkTrees.__init__(self, problem)
 
     def _prepare_rows(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None) -> None:
         """Bases, families and trees of a table with discrete columns, from its first rows."""
@@ -173,40 +163,32 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
             BASES[kind.name](column[:rows] if np.ptp(column[:rows]) > 0.0 else column, kind, n_knots)
             for column, kind in zip(table.values.T, table.kinds, strict=True)
         ]
-        super().__init__(table.names, bases)
-        features = self.columns(table.values[:rows])
-        families = self._families = Families.of(table, rows)
-        discrete = families.targets(table, bases, features)
+        AdditivePredictor.__init__(self, table.names, bases)
+        features = self._features = self.columns(table.values[:rows])
         spreads = np.array([basis.spread if isinstance(basis, NumberBasis) else 1.0 for basis in bases])
         first = Table(table.values[:rows], table.names, copies=table.copies)
-        moments = first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE)
-        self._features = features
-        self._trees = GrowShrinkTrees(
-            moments,
+        problem = new_problem(
+            first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE),
             self._widths,
             rows // table.copies,
             penalty,
             rules,
             table.rounding / spreads**2,
-            discrete,
             other_scales(table, self.columns, rows),
             table.copies,
             len(table.values) / rows,
-            families.kernels,
         )
-        self._by_end = {}
+        families = self._families = Families.of(table, rows)
+        problem = families.describe(problem, table, bases, features)
+        GrowShrinkTrees.__init__(self, problem, table.copies, families.kernels)
 
     @property
     def _widths(self) -> IntArray:
         return np.array([basis.width for basis in self.bases])
 
-    @cached_property
-    def _stride(self) -> int:
-        return int(self._widths.max())
-
     def columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d), owner by owner."""
-        columns = np.zeros((len(values), len(self.bases), self._stride))
+        columns = np.zeros((len(values), len(self.bases), int(self._widths.max())))
         for i, basis in enumerate(self.bases):
             columns[:, i, : basis.width] = basis.columns(values[:, i])
         return columns.reshape(len(values), -1)
@@ -215,23 +197,17 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
     def _features(self) -> FloatArray | None:
         """Basis columns (m, d * stride) in the rows of residuals; None where that is too much to keep."""
         values = self._table.values[:MAX_ROWS]
-        return None if 8 * values.size * self._stride > KEPT_BYTES else self.columns(values)
-
-    def _places(self, parents: IntArray, used: IntArray) -> IntArray:
-        """Which of all basis columns are the first ``used`` of those of each parent."""
-        owned = [parent * self._stride + np.arange(count) for parent, count in zip(parents, used, strict=True)]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *owned])
+        return None if 8 * len(values) * len(self.problem.moments) > KEPT_BYTES else self.columns(values)
 
     # ------------------------------------------------------------------ fits
 
     def fit(self, node: int, predecessors: IntArray) -> AdditiveFit:
         """Parents of ``node`` among ``predecessors``, on its likeliest scale, with what they contribute."""
-        target = self._trees.likeliest(node, predecessors)
-        return self._record(node, target, *self._trees.fit(node, predecessors))
+        return self._record(node, self.search(node, predecessors))
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each (node, predecessors); walks that end in one place share their fit."""
-        ends, known = self._trees.ends(requests), self._by_end
+        ends, known = self.ends(requests), self._by_end
         for end, request in zip(ends, requests, strict=True):
             if end not in known:
                 known[end] = self.fit(*request)
@@ -239,21 +215,18 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
 
     def fit_on(self, scale: int, node: int, predecessors: IntArray) -> AdditiveFit:
         """Parents of ``node`` on one scale."""
-        target = self._target(scale, node)
-        return self._record(node, target, *self._trees.fit_target(target, predecessors))
+        return self._record(node, self.search_target(self._target(scale, node), predecessors))
 
     def fit_parents(self, node: int, parents: IntArray) -> AdditiveFit:
         """``node`` on exactly these parents, ascending, on its likeliest scale."""
-        target, used, excess, dof = self._trees.fit_parents(node, parents)
-        return self._record(node, target, parents, used, excess, dof)
+        return self._record(node, self.search_shapes(node, parents))
 
-    def _record(
-        self, node: int, target: int, parents: IntArray, used: IntArray, excess: float, dof: float
-    ) -> AdditiveFit:
-        """The fit of a target, ``node`` on one scale, with parents of whose bases so many columns are used."""
-        problem = self._trees.problem
-        if self._families is None or self._families.noise[node] is None:
-            beta = self._trees.solve(target, parents, used)
+    def _record(self, node: int, chosen: Chosen) -> AdditiveFit:
+        """The fit of ``node`` that a search ends with."""
+        target, parents, used, excess, dof = chosen
+        problem, places = self.problem, self.columns_of(parents, used)
+        if problem.families[target] == GAUSSIAN:
+            beta = self.solve(target, places)
             basis = self.bases[node]
             assert isinstance(basis, NumberBasis)
             centre, spread = basis.centre, basis.spread
@@ -264,13 +237,12 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
             coefficients: FloatArray = np.concatenate([[centre], spread * beta])[:, None]
             shape: FloatArray = np.zeros(0)
         else:
-            coefficients, shape, n_shapes = self._trees.fit_discrete(node, parents, used)
+            coefficients, shape, n_shapes = self.fit_discrete(node, places)
             # The search has what a parameter of the shape costs in the likelihood.
             excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
             dof += n_shapes * problem.share
         starts = np.cumsum(used) - used
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
-        places = self._places(parents, used)
         variances = np.mean(coefficients[1:] ** 2, axis=1) * problem.moments[places, places]
         norms = np.sqrt(np.add.reduceat(variances, starts)) if parents.size else np.zeros(0)
         # what is uncorrelated with the line leaves the slope of the best line to its coefficient
@@ -305,7 +277,7 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
         """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
         fit = additive(fit)
         if self._features is not None:
-            kept: FloatArray = self._features[:n_rows, self._places(fit.parents, fit.used)]
+            kept: FloatArray = self._features[:n_rows, self.columns_of(fit.parents, fit.used)]
             return kept
         values = self._table.values[:MAX_ROWS][:n_rows]
         parts = [
@@ -337,45 +309,13 @@ class AdditiveModels(AdditivePredictor, SearchableModels):
 
     def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
         """Excess and dof of ``node`` on one scale."""
-        *_, excess, dof = self._trees.fit_target(self._target(scale, node), predecessors)
-        return excess, dof
-
-    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
-        """Excess and dof (m, 2) of ``node`` on exactly each of ``sets`` (m, d) of parents."""
-        return self._trees.score_parents(node, sets)
-
-    def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
-        """Which others (m, d) would cost less than ``nats`` in the whole table beside each of ``sets`` (m, d)."""
-        return self._trees.near_parents(node, sets, nats)
-
-    def choose(self, node: int, predecessors: IntArray) -> IntArray:
-        """The parents that ``fit`` chooses among predecessors."""
-        return self._trees.fit(node, predecessors)[0]
-
-    def parents_in(self, order: IntArray) -> BoolArray:
-        """Who is a parent of whom (d, d) in an order."""
-        return self._trees.parents_in(order)
-
-    def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
-        return self._trees.score_many(ranks, rows, nodes)
-
-    def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Excess and dof of all nodes for every position of ``node`` among ``others``."""
-        return self._trees.moves(node, others)
-
-    def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
-        """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
-        return self._trees.sweep(order, penalty_per_dof, before)
-
-    def draw_sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray, draws: Draws) -> IntArray:
-        """The order after each turn of ``draws``."""
-        return self._trees.draw_sweep(order, penalty_per_dof, before, draws)
+        chosen = self.search_target(self._target(scale, node), predecessors)
+        return chosen.excess, chosen.dof
 
     def fork(self) -> Self:
         """The same for another thread."""
-        clone = copy(self)
-        clone._trees, clone._by_end = self._trees.fork(), {}
+        clone = super().fork()
+        clone._by_end = {}
         return clone
 
 

@@ -1,4 +1,4 @@
-r"""Gradient descent on a batch of gated regressions, each of which stops on its own.
+r"""Gradient descent on a batch of gated networks, each of which stops on its own.
 
 One request is a node j with predecessors P. Its inner problem (eq. 12, appendix B) is
 
@@ -14,18 +14,17 @@ A gate z multiplies what one parent contributes; the L0 penalty is the expected 
 parameters are plain tensors of any shape, one entry per gate.
 """
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
 from daguerreotype._lib.imports import torch
-from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.edges.gradient.settings import GradientEdges
+from daguerreotype.edges.predictors import LEAK
 
 Tensor = torch.Tensor
 Request = tuple[int, IntArray]
@@ -35,43 +34,8 @@ SHRINK = 0.75  # finished requests leave the batch once fewer than this share st
 WORD = 0xFFFFFFFF  # hashes are of 32 bits
 COLUMN, STEP, FIRST, SECOND = 0x9E3779B9, 0x85EBCA6B, 0x7FEB352D, 0x846CA68B  # odd, of well mixed bits
 
-EDGE = 1e-6  # how close to 0 and 1 the noise of hard concrete gates may come
 
-
-class Gates(ABC):
-    """A distribution over gates in [0, 1] that can be sampled with a gradient."""
-
-    @abstractmethod
-    def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
-        """Parameters at the start of training: every gate undecided."""
-
-    @abstractmethod
-    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
-        """One sample of all gates, differentiable in the parameters."""
-
-    @abstractmethod
-    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """The sample that uniform ``noise`` in [0, 1) makes, and its derivative in each parameter."""
-
-    @abstractmethod
-    def expected_open(self, parameters: Tensor) -> Tensor:
-        """Probability that each gate is open: what the L0 penalty sums up."""
-
-    @abstractmethod
-    def open_slope(self, parameters: Tensor) -> Tensor:
-        """Derivative of ``expected_open`` in each parameter."""
-
-    @abstractmethod
-    def keep_valid(self, parameters: Tensor) -> None:
-        """Put the parameters back into their range after a step, in place."""
-
-    @abstractmethod
-    def most_probable(self, parameters: Tensor) -> Tensor:
-        """Gates after training: exactly 0 where closed."""
-
-
-@dataclass(frozen=True)
-class BernoulliGates(Gates):
+class BernoulliGates:
     r"""Binary gates with probabilities :math:`\pi \in [0, 1]` and the one-sample straight-through estimator.
 
     The sample is binary; its gradient is taken as that of :math:`\pi` itself. After training a gate is open
@@ -79,113 +43,29 @@ class BernoulliGates(Gates):
     """
 
     def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
-        """All probabilities one half."""
+        """Parameters at the start of training: every gate undecided."""
         return torch.full(shape, 0.5, device=device, dtype=dtype)
 
-    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
-        """Zeros and ones, with the gradient of the probabilities."""
-        noise = torch.rand(parameters.shape, generator=generator, device=parameters.device, dtype=parameters.dtype)
-        drawn, _ = self.draw(parameters, noise)
-        return parameters + (drawn - parameters).detach()
-
     def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """One where the noise is below the probability; the derivative is taken as one."""
+        """One where uniform noise in [0, 1) is below the probability; the derivative is taken as one."""
         return (noise < parameters).to(parameters.dtype), torch.ones_like(parameters)
 
     def expected_open(self, parameters: Tensor) -> Tensor:
-        """The probabilities."""
+        """The probabilities that gates are open: what the L0 penalty sums up."""
         return parameters
 
     def open_slope(self, parameters: Tensor) -> Tensor:
-        """Ones."""
+        """Derivative of ``expected_open`` in each parameter."""
         return torch.ones_like(parameters)
 
     def keep_valid(self, parameters: Tensor) -> None:
-        """Clamp to [0, 1]."""
+        """Clamp to [0, 1] after a step, in place."""
         with torch.no_grad():
             parameters.clamp_(0.0, 1.0)
 
     def most_probable(self, parameters: Tensor) -> Tensor:
-        """One where the probability exceeds one half."""
+        """Gates after training: one where the probability exceeds one half, else exactly zero."""
         return (parameters > 0.5).to(parameters.dtype)
-
-
-@dataclass(frozen=True)
-class HardConcreteGates(Gates):
-    r"""Stretched and clipped binary concrete gates (Louizos, Welling and Kingma 2018), reparametrized.
-
-    :math:`z = \min(1, \max(0, \gamma + (\zeta - \gamma) s))` with s a binary concrete variable of location
-    :math:`\log \alpha` and temperature :math:`\beta`: exactly 0 or 1 with positive probability, smooth between.
-    """
-
-    beta: float = 2.0 / 3.0
-    gamma: float = -0.1
-    zeta: float = 1.1
-
-    def start(self, shape: tuple[int, ...], device: str, dtype: torch.dtype) -> Tensor:
-        """All locations zero."""
-        return torch.zeros(shape, device=device, dtype=dtype)
-
-    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
-        """Clipped samples between 0 and 1."""
-        noise = torch.rand(parameters.shape, generator=generator, device=parameters.device, dtype=parameters.dtype)
-        return self._stretch(self._concrete(parameters, noise)).clamp(0.0, 1.0)
-
-    def draw(self, parameters: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Clipped samples, and the slope of the concrete variable where nothing was clipped."""
-        concrete = self._concrete(parameters, noise)
-        stretched = self._stretch(concrete)
-        inside = (stretched > 0.0) & (stretched < 1.0)
-        slope = concrete * (1.0 - concrete) * ((self.zeta - self.gamma) / self.beta)
-        return stretched.clamp(0.0, 1.0), slope * inside
-
-    def _concrete(self, parameters: Tensor, noise: Tensor) -> Tensor:
-        """The binary concrete variable that uniform noise makes."""
-        return torch.sigmoid((torch.logit(noise, eps=EDGE) + parameters) / self.beta)
-
-    def _stretch(self, concrete: Tensor) -> Tensor:
-        return self.gamma + (self.zeta - self.gamma) * concrete
-
-    def expected_open(self, parameters: Tensor) -> Tensor:
-        """Probability of a gate above zero."""
-        return torch.sigmoid(parameters - self.beta * math.log(-self.gamma / self.zeta))
-
-    def open_slope(self, parameters: Tensor) -> Tensor:
-        """Slope of the sigmoid."""
-        probability = self.expected_open(parameters)
-        return probability * (1.0 - probability)
-
-    def keep_valid(self, parameters: Tensor) -> None:
-        """Any location is valid."""
-
-    def most_probable(self, parameters: Tensor) -> Tensor:
-        """One where the noiseless gate exceeds one half."""
-        return (self._stretch(torch.sigmoid(parameters)) > 0.5).to(parameters.dtype)
-
-
-def make_gates(name: str) -> Gates:
-    """The gates behind a short name."""
-    if name == "bernoulli":
-        return BernoulliGates()
-    if name == "hard-concrete":
-        return HardConcreteGates()
-    raise ValueError(f"gates must be 'bernoulli' or 'hard-concrete', got {shown(name)}.")
-
-
-class GatedRegressions(ABC):
-    """B regressions side by side; their weights are the rows of a matrix (B, P)."""
-
-    @abstractmethod
-    def loss(self, weights: Tensor, gates: Tensor) -> Tensor:
-        """Half the mean squared residual plus the squared norm of the weights of open gates, (B,)."""
-
-    @abstractmethod
-    def gradient(self, weights: Tensor, gates: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Derivatives of the loss of one step in the weights (B, P) and in the gates (B, d)."""
-
-    @abstractmethod
-    def select(self, kept: Tensor) -> "GatedRegressions":
-        """The same of some of the regressions."""
 
 
 def choose_device(edges: GradientEdges) -> str:
@@ -242,9 +122,144 @@ class Optimizer:
         self.mean, self.square = self.mean[kept], self.square[kept]
 
 
+class Activation(NamedTuple):
+    """A function of tensors, in place; its slope, from its value."""
+
+    of_tensor: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+
+
+ACTIVATIONS = {
+    "sigmoid": Activation(torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1)),
+    "leaky-relu": Activation(
+        lambda h: torch.nn.functional.leaky_relu_(h, LEAK), lambda h: (h > 0).to(h.dtype).clamp_(min=LEAK)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Networks:
+    r"""B networks  f(x) = c + v' a(b + W'(x * z)),  each of its own node on the same rows.
+
+    A row of the weights (B, P) holds W and b as one matrix (d + 1, hidden), then v, then c. The data never
+    take a shape larger than (B, rows, hidden).
+
+    Attributes
+    ----------
+    values : tensor of shape (n, d + 1)
+        Rows, with a last column of ones.
+    nodes : tensor of shape (B,)
+        The column that each network explains.
+    hidden, activation : int, str
+        Shape of the networks.
+    l2, output_l2 : float
+        Penalty of a squared weight of the first layer, and how many of those one of the output layer costs; biases
+        are free.
+    batch_size : int
+        Rows of one step. Steps go through all rows in turn; the loss is that of the first batch.
+    turns, counts : tensors of shape (B, d) and (B,), or None
+        The gates of each network, as many as ``counts`` at the start of a row. If given, gates are binary and
+        each step differentiates in one of them, in turn. A slope would not do: opening the gate of an even
+        effect gains nothing to first order.
+    """
+
+    values: Tensor
+    nodes: Tensor
+    hidden: int
+    activation: str
+    l2: float
+    batch_size: int
+    output_l2: float = 1.0
+    turns: Tensor | None = None
+    counts: Tensor | None = None
+
+    def start(self, seeds: Tensor, mask: Tensor) -> Tensor:
+        """Weights (B, P) to start from: uniform within 1 / sqrt(inputs) of each layer, zero off the mask."""
+        size = self.values.shape[1] * self.hidden
+        noise = 2 * uniforms(seeds, [-1], size + self.hidden, mask.dtype)[0] - 1
+        first, output = noise[:, :size].view(len(seeds), -1, self.hidden), noise[:, size:]
+        first = first * _with_one(mask)[:, :, None] / mask.sum(dim=1).clamp(min=1).sqrt()[:, None, None]
+        bias = torch.zeros_like(output[:, :1])
+        return torch.cat([first.flatten(1), output / self.hidden**0.5, bias], dim=1)
+
+    def start_silent(self, seeds: Tensor, mask: Tensor) -> Tensor:
+        """Weights (B, P) of networks that say nothing yet: small random inputs on the mask, all else zero."""
+        d = mask.shape[1]
+        noise = 2 * uniforms(seeds, [-1], d * self.hidden, mask.dtype)[0] - 1
+        first = noise.view(len(seeds), d, self.hidden) * mask[:, :, None] / (d * self.hidden**0.5)
+        return torch.nn.functional.pad(first.flatten(1), (0, 2 * self.hidden + 1))
+
+    def parts(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """First layers (B, d + 1, hidden) and output layers (B, hidden + 1)."""
+        size = self.values.shape[1] * self.hidden
+        return weights[:, :size].view(len(weights), -1, self.hidden), weights[:, size:]
+
+    def loss(self, weights: Tensor, gates: Tensor) -> Tensor:
+        """Half the mean squared residual plus the squared norm of W z and v, (B,)."""
+        first, output = self.parts(weights)
+        gated = first * _with_one(gates)[:, :, None]
+        residuals, _ = self._forward(gated, output, self.values[: self.batch_size])
+        norm = gated[:, :-1].square().sum(dim=(1, 2)) + self.output_l2 * output[:, :-1].square().sum(dim=1)
+        return 0.5 * residuals.square().mean(dim=1) + self.l2 * norm
+
+    def gradient(self, weights: Tensor, gates: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """Derivatives of one step's loss in the weights (B, P) and in the gates (B, d)."""
+        rows = self._rows(step)  # (m, d + 1)
+        first, output = self.parts(weights)
+        z = _with_one(gates)[:, :, None]
+        residuals, hidden = self._forward(first * z, output, rows)
+        by_turn = self._difference(first, output, gates, step, residuals)
+        residuals = residuals / rows.shape[0]
+        by_output = torch.cat([torch.bmm(residuals[:, None], hidden)[:, 0], residuals.sum(1, keepdim=True)], dim=1)
+        slopes = ACTIVATIONS[self.activation].slope(hidden)  # (B, m, hidden)
+        slopes.mul_(output[:, None, :-1]).mul_(residuals[:, :, None])
+        by_product = torch.bmm(rows.T.expand(len(slopes), -1, -1), slopes)  # (B, d + 1, hidden)
+        by_gates = (by_product[:, :-1] * first[:, :-1]).sum(dim=2) if by_turn is None else by_turn
+        by_first = by_product.mul_(z)
+        by_first[:, :-1].add_(first[:, :-1], alpha=2 * self.l2)
+        by_output[:, :-1].add_(output[:, :-1], alpha=2 * self.l2 * self.output_l2)
+        return torch.cat([by_first.flatten(1), by_output], dim=1), by_gates
+
+    def _difference(
+        self, first: Tensor, output: Tensor, gates: Tensor, step: int, residuals: Tensor
+    ) -> Tensor | None:
+        """What opening the gate whose turn it is adds to the loss, times the number of gates, (B, d)."""
+        if self.turns is None or self.counts is None:
+            return None
+        turn = self.turns.gather(1, (step % self.counts)[:, None])  # (B, 1)
+        now = gates.gather(1, turn)
+        flipped = _with_one(gates.scatter(1, turn, 1 - now))[:, :, None]
+        others, _ = self._forward(first * flipped, output, self._rows(step))
+        change = 0.5 * (others.square() - residuals.square()).mean(dim=1, keepdim=True)
+        return torch.zeros_like(gates).scatter_(1, turn, (1 - 2 * now) * change * self.counts[:, None])
+
+    def _forward(self, gated: Tensor, output: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Fitted less seen values (B, m), and hidden units (B, m, hidden)."""
+        hidden = torch.bmm(rows.expand(len(gated), -1, -1), gated)
+        hidden = ACTIVATIONS[self.activation].of_tensor(hidden)
+        fitted = torch.bmm(hidden, output[:, :-1, None])[:, :, 0] + output[:, -1:]
+        return fitted - rows.T[self.nodes], hidden
+
+    def _rows(self, step: int) -> Tensor:
+        """The rows of one step; a last batch that is not full is left out."""
+        first = step % (self.values.shape[0] // self.batch_size) * self.batch_size
+        return self.values[first : first + self.batch_size]
+
+    def select(self, kept: Tensor) -> "Networks":
+        """The same of some of the networks."""
+        turns = None if self.turns is None else self.turns[kept]
+        counts = None if self.counts is None else self.counts[kept]
+        return replace(self, nodes=self.nodes[kept], turns=turns, counts=counts)
+
+
+def _with_one(gates: Tensor) -> Tensor:
+    """Gates (B, d + 1) of all inputs and of the bias, which has none."""
+    return torch.nn.functional.pad(gates, (0, 1), value=1.0)
+
+
 @torch.no_grad()
 def descend(
-    problem: GatedRegressions,
+    problem: Networks,
     weights: Tensor,
     mask: Tensor,
     seeds: Tensor,
@@ -259,7 +274,7 @@ def descend(
     inside the mask are open for good, and only the weights are trained.
     """
     kept_open = torch.zeros_like(mask) if required is None else required
-    gates, width, d = make_gates(edges.gates), weights.shape[1], mask.shape[1]
+    gates, width, d = BernoulliGates(), weights.shape[1], mask.shape[1]
     start = gates.start((mask.shape[0], d), str(weights.device), weights.dtype)
     state = torch.cat([weights, start], dim=1) if gated else weights.clone()
     optimizer = Optimizer(state, edges)
@@ -282,9 +297,9 @@ def descend(
             if noise is None:
                 gradient, _ = problem.gradient(values, mask, step)
             else:
-                drawn, slope = gates.draw(parameters, noise[step - begin])
+                drawn, _ = gates.draw(parameters, noise[step - begin])
                 by_weights, by_gates = problem.gradient(values, torch.maximum(drawn * mask, kept_open), step)
-                by_parameters = by_gates * slope + edges.pruning * gates.open_slope(parameters)
+                by_parameters = by_gates + edges.pruning
                 gradient = torch.cat([by_weights, by_parameters * (mask - kept_open)], dim=1)
             optimizer.step(state, gradient)
             if gated:

@@ -22,7 +22,6 @@ from daguerreotype.edges.base import Capabilities, EdgeEstimator
 SETTINGS: Mapping[str, Check] = {
     **dict.fromkeys(("pruning", "l2", "tol"), partial(check_positive, zero=True)),
     "l2_norm": one_of("sum", "mean"),
-    "gates": one_of("bernoulli", "hard-concrete"),
     "optimizer": one_of("adam", "sgd"),
     "learning_rate": check_positive,
     "warm_up": check_flag,
@@ -53,9 +52,6 @@ class GradientEdges(EdgeEstimator):
     l2_norm : {"sum", "mean"}
         What of the squares is weighed: their sum, or the mean over all pairs of columns (in each layer of a
         network), which is next to nothing.
-    gates : {"bernoulli", "hard-concrete"}
-        How edges are switched off: binary gates with the straight-through estimator (the paper's), or their
-        smooth relaxation.
     optimizer : {"adam", "sgd"}
         For the edges' parameters.
     learning_rate : float
@@ -92,7 +88,6 @@ class GradientEdges(EdgeEstimator):
     pruning: float = 0.01
     l2: float = 0.0005
     l2_norm: Literal["sum", "mean"] = "sum"
-    gates: Literal["bernoulli", "hard-concrete"] = "bernoulli"
     optimizer: Literal["adam", "sgd"] = "adam"
     learning_rate: float = 0.1
     warm_up: bool = True

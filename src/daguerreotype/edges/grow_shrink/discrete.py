@@ -13,9 +13,9 @@ screens all candidates; those near the top, and those near the penalty of a pare
 import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.grow_shrink.problem import Problem
-from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof
+from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, factorise, invert
 from daguerreotype.edges.grow_shrink.tree import (
     BLOCK,
     LINEAR,
@@ -133,18 +133,6 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
 
 
 @subkernel
-def used_columns(problem: Problem, used: IntArray, columns: IntArray) -> int:
-    """Write the columns in use, owner by owner; returns how many."""
-    stride = problem.blocks.shape[1]
-    m = 0
-    for owner in range(used.size):
-        for a in range(used[owner]):
-            columns[m] = owner * stride + a
-            m += 1
-    return m
-
-
-@subkernel
 def whitened_scores(problem: Problem, buffers: WalkBuffers, q: int) -> FloatArray:
     """Scores (d * stride, q) of all columns, of residuals whose mean information is one."""
     fit = buffers.fit
@@ -188,7 +176,8 @@ def find_likely(
     steps, fit = buffers.steps, buffers.fit
     q = problem.predictors[target]
     rows = problem.outcomes.shape[1]
-    m = used_columns(problem, path.used, fit.columns)
+    d = path.used.size
+    m = columns_of(stride, np.arange(d), path.used, d, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
     keep_start(fit, m, q)
     scores = whitened_scores(problem, buffers, q)
@@ -261,30 +250,6 @@ def find_likely(
 
 
 @subkernel
-def invert_moments(problem: Problem, columns: IntArray, m: int, inverse: FloatArray) -> None:
-    """Write the inverse of the second moments of the first m columns; a small ridge keeps spanned ones apart."""
-    work = np.empty((m, 2 * m))
-    for i in range(m):
-        for j in range(m):
-            work[i, j] = problem.moments[columns[i], columns[j]]
-            work[i, m + j] = 0.0
-        work[i, i] += 1e-8
-        work[i, m + i] = 1.0
-    for i in range(m):
-        pivot = work[i, i]
-        for j in range(2 * m):
-            work[i, j] /= pivot
-        for k in range(m):
-            share = work[k, i]
-            if k != i and share != 0.0:
-                for j in range(2 * m):
-                    work[k, j] -= share * work[i, j]
-    for i in range(m):
-        for j in range(m):
-            inverse[i, j] = work[i, m + j]
-
-
-@subkernel
 def removal_cost(fit: RowsFit, inverse: FloatArray, q: int, first: int, width: int) -> float:
     """Rise of  2 nll  per row, about, if some columns leave:  b' (A_BB)^-1 b  times the information (Wald)."""
     block = np.empty((width, width))
@@ -326,8 +291,9 @@ def shrink_likely(
     costs = np.empty(count)
     while True:
         # Those that are clearly worth their penalty need no fit without them.
-        inverse = np.empty((m, m))
-        invert_moments(problem, fit.columns, m, inverse)
+        work, inverse = np.empty((m, 2 * m + 1)), np.empty((m, m))
+        factorise(problem.moments, problem.limits, problem.responses[target], fit.columns, m, work)
+        invert(work, m, inverse)
         first = 0
         for i in range(count):
             costs[i] = rows * removal_cost(fit, inverse, q, first, used[i])
@@ -365,16 +331,6 @@ def shrink_likely(
     scores[node, 0] = nll - STANDARD_ENTROPY + dispersion + problem.offsets[target]
     scores[node, 1] = cost_in_dof(problem, owners, used, q)
     return count
-
-
-@kernel
-def fit_parents(
-    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, owners: IntArray, used: IntArray
-) -> int:
-    """Leave the fit of a discrete target on these parents in the workspace; returns how many columns they have."""
-    m = columns_of(problem.blocks.shape[1], owners, used, owners.size, buffers.fit.columns)
-    fit_columns(addresses, problem, buffers, target, m)
-    return m
 
 
 @kernel

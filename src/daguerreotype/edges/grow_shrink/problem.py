@@ -148,47 +148,6 @@ class OtherScales:
     instead: bool = False
 
 
-@dataclass(frozen=True)
-class DiscreteTargets:
-    """What is known of discrete targets, and of owners that are no numbers; see the fields of :class:`Problem`.
-
-    ``shape_penalties`` are in units of the penalty of a parameter here.
-    """
-
-    lines: IntArray
-    families: IntArray
-    predictors: IntArray
-    shapes: IntArray
-    starts: FloatArray
-    start_shapes: FloatArray
-    shape_penalties: FloatArray
-    features: FloatArray
-    outcomes: IntArray
-    codes: IntArray
-    n_codes: IntArray
-    offsets: FloatArray
-
-
-def no_discrete_targets(d: int) -> DiscreteTargets:
-    """Of d numbers, each of which can be a parent as a line."""
-    ones, empty = np.ones(d, dtype=np.int64), np.zeros((0, 0))
-    none = empty.astype(np.int64)
-    return DiscreteTargets(
-        lines=ones,
-        families=GAUSSIAN * ones,
-        predictors=ones,
-        shapes=0 * ones,
-        starts=empty,
-        start_shapes=empty,
-        shape_penalties=np.zeros(d),
-        features=empty,
-        outcomes=none,
-        codes=none,
-        n_codes=0 * ones,
-        offsets=np.zeros(d),
-    )
-
-
 def new_problem(
     moments: FloatArray,
     widths: IntArray,
@@ -196,15 +155,33 @@ def new_problem(
     penalty: Penalty,
     rules: EdgeRules | None = None,
     rounding: FloatArray | None = None,
-    discrete: DiscreteTargets | None = None,
     others: OtherScales | None = None,
     copies: int = 1,
     share: float = 1.0,
 ) -> Problem:
-    """The problem of one moment matrix (d * stride, d * stride). Every problem has the same array types.
+    """The problem of numbers of one moment matrix. Every problem has the same array types.
 
-    Where each of ``n_rows`` observations is there several times, likelihoods are sums over all these rows, and
-    penalties grow with them.
+    Parameters
+    ----------
+    moments : array of shape (d * stride, d * stride)
+        Second moments of all columns; variable i owns the columns from ``i * stride``, itself first.
+    widths : array of shape (d,)
+        How many of its columns each variable uses; the others must be zero.
+    n_rows : int
+        Number of observations.
+    penalty : Penalty
+        What parents cost.
+    rules : EdgeRules, optional
+        Parents to leave out, those to begin with and never remove, and how many there may be.
+    rounding : array of shape (d,), optional
+        Variance that each target has beside what parents leave of it.
+    others : OtherScales, optional
+        Scales that variables may have beside those that they have as parents: the likeliest counts.
+    copies : int
+        How often each observation is there. Likelihoods are sums over all these rows, and penalties grow with
+        them.
+    share : float
+        Rows of the table for each row that fits are made from.
     """
     d = widths.size
     if rounding is not None and rounding.any():
@@ -217,8 +194,8 @@ def new_problem(
         nothing = np.zeros(0)
         others = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
     e = others.variables.size
-    discrete = no_discrete_targets(d) if discrete is None else discrete
-    lines = np.ascontiguousarray(discrete.lines, dtype=np.int64)
+    ones, empty = np.ones(d + e, dtype=np.int64), np.zeros((0, 0))
+    none = empty.astype(np.int64)
     stride = moments.shape[0] // d
     each = np.arange(d)
     diagonal = moments.reshape(d, stride, d, stride)[each, :, each, :]  # (d, stride, stride)
@@ -247,21 +224,18 @@ def new_problem(
         max_parents=np.array(
             [] if rules is None or rules.max_parents is None else rules.max_parents, dtype=np.int64
         ),
-        lines=lines,
-        families=np.concatenate([discrete.families, np.full(e, GAUSSIAN)]).astype(np.int64),
-        predictors=np.concatenate([discrete.predictors, np.ones(e)]).astype(np.int64),
-        shapes=np.concatenate([discrete.shapes, np.zeros(e)]).astype(np.int64),
-        starts=discrete.starts,
-        start_shapes=discrete.start_shapes,
-        shape_penalties=0.5
-        * copies
-        * penalty.per_dof(n_rows)
-        * np.concatenate([discrete.shape_penalties, np.zeros(e)]),
-        features=np.ascontiguousarray(discrete.features, dtype=np.float64),
-        outcomes=np.ascontiguousarray(discrete.outcomes, dtype=np.int64),
-        codes=np.ascontiguousarray(discrete.codes, dtype=np.int64),
-        n_codes=np.ascontiguousarray(discrete.n_codes, dtype=np.int64),
-        offsets=np.concatenate([discrete.offsets, others.offsets]),
+        lines=ones[:d],
+        families=GAUSSIAN * ones,
+        predictors=1 * ones,
+        shapes=0 * ones,
+        starts=empty,
+        start_shapes=empty,
+        shape_penalties=np.zeros(d + e),
+        features=empty,
+        outcomes=none,
+        codes=none,
+        n_codes=0 * ones[:d],
+        offsets=np.concatenate([np.zeros(d), others.offsets]),
         rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, others.rounding]),
         share=float(share),
     )

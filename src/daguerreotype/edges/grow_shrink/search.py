@@ -4,20 +4,17 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
 from threading import Lock
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.base import Draws, EdgeRules, Moves
+from daguerreotype.edges.base import Draws, SearchableModels
+from daguerreotype.edges.grow_shrink.discrete import find_likely, fit_given, fit_rows, shrink_likely
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
-from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, near_steps, score_sets
-from daguerreotype.edges.grow_shrink.problem import (
-    DiscreteTargets,
-    OtherScales,
-    Problem,
-    new_problem,
-)
+from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
+from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
 from daguerreotype.edges.grow_shrink.shrink import coefficients, eliminate, shrink
 from daguerreotype.edges.grow_shrink.sweep import OrderState, new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
@@ -25,10 +22,8 @@ from daguerreotype.edges.grow_shrink.tree import (
     CholeskyRows,
     TreeArena,
     WalkBuffers,
-    contains,
     doubled,
     empty,
-    exclude,
     include,
     new_arena,
     new_buffers,
@@ -40,7 +35,6 @@ from daguerreotype.edges.grow_shrink.tree import (
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.newton import Rows
 
-FIRST = np.zeros(1, dtype=np.int64)  # row of a single ranking
 TURNS = 32  # of a sweep between two looks at whether somebody presses Ctrl-C
 
 
@@ -56,12 +50,10 @@ def walk_many(
     nodes: IntArray,
     scores: FloatArray,
     start: int,
-    wants_parents: bool,
 ) -> int:
-    """Excess and dof of every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
+    """Walk for every node in its row of ``ranks``, from ``start`` on; how many are done in the end.
 
-    A third column of ``scores`` is told where the walks end. ``wants_parents`` leaves the parents of the last node
-    in the buffers.
+    A row of ``scores`` (r, 3) is the excess, the dof, and where the walk ends.
     """
     before = buffers.before
     for i in range(start, nodes.size):
@@ -73,15 +65,9 @@ def walk_many(
         end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
         if end < 0:
             return i
-        if wants_parents:
-            target = buffers.chosen[0]
-            if problem.scales[node] < problem.scales[node + 1]:  # the last walk was on another scale
-                call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
-            shrink_at(addresses, problem, arena, buffers, target, end)
         scores[i, 0] = arena.scores[end, 0]
         scores[i, 1] = arena.scores[end, 1]
-        if scores.shape[1] > 2:
-            scores[i, 2] = end
+        scores[i, 2] = end
     return int(nodes.size)
 
 
@@ -105,50 +91,6 @@ def walk_target(
     return int(end)
 
 
-@kernel
-def walk_moves(
-    addresses: Addresses,
-    problem: Problem,
-    arena: TreeArena,
-    path: CholeskyRows,
-    buffers: WalkBuffers,
-    moved: int,
-    others: IntArray,
-    scores: FloatArray,
-) -> int:
-    """Excess and dof for every position of ``moved`` and either side of it; how many are done in the end.
-
-    Row q of ``scores`` (d, 3, 2): ``moved`` with q of the ``others`` before it; then others[q] without ``moved``
-    before it, and with it. A walk is made again only if the newcomer is among those that the last one missed.
-    """
-    before, missed = buffers.before, buffers.missed
-    end = -1
-    empty(before)
-    for q in range(others.size + 1):
-        if q > 0:
-            include(before, others[q - 1])
-        if q == 0 or contains(missed, others[q - 1]):
-            end = call_address(addresses.walk, addresses, problem, arena, path, buffers, moved)
-            if end < 0:
-                return 0
-        scores[q, 0, 0] = arena.scores[end, 0]
-        scores[q, 0, 1] = arena.scores[end, 1]
-    empty(before)
-    for q in range(others.size):
-        for side in range(1, 3):
-            if side == 1 or contains(missed, moved):
-                if side == 2:
-                    include(before, moved)
-                end = call_address(addresses.walk, addresses, problem, arena, path, buffers, others[q])
-                if end < 0:
-                    return q
-            scores[q, side, 0] = arena.scores[end, 0]
-            scores[q, side, 1] = arena.scores[end, 1]
-        exclude(before, moved)
-        include(before, others[q])
-    return int(others.size + 1)
-
-
 @cache
 def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool = False) -> Addresses:
     """Where the kernels of a walk are, those that maximise likelihoods of discrete targets among them.
@@ -168,8 +110,6 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
         choose_shapes=address_of(choose_shapes, nowhere, problem, buffers, 0, 0, np.zeros(2)),
     )
     if maximise:
-        from daguerreotype.edges.grow_shrink.discrete import find_likely, fit_given, fit_rows, shrink_likely
-
         whole, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
         rows = Rows(whole, empty, np.zeros((0, 0)), whole)
         kernels = np.array([address_of(each, rows, 0, 0, 0.0, buffers.fit) for each in maximise])
@@ -181,8 +121,6 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
             shrink_likely=address_of(shrink_likely, addresses, problem, arena, buffers, 0, 0),
         )
     if limited:
-        from daguerreotype.edges.grow_shrink.parent_sets import limit_parents
-
         addresses = addresses._replace(
             limit_parents=address_of(limit_parents, addresses, problem, arena, buffers, 0, 0)
         )
@@ -193,7 +131,17 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
     )
 
 
-class GrowShrinkTrees:
+class Chosen(NamedTuple):
+    """What a search ends with: target, parents (p,) ascending, how many columns of each are used, excess, dof."""
+
+    target: int
+    parents: IntArray
+    used: IntArray
+    excess: float
+    dof: float
+
+
+class GrowShrinkTrees(SearchableModels):
     """Grow-shrink subset selection for all targets and predecessor sets, from second moments.
 
     For target j among predecessors P, greedily minimises  n log(variance(j | S)) + penalty log(n) dof(S)
@@ -207,48 +155,16 @@ class GrowShrinkTrees:
 
     Parameters
     ----------
-    moments : array of shape (d * stride, d * stride)
-        Second moments of all columns; variable i owns the columns from ``i * stride``, itself first.
-    widths : array of shape (d,)
-        How many of its columns each variable uses; the others must be zero.
-    n_rows : int
-        Number of observations.
-    penalty : Penalty
-        What parents cost.
-    rules : EdgeRules, optional
-        Parents to leave out, those to begin with and never remove, and how many there may be.
-    rounding : array of shape (d,), optional
-        Variance that each target has beside what parents leave of it.
-    discrete : DiscreteTargets, optional
-        What is known of targets that are no numbers.
-    others : OtherScales, optional
-        Scales that variables may have beside those that they have as parents: the likeliest counts.
+    problem : Problem
+        The penalised regression of every target.
     copies : int
         How often each observation is among the rows of discrete targets.
-    share : float
-        Rows of the table for each row that fits are made from.
     maximise : tuple of kernels
         Those that maximise the likelihoods of the families of discrete targets.
     """
 
-    def __init__(
-        self,
-        moments: FloatArray,
-        widths: IntArray,
-        n_rows: int,
-        penalty: Penalty,
-        rules: EdgeRules | None = None,
-        rounding: FloatArray | None = None,
-        discrete: DiscreteTargets | None = None,
-        others: OtherScales | None = None,
-        copies: int = 1,
-        share: float = 1.0,
-        maximise: tuple[Callable[..., int], ...] = (),
-    ) -> None:
-        self.problem = new_problem(
-            moments, widths, n_rows, penalty, rules, rounding, discrete, others, copies, share
-        )
-        self.copies, self.maximise = copies, maximise
+    def __init__(self, problem: Problem, copies: int = 1, maximise: tuple[Callable[..., int], ...] = ()) -> None:
+        self.problem, self.copies, self.maximise = problem, copies, maximise
         d = self.problem.widths.size
         self._arena = new_arena(16 * self.problem.responses.size, d // 64 + 1)
         self._arena.size[0] = self.problem.responses.size
@@ -262,8 +178,8 @@ class GrowShrinkTrees:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=Lock())
 
-    def fork(self) -> "GrowShrinkTrees":
-        """Trees of the same problem, grown as far as these, that another thread can walk."""
+    def fork(self) -> Self:
+        """Models of the same problem, on trees grown as far as these, that another thread can walk."""
         clone = copy(self)
         with self._lock:
             clone._arena = TreeArena._make(each.copy() for each in self._arena)
@@ -280,45 +196,30 @@ class GrowShrinkTrees:
         """What every query takes."""
         return self._addresses, self.problem, self._arena, self._path, self._buffers
 
-    def fit(self, node: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
-        """Parents (ascending), columns used of each, excess and dof of ``node`` among ``predecessors``."""
-        ranks = np.ones((1, self.problem.widths.size), dtype=np.int64)
-        ranks[0, np.asarray(predecessors, dtype=np.int64)] = 0
-        ranks[0, node] = 1
-        with self._lock:
-            ((excess, dof),) = self._score(ranks, FIRST, np.array([node]), True).tolist()
-            chosen = self._buffers.used > 0
-            parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
-        return parents, used, excess, dof
+    def search(self, node: int, predecessors: IntArray) -> Chosen:
+        """The parents of ``node`` among ``predecessors``, on its likeliest scale."""
+        return min((self.search_target(target, predecessors) for target in self._targets(node)), key=self._loss)
 
-    def likeliest(self, node: int, predecessors: IntArray) -> int:
-        """The target, ``node`` on one scale, whose fit that is."""
-        if not np.any(self.problem.variables[self.problem.widths.size :] == node):
-            return node
-        with self._lock:
-            ranks = np.ones((1, self.problem.widths.size), dtype=np.int64)
-            ranks[0, np.asarray(predecessors, dtype=np.int64)] = 0
-            ranks[0, node] = 1
-            self._score(ranks, FIRST, np.array([node]), False)
-            return int(self._buffers.chosen[0])
-
-    def fit_target(self, target: int, predecessors: IntArray) -> tuple[IntArray, IntArray, float, float]:
-        """What :meth:`fit` gives of a target, a variable on one scale."""
+    def search_target(self, target: int, predecessors: IntArray) -> Chosen:
+        """The parents of a target, a variable on one scale, among ``predecessors``."""
         before = np.array(predecessors, dtype=np.int64)
         with self._lock:
             while (end := walk_target(*self._trees(), before, target)) < 0:
                 self._make_room()
             excess, dof = self._arena.scores[end].tolist()
             chosen = self._buffers.used > 0
-            parents, used = self._buffers.owners[chosen], self._buffers.used[chosen]
-        return parents, used, excess, dof
+            return Chosen(target, self._buffers.owners[chosen], self._buffers.used[chosen], excess, dof)
+
+    def choose(self, node: int, predecessors: IntArray) -> IntArray:
+        """The parents that a search chooses among predecessors."""
+        return self.search(node, predecessors).parents
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         by_node = np.argsort(nodes, kind="stable")  # walks of one target share their steps
         table = np.empty((nodes.size, 2))
         with self._lock:
-            table[by_node] = self._score(ranks, rows[by_node], nodes[by_node], False)
+            table[by_node] = self._walk(ranks, rows[by_node], nodes[by_node])[:, :2]
         return table
 
     def ends(self, requests: Sequence[tuple[int, IntArray]]) -> list[int]:
@@ -330,16 +231,15 @@ class GrowShrinkTrees:
         by_node = np.argsort(nodes, kind="stable")
         found = np.empty(nodes.size, dtype=np.int64)
         with self._lock:
-            found[by_node] = self._score(ranks, by_node, nodes[by_node], False, 3)[:, 2]
+            found[by_node] = self._walk(ranks, by_node, nodes[by_node])[:, 2]
         return found.tolist()
 
-    def _score(
-        self, ranks: IntArray, rows: IntArray, nodes: IntArray, wants_parents: bool, width: int = 2
-    ) -> FloatArray:
-        scores, done = np.empty((nodes.size, width)), 0
+    def _walk(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Excess and dof of each node in its row of ``ranks``, and where its walk ends, (r, 3)."""
+        scores, done = np.empty((nodes.size, 3)), 0
         while done < nodes.size:
             stop = min(done + self._at_once, nodes.size)
-            done = walk_many(*self._trees(), ranks, rows, nodes[:stop], scores, done, wants_parents)
+            done = walk_many(*self._trees(), ranks, rows, nodes[:stop], scores, done)
             if done < stop:
                 self._make_room()
         return scores
@@ -348,16 +248,6 @@ class GrowShrinkTrees:
     def _at_once(self) -> int:
         """Walks, turns or sets between two looks at whether somebody presses Ctrl-C."""
         return 1 if self.maximise else TURNS
-
-    def moves(self, node: int, others: IntArray) -> Moves:
-        """Excess and dof of all variables for every position of ``node`` among ``others`` (in order)."""
-        others = np.ascontiguousarray(others, dtype=np.int64)
-        scores = np.empty((others.size + 1, 3, 2))
-        with self._lock:
-            while walk_moves(*self._trees(), node, others, scores) < len(scores):
-                self._make_room()
-        own, before, after = np.ascontiguousarray(scores.swapaxes(0, 1))
-        return Moves(own, before[:-1], after[:-1])
 
     def sweep(self, order: IntArray, penalty_per_dof: float, before: BoolArray) -> tuple[IntArray, float]:
         """The order after one turn of every variable, and its sum of  excess + penalty_per_dof * dof."""
@@ -390,11 +280,11 @@ class GrowShrinkTrees:
         ranks = np.empty((1, order.size), dtype=np.int64)
         ranks[0, order] = each
         with self._lock:
-            ends = self._score(ranks, 0 * each, each, False, 3)[:, 2].astype(np.int64).tolist()
+            ends = self._walk(ranks, 0 * each, each)[:, 2].astype(np.int64).tolist()
         parents = np.zeros((order.size, order.size), dtype=np.bool_)
         for node, end in enumerate(ends):
             if end not in self._parents:
-                self._parents[end] = self.fit(node, np.flatnonzero(ranks[0] < ranks[0, node]))[0]
+                self._parents[end] = self.choose(node, np.flatnonzero(ranks[0] < ranks[0, node]))
             parents[self._parents[end], node] = True
         return parents
 
@@ -425,17 +315,22 @@ class GrowShrinkTrees:
         """Nats per row that a degree of freedom costs."""
         return 0.5 * self.problem.penalty_per_dof / (self.problem.n_rows * self.problem.share)
 
-    def fit_parents(self, node: int, parents: IntArray) -> tuple[int, IntArray, float, float]:
-        """The likeliest target of ``node`` on given parents, the columns used of each, excess and dof."""
+    def _loss(self, chosen: Chosen) -> float:
+        """Penalised nats per row."""
+        return chosen.excess + self._nats_per_dof * chosen.dof
+
+    def search_shapes(self, node: int, parents: IntArray) -> Chosen:
+        """What ``node`` has on exactly these parents, ascending: on which scale, and how many columns of each."""
         sets = np.zeros((1, self.problem.widths.size), dtype=np.bool_)
         sets[0, parents] = True
-        fits = []
+        choices = []
         with self._lock:
             for target in self._targets(node):
                 scores = np.empty((1, 2))
                 score_sets(self._addresses, self.problem, self._buffers, target, sets, scores)
-                fits.append((target, self._buffers.used[: parents.size].copy(), *scores[0].tolist()))
-        return min(fits, key=lambda fit: fit[2] + self._nats_per_dof * fit[3])
+                used = self._buffers.used[: parents.size].copy()
+                choices.append(Chosen(target, parents, used, *scores[0].tolist()))
+        return min(choices, key=self._loss)
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
         """Which others (m, d) cost less than ``nats``, in the whole table, beside each of ``sets`` (m, d)."""
@@ -459,20 +354,25 @@ class GrowShrinkTrees:
                         self._make_room()
         return near
 
-    def solve(self, target: int, parents: IntArray, used: IntArray) -> FloatArray:
-        """The least-squares coefficients of a target on the columns of a parent set."""
-        problem, response = self.problem, int(self.problem.responses[target])
-        return coefficients(problem.moments, problem.limits, problem.blocks.shape[1], response, parents, used)[1]
+    def columns_of(self, parents: IntArray, used: IntArray) -> IntArray:
+        """Which columns are the first ``used`` of those of each parent."""
+        stride = self.problem.blocks.shape[1]
+        owned = [parent * stride + np.arange(count) for parent, count in zip(parents, used, strict=True)]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *owned])
 
-    def fit_discrete(self, node: int, parents: IntArray, used: IntArray) -> tuple[FloatArray, FloatArray, int]:
-        """Coefficients (1 + m, q) of a discrete node on a constant and the m columns of parents, its further
-        parameters (k,), and how many of these are used.
+    def solve(self, target: int, columns: IntArray) -> FloatArray:
+        """The least-squares coefficients (m,) of a target on columns (m,)."""
+        problem = self.problem
+        return coefficients(problem.moments, problem.limits, int(problem.responses[target]), columns)
+
+    def fit_discrete(self, node: int, columns: IntArray) -> tuple[FloatArray, FloatArray, int]:
+        """Coefficients (1 + m, q) of a discrete node on a constant and m columns, its further parameters (k,), and
+        how many of these are used.
         """
-        from daguerreotype.edges.grow_shrink.discrete import fit_parents
-
         with self._lock:
-            fit, problem = self._buffers.fit, self.problem
-            m = fit_parents(self._addresses, problem, self._buffers, node, parents, used)
+            fit, problem, m = self._buffers.fit, self.problem, columns.size
+            fit.columns[:m] = columns
+            fit_given(self._addresses, problem, self._buffers, node, m)
             q, k = problem.predictors[node], problem.shapes[node]
             return fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:k].copy(), int(fit.nll[1])
 

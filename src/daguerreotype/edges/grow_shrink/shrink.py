@@ -70,6 +70,19 @@ def solve_upper(work: FloatArray, m: int, beta: FloatArray) -> None:
 
 
 @subkernel
+def invert(work: FloatArray, m: int, inverse: FloatArray) -> None:
+    """Write  L'^{-1} L^{-1},  the inverse of the moments of the columns, from `factorise`."""
+    for i in range(m):
+        for j in range(m):
+            inverse[i, j] = 0.0
+    for k in range(m):
+        for i in range(k + 1):
+            share = work[k, m + 1 + i]
+            for j in range(k + 1):
+                inverse[i, j] += share * work[k, m + 1 + j]
+
+
+@subkernel
 def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, columns: IntArray) -> int:
     """Write the columns of a parent set, the first ``used[i]`` of ``owners[i]``; returns how many."""
     m = 0
@@ -81,20 +94,14 @@ def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, column
 
 
 @kernel
-def coefficients(
-    moments: FloatArray, limits: FloatArray, stride: int, response: int, owners: IntArray, used: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Columns of a parent set, and the least-squares coefficients of the column ``response`` on them.
-
-    They are zero for a column that the earlier ones span.
-    """
-    columns = np.empty(owners.size * stride, dtype=np.int64)
-    m = columns_of(stride, owners, used, owners.size, columns)
+def coefficients(moments: FloatArray, limits: FloatArray, response: int, columns: IntArray) -> FloatArray:
+    """The least-squares coefficients of a response on columns; zero for a column that the earlier ones span."""
+    m = columns.size
     work = np.empty((m, 2 * m + 1))
     beta = np.empty(m)
     factorise(moments, limits, response, columns, m, work)
     solve_upper(work, m, beta)
-    return columns[:m], beta
+    return beta
 
 
 @subkernel
@@ -210,14 +217,7 @@ def eliminate(
             scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
             scores[1] = cost_in_dof(problem, owners, used, one)
             return count
-    for i in range(m):
-        for j in range(m):
-            inverse[i, j] = 0.0
-    for k in range(m):
-        for i in range(k + 1):
-            share = work[k, m + 1 + i]
-            for j in range(k + 1):
-                inverse[i, j] += share * work[k, m + 1 + j]
+    invert(work, m, inverse)
     block = np.empty((stride, stride))  # of the inverse, and its coefficients: what leaves on trial
     part = np.empty(stride)
     starts = np.empty(count, dtype=np.int64)

@@ -16,10 +16,9 @@ import numpy as np
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.gradient.descent import Gates
+from daguerreotype.edges.gradient.descent import ACTIVATIONS, BernoulliGates
 from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.edges.interventional import group_tables
-from daguerreotype.edges.mlp import ACTIVATIONS
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.objective import Smooth
@@ -295,7 +294,7 @@ class JointObjective:
     def __init__(
         self,
         model: JointModel,
-        gates: Gates,
+        gates: BernoulliGates,
         edges: GradientEdges,
         loss: Smooth,
         l2: float,

@@ -11,7 +11,7 @@ from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.gradient.descent import Optimizer, choose_device, make_gates
+from daguerreotype.edges.gradient.descent import BernoulliGates, Optimizer, choose_device
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.distribution import Operator
 from daguerreotype.training.constraints import FREE, Constraints
@@ -188,7 +188,7 @@ def train_joint(
     elif gates_held is None:
         gates_held = model.learns_in if edges.warm_up else 0
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
-    objective = JointObjective(model, make_gates(edges.gates), edges, loss, schedule.l2, constraints, shares)
+    objective = JointObjective(model, BernoulliGates(), edges, loss, schedule.l2, constraints, shares)
     state = _begin(objective, edges, constraints.project(np.array(theta, dtype=np.float64)), schedule, device)
     file = run.stage(phase, {"theta": theta.tolist(), "gates_held": gates_held, "device": device})
     saved = file.load()
