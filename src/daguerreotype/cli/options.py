@@ -225,7 +225,7 @@ def read_knowledge(path: Path | None, max_parents: Iterable[str] = ()) -> "Knowl
     from daguerreotype.knowledge import Knowledge
 
     limit: Any = read_limit(max_parents, "--max-parents")
-    known = None if path is None else Knowledge.from_file(path)
+    known = None if path is None else Knowledge.of(path)
     if limit is None:
         return known
     return Knowledge(max_parents=limit) if known is None else replace(known, max_parents=limit)
