@@ -3,41 +3,35 @@
 import logging
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import networkx as nx
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from daguerreotype._lib.checks import check_count, check_flag, check_path, check_positive_int, check_seed
-from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.labels import label
-from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
-from daguerreotype._lib.parallel import count_jobs, one_thread
-from daguerreotype._lib.progress import COMPILING, ProgressBar
-from daguerreotype._lib.typing import FloatArray
 from daguerreotype.bootstrap import Bootstrap, bootstrap
-from daguerreotype.bootstrap.posteriors import bagged_posterior, longer_posterior
+from daguerreotype.bootstrap.posteriors import sample_posterior
 from daguerreotype.data.inputs import ReadTable, rows_of, table_of_chunks, table_of_moments, table_of_rows
-from daguerreotype.data.interventions import read_interventions
 from daguerreotype.data.kinds import Kind, read_given
-from daguerreotype.data.streams import Source, read_source
-from daguerreotype.data.table import Table
+from daguerreotype.data.streams import read_source
 from daguerreotype.graphs.cpdag import EquivalenceClass, equivalence_class
-from daguerreotype.missing.imputation import Imputation, make_imputation
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.codec import check_saved
 from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
 from daguerreotype.pipeline import fit_table
-from daguerreotype.posterior import Posterior
-from daguerreotype.result import FitResult
-from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.plan import check_settings, check_streamable, make_plan, numbers_alone, read_part
-from daguerreotype.training.run import CACHE_BYTES, Run
+from daguerreotype.training.run import Run, running
+
+if TYPE_CHECKING:
+    from daguerreotype._lib.typing import FloatArray
+    from daguerreotype.data.table import Table
+    from daguerreotype.missing.imputation import Imputation
+    from daguerreotype.posterior import Posterior
+    from daguerreotype.result import FitResult
 
 logger = logging.getLogger("daguerreotype")
 
@@ -187,8 +181,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
            [1, 0]])
     """
 
-    _result: FitResult
-    _table: Table | None = None  # what was read, while it is in memory
+    _result: "FitResult"
+    _table: "Table | None" = None  # what was read, while it is in memory
     n_features_in_: int
 
     def __init__(
@@ -316,13 +310,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> m.columns_["intervened"].tolist()
         [100, 0]
         """
-        file = None if resume is None else check_path(resume, "resume")
-        cancel = CancelToken()
-        with cancel.listening():
-            with cancel.at_once():
-                read = self._read(X, interventions)
-            with ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar:
-                return self._fit(read, bar, cancel, file)
+        settings = self._settings()
+        with running(settings, resume) as (run, _):
+            with run.cancel.at_once():
+                alone = numbers_alone(settings)
+                read = table_of_rows(self, X, interventions, self.kinds, numbers_alone=alone, missing=self.missing)
+            return self._learn(read, settings, run)
 
     def fit_chunks(self, source: Any) -> Self:
         """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
@@ -355,14 +348,14 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         array([[0, 0],
                [1, 0]])
         """
-        cancel = CancelToken()
-        with cancel.listening(), ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar:
-            with cancel.at_once():
+        settings = self._settings()
+        with running(settings) as (run, bar):
+            with run.cancel.at_once():
                 rows = read_source(source)
-                quantiles = self._check_streamable(rows)
-                advance = bar.task("rows read", None, shown=False)
-                read = table_of_chunks(rows, quantiles=quantiles, on_rows=advance, missing=self.missing)
-            return self._fit_streamed(read, bar, cancel)
+                quantiles = check_streamable(settings, rows)
+                count = bar.task("rows read", None, shown=False)
+                read = table_of_chunks(rows, quantiles=quantiles, on_rows=count, missing=self.missing)
+            return self._learn_streamed(read, settings, run)
 
     def fit_moments(
         self, covariance: Any, n_rows: int | None = None, *, names: Any = None, means: Any = None
@@ -394,12 +387,12 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         >>> list(m.causal_graph_.edges)
         [('rain', 'wet'), ('tap', 'wet')]
         """
-        self._check_streamable(None)
+        settings = self._settings()
+        check_streamable(settings, None)
         table = table_of_moments(covariance, n_rows, names, means)
         kinds = (Kind("continuous", "rows are not in memory"),) * table.n_columns
-        cancel = CancelToken()
-        with cancel.listening(), ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar:
-            return self._fit_streamed(ReadTable(table, kinds), bar, cancel)
+        with running(settings) as (run, _):
+            return self._learn_streamed(ReadTable(table, kinds), settings, run)
 
     def with_kinds_of(self, X: Any, *, interventions: Any = None) -> Self:
         """A copy that takes columns for what they are in ``X``, to be fitted to some of its rows.
@@ -423,33 +416,20 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         ('Bonn', 'Oslo', 'Rome')
         """
         copied: Self = clone(self)
-        read = copied._read(X, interventions)
+        alone = numbers_alone(copied._settings())
+        read = table_of_rows(copied, X, interventions, self.kinds, numbers_alone=alone, missing=self.missing)
         copied.set_params(kinds=dict(zip(read.table.labels, read.kinds, strict=True)))
         return copied
 
     def _settings(self) -> dict[str, Any]:
-        """The learner's own parameters, which a subclass may set without taking them as arguments."""
-        return {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
-
-    def _read(self, X: Any, interventions: Any = None) -> ReadTable:
-        """The table to learn from, its kinds and its gaps."""
-        settings = self._settings()
+        """The learner's own parameters, checked; a subclass may set them without taking them as arguments."""
+        settings = {name: getattr(self, name) for name in Daguerreotype._get_param_names()}
         check_saved(settings)
         check_settings(settings)
-        alone = numbers_alone(settings)
-        return table_of_rows(self, X, interventions, self.kinds, numbers_alone=alone, missing=self.missing)
+        return settings
 
-    def _check_streamable(self, source: Source | None) -> bool:
-        """Refuse settings that need all rows; whether quantiles of the columns are needed."""
-        settings = self._settings()
-        check_saved(settings)
-        quantiles = check_streamable(settings, source)
-        if self.scales == "auto":
-            logger.info("scales='auto' needs all rows at once: columns stay on their scale.")
-        return quantiles
-
-    def _fit_streamed(self, read: ReadTable, bar: ProgressBar, cancel: CancelToken) -> Self:
-        """Take the columns of a table that was not checked by scikit-learn for those of training, and fit."""
+    def _learn_streamed(self, read: ReadTable, settings: Mapping[str, Any], run: Run) -> Self:
+        """Take the columns of a table that was not checked by scikit-learn for those of training, and learn."""
         table = read.table
         self.n_features_in_ = table.n_columns
         if table.named and all(isinstance(name, str) for name in table.names):
@@ -457,26 +437,20 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         read_given(self.kinds, table.names, numbered=not table.named)
-        return self._fit(read, bar, cancel)
+        if self.scales == "auto":
+            logger.info("scales='auto' needs all rows at once: columns stay on their scale.")
+        return self._learn(read, settings, run)
 
-    def _fit(self, read: ReadTable, bar: ProgressBar, cancel: CancelToken, resume: Path | None = None) -> Self:
+    def _learn(self, read: ReadTable, settings: Mapping[str, Any], run: Run) -> Self:
         """Plan, learn, and keep what was found."""
-        settings, table = self._settings(), read.table
-        n_jobs = count_jobs(self.n_jobs)
-        with cancel.at_once():
-            plan = make_plan(settings, table)
-        # How many kernels there are to compile is known of the default edges alone.
-        compiled = bar.task(COMPILING, DEFAULT_FIT_KERNELS if self.edges == "gam" else None, shown=False)
-        # Threads of a numerical library within threads of ours would only get in each other's way.
-        with one_thread, compiling(lambda _: compiled(1)), ExitStack() as files:
-            file = None if resume is None else files.enter_context(Checkpoint(resume, cancel=cancel))
-            run = Run(n_jobs, CACHE_BYTES, bar.update, cancel, file)
-            result = fit_table(table, plan, run)
+        with run.cancel.at_once():
+            plan = make_plan(settings, read.table)
+        result = fit_table(read.table, plan, run)
         self._keep(replace(result, kinds=read.kinds, gaps=read.gaps, n_dropped=read.n_dropped))
-        self._table = table
+        self._table = read.table
         return self
 
-    def _keep(self, result: FitResult) -> None:
+    def _keep(self, result: "FitResult") -> None:
         """Fitted attributes, from the result of a fit."""
         self._result = result
         names = result.labels if result.named else None
@@ -502,17 +476,13 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         around; the last two only where there is a posterior.
         """
         check_is_fitted(self)
-        result = self._result
-        labels, matrices = result.labels, {"weight": result.weights, "norm": result.norms}
-        if result.posterior is not None:
-            likely = result.posterior.probabilities
-            matrices |= {"probability": likely, "reverse_probability": likely.T}
+        measures = ["weight", "norm"]
+        if self.posterior_ is not None:
+            measures += ["probability", "reverse_probability"]
         graph = nx.DiGraph()
-        graph.add_nodes_from(labels)
-        for i, j in np.argwhere(result.adjacency):
-            graph.add_edge(
-                labels[i], labels[j], **{name: float(matrix[i, j]) for name, matrix in matrices.items()}
-            )
+        graph.add_nodes_from(self._result.labels)
+        for edge in self.edges_.to_dict("records"):
+            graph.add_edge(edge["cause"], edge["effect"], **{name: edge[name] for name in measures})
         return graph
 
     def equivalence_class(self) -> EquivalenceClass:
@@ -542,7 +512,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return equivalence_class(self)
 
-    def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
+    def curve(self, cause: Any, effect: Any, values: Any) -> "FloatArray":
         """What ``cause`` contributes to ``effect`` at the given values of it.
 
         For ``edges="gam"``, and for "bic" on tables with discrete columns.
@@ -599,11 +569,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         there. What is missing of a row is integrated out, by draws with a seed of their own.
         """
         check_is_fitted(self)
-        values, names, named = rows_of(self, X, self._result.kinds_by_label)
-        intervened = read_interventions(interventions, len(values), names, numbered=not named)
-        return self._result.score(values, intervened)
+        return self._result.score(*rows_of(self, X, self._result.kinds_by_label, interventions))
 
-    def impute(self, X: Any, n_draws: int = 20, *, interventions: Any = None, random_state: int = 0) -> Imputation:
+    def impute(
+        self, X: Any, n_draws: int = 20, *, interventions: Any = None, random_state: int = 0
+    ) -> "Imputation":
         """Complete rows with missing values by what was learned, and say how sure that is.
 
         Parameters
@@ -637,12 +607,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
                [-1., -2.]])
         """
         check_is_fitted(self)
-        check_positive_int(n_draws, "n_draws")
-        check_seed(random_state)
-        values, names, named = rows_of(self, X, self._result.kinds_by_label)
-        intervened = read_interventions(interventions, len(values), names, numbered=not named)
-        draws = self._result.draw(values, n_draws, random_state, intervened)
-        return make_imputation(X, values, draws, self._result.kinds)
+        values, intervened = rows_of(self, X, self._result.kinds_by_label, interventions)
+        return self._result.impute(X, values, n_draws, random_state, intervened)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted learner to one file, from which :meth:`load` makes it again.
@@ -717,8 +683,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         random_state: int = 0,
         n_jobs: int | None = None,
         resume: str | os.PathLike[str] | None = None,
-        keep: bool = False,
-    ) -> Posterior:
+    ) -> "Posterior":
         """How probable is each edge, each direction, each graph? A sample of graphs as likely as the table says.
 
         A longer run of what :meth:`fit` ends with. Orders are drawn around the one that was found, the parent sets
@@ -741,8 +706,6 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             Threads for chains, processes for resamples; -1 for one per core.
         resume : path, optional
             File that the state is saved to now and then, and gone on from if it is there.
-        keep : bool
-            Make it the posterior of this learner: ``posterior_``, ``edge_probabilities_``, pictures and report.
 
         Returns
         -------
@@ -760,47 +723,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         [0.5, 0.5, 0.0]
         """
         check_is_fitted(self)
-        check_count(bagged, "bagged")
-        default = 100 if bagged else max(16_000 // self.n_features_in_, 400)
-        sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
-        check_positive_int(n_chains, "n_chains")
-        check_flag(keep, "keep")
-        jobs, seed = count_jobs(n_jobs), check_seed(random_state)
-        file = None if resume is None else check_path(resume, "resume")
-        cancel = CancelToken()
-        with (
-            cancel.listening(),
-            ProgressBar(self.verbose, read_part("training", self.training).max_iter) as bar,
-            one_thread,
-        ):
-            if bagged:
-                found = bagged_posterior(
-                    self._table,
-                    self._settings(),
-                    bagged,
-                    sweeps,
-                    seed=seed,
-                    n_jobs=jobs,
-                    resume=file,
-                    bar=bar,
-                    cancel=cancel,
-                )
-            else:
-                found = longer_posterior(
-                    self._result,
-                    sweeps,
-                    n_chains,
-                    seed=seed,
-                    n_jobs=jobs,
-                    resume=file,
-                    bar=bar,
-                    cancel=cancel,
-                )
-            if cancel.answered():
-                found = replace(found, interrupted=True)
-        if keep:
-            self._keep(replace(self._result, posterior=found))
-        return found
+        return sample_posterior(self, n_sweeps, n_chains, bagged, random_state, n_jobs, resume)
 
     def bootstrap(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from daguerreotype._lib.checks import check_positive_int, check_seed
 from daguerreotype._lib.labels import ColumnPlaces, listed, shown
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
@@ -19,7 +20,7 @@ from daguerreotype.data.table import OnScale, mean_sum
 from daguerreotype.edges.base import LocalFit
 from daguerreotype.graphs.dag import is_open
 from daguerreotype.missing.draws import completions, integrated
-from daguerreotype.missing.imputation import Completion, MissingValues
+from daguerreotype.missing.imputation import Completion, Imputation, MissingValues, make_imputation
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.counts import CountMass
@@ -311,10 +312,11 @@ class FitResult:
         norms = self.norms[causes, effects]
         likely: FloatArray = np.full((len(labels), len(labels)), np.nan)
         if self.posterior is not None:
-            # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
-            likely = np.round(self.posterior.probabilities, 9)
+            likely = self.posterior.probabilities
         forward, backward = likely[causes, effects], likely[effects, causes]
-        is_unsure = is_open(forward, backward) if self.posterior is not None else [None] * len(causes)
+        # Sums of probabilities miss 1 by rounding, which must not decide what comes first.
+        near, near_reverse = np.round(forward, 9), np.round(backward, 9)
+        is_unsure = is_open(near, near_reverse) if self.posterior is not None else [None] * len(causes)
         table = pd.DataFrame(
             {
                 "cause": pd.Series([labels[i] for i in causes], dtype=object),
@@ -328,7 +330,7 @@ class FitResult:
                 "direction_open": is_unsure,
             }
         )
-        ranked: pd.DataFrame = table.iloc[np.lexsort((-norms, -np.nan_to_num(forward)))]
+        ranked: pd.DataFrame = table.iloc[np.lexsort((-norms, -np.nan_to_num(near)))]
         return ranked.reset_index(drop=True)
 
     def _units(self) -> tuple[list[str], list[str]]:
@@ -481,3 +483,11 @@ class FitResult:
         """Completed rows (n_draws, m, d) of rows (m, d) that are nan where a value is missing."""
         out = None if intervened is None else intervened[:, self.columns]
         return self.best.draw(values[:, self.columns], n_draws, random_state, out)[:, :, self.place]
+
+    def impute(
+        self, X: Any, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None
+    ) -> Imputation:
+        """The rows ``X``, whose values (m, d) are nan where one is missing, completed by draws."""
+        check_positive_int(n_draws, "n_draws")
+        draws = self.draw(values, n_draws, check_seed(random_state), intervened)
+        return make_imputation(X, values, draws, self.kinds)

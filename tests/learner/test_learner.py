@@ -383,7 +383,7 @@ def test_a_bar_counts_the_kernels_that_are_compiled_and_is_not_there_for_none(n_
             on_kernel(count + 1)
         yield
 
-    monkeypatch.setattr("daguerreotype.learner.compiling", compiling)
+    monkeypatch.setattr("daguerreotype.training.run.compiling", compiling)
     Daguerreotype(edges="bic", scales="none", verbose=1, training=Bilevel(max_iter=2, n_restarts=0)).fit(
         linear_data(0)
     )

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from daguerreotype import Daguerreotype
+from daguerreotype.data.inputs import table_of_rows
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.metrics import shd
 from daguerreotype.simulate import simulate_dag, simulate_data
@@ -152,7 +153,7 @@ def test_rows_in_another_order_and_columns_under_other_numbers_give_the_same_gra
 
 
 def on_scale(X):
-    table = Daguerreotype()._read(X).table
+    table = table_of_rows(Daguerreotype(), X, missing="auto").table
     return table.canonical(np.arange(table.n_columns)).on_scale(table.scales_of("none"), True).table
 
 

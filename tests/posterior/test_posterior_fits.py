@@ -314,9 +314,7 @@ def test_without_a_posterior_nothing_is_called_a_probability():
     assert model.posterior_ is None
     assert model.edge_probabilities_ is None
     assert all("probability" not in of for *_, of in model.causal_graph_.edges(data=True))
-    found = model.sample_posterior(n_sweeps=200, keep=True)
-    assert isinstance(found, Posterior)
-    np.testing.assert_array_equal(model.edge_probabilities_, found.probabilities)
+    assert isinstance(model.sample_posterior(n_sweeps=200), Posterior)
 
 
 def test_losses_that_are_no_sum_over_columns_have_none():

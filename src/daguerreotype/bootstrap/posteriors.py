@@ -3,14 +3,13 @@
 import logging
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from daguerreotype._lib.checks import check_count, check_positive_int, check_seed
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import ProgressBar
@@ -23,24 +22,37 @@ from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.record import MOST_GRAPHS
 from daguerreotype.posterior.sample import long_effort
 from daguerreotype.result import FitResult
-from daguerreotype.training.checkpoint import NOT_SAVED, Checkpoint
+from daguerreotype.training.checkpoint import NOT_SAVED
 from daguerreotype.training.plan import make_plan
-from daguerreotype.training.run import Run
+from daguerreotype.training.run import Run, running
 
 logger = logging.getLogger("daguerreotype")
 
 
-def longer_posterior(
-    result: FitResult,
-    n_sweeps: int,
+def sample_posterior(
+    learner: Any,
+    n_sweeps: int | None,
     n_chains: int,
-    *,
-    seed: int,
-    n_jobs: int,
-    resume: Path | None,
-    bar: ProgressBar,
-    cancel: CancelToken,
+    bagged: int,
+    random_state: int,
+    n_jobs: int | None,
+    resume: Any,
 ) -> Posterior:
+    """What ``Daguerreotype.sample_posterior`` samples."""
+    check_count(bagged, "bagged")
+    default = 100 if bagged else max(16_000 // learner.n_features_in_, 400)
+    sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
+    check_positive_int(n_chains, "n_chains")
+    seed, settings = check_seed(random_state), learner._settings() | {"n_jobs": n_jobs}
+    with running(settings, None if bagged else resume) as (run, bar):
+        if bagged:
+            posterior = _bagged(learner._table, settings, bagged, sweeps, seed, resume, run, bar)
+        else:
+            posterior = _longer(learner._result, sweeps, n_chains, seed, run, bar)
+        return replace(posterior, interrupted=True) if run.cancel.answered() else posterior
+
+
+def _longer(result: FitResult, n_sweeps: int, n_chains: int, seed: int, run: Run, bar: ProgressBar) -> Posterior:
     """The posterior around what a fit found."""
     training = result.best.training
     if training.scores is None:
@@ -57,26 +69,22 @@ def longer_posterior(
         advance(round(100 * share) - percent)
         percent = round(100 * share)
 
-    scores = replace(training.scores, run=Run(n_jobs, cancel=cancel))
+    stage = NOT_SAVED if run.checkpoint is None else run.checkpoint.stage("posterior", settings, strict=True)
+    scores = replace(training.scores, run=Run(run.n_jobs, cancel=run.cancel))
     effort = long_effort(scores, n_sweeps, n_chains)
-    with ExitStack() as files:
-        file = None if resume is None else files.enter_context(Checkpoint(resume, seconds=5.0, cancel=cancel))
-        stage = NOT_SAVED if file is None else file.stage("posterior", settings, strict=True)
-        posterior = posterior_of(training, scores, effort, seed=seed, n_jobs=n_jobs, stage=stage, progress=show)
-        return result.labelled(posterior)
+    posterior = posterior_of(training, scores, effort, seed=seed, n_jobs=run.n_jobs, stage=stage, progress=show)
+    return result.labelled(posterior)
 
 
-def bagged_posterior(
+def _bagged(
     table: Table | None,
     settings: Mapping[str, Any],
     n_resamples: int,
     n_sweeps: int,
-    *,
     seed: int,
-    n_jobs: int,
-    resume: Path | None,
+    resume: Any,
+    run: Run,
     bar: ProgressBar,
-    cancel: CancelToken,
 ) -> Posterior:
     """The average of the posteriors of resampled rows, each learned anew with the kinds of the whole table.
 
@@ -92,12 +100,12 @@ def bagged_posterior(
     records, interrupted = learn_resamples(
         partial(_learn, table, settings, draws),
         n_resamples,
-        n_jobs=n_jobs,
+        n_jobs=run.n_jobs,
         resume=resume,
         settings=lambda: _described(settings, seed, table),
         is_whole=lambda record: _read(record, table.n_columns) is not None,
         advance=bar.task("resamples", n_resamples),
-        cancel=cancel,
+        cancel=run.cancel,
     )
     if not records:
         raise KeyboardInterrupt

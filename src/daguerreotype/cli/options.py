@@ -212,7 +212,7 @@ def read_knowledge(path: Path | None, max_parents: int | None = None) -> "Knowle
     """What is known, of a file if there is one, with the limit of the option in place of that of the file."""
     from daguerreotype.knowledge import Knowledge
 
-    known = None if path is None else Knowledge.from_file(path)
+    known = None if path is None else Knowledge.of(path)
     if max_parents is None:
         return known
     return replace(known or Knowledge(), max_parents=max_parents)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.columns import Rows, read_columns
 from daguerreotype.data.interventions import check_counted, read_interventions
 from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, read_given
@@ -128,10 +128,12 @@ def _read(
     return rows, values, names, rows.names or names
 
 
-def rows_of(estimator: Any, X: Any, kinds: Mapping[Any, Kind]) -> tuple[FloatArray, tuple[Hashable, ...], bool]:
-    """Values (m, d) of rows to ask a fitted estimator about, by the kinds of its columns; names; whether named.
+def rows_of(
+    estimator: Any, X: Any, kinds: Mapping[Any, Kind], interventions: Any = None
+) -> tuple[FloatArray, BoolArray | None]:
+    """Rows to ask a fitted estimator about: values (m, d) by the kinds of its columns, and what was intervened on.
 
-    Where one is missing it is nan.
+    Missing values are nan.
     """
     rows, values, names, labels = _read(estimator, X, reset=False)
     # Names that are text were compared by scikit-learn.
@@ -142,7 +144,8 @@ def rows_of(estimator: Any, X: Any, kinds: Mapping[Any, Kind]) -> tuple[FloatArr
             "sequence."
         )
     check_finite(values, names, "")
-    return encode(values, names, rows.origins, list(kinds.values())), labels, rows.named
+    intervened = read_interventions(interventions, len(values), labels, numbered=not rows.named)
+    return encode(values, names, rows.origins, list(kinds.values())), intervened
 
 
 def table_of_chunks(

@@ -1,16 +1,22 @@
 """How a fit is carried out (threads, memory, progress, Ctrl-C, checkpoint), and the history of its steps."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from daguerreotype._lib.checks import check_path
 from daguerreotype._lib.interrupts import CancelToken
-from daguerreotype._lib.progress import Progress
+from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
+from daguerreotype._lib.parallel import count_jobs, one_thread
+from daguerreotype._lib.progress import COMPILING, Progress, ProgressBar
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.training.checkpoint import NOT_SAVED, Checkpoint, Stage
+from daguerreotype.training.methods import read_training
 
 
 @dataclass(frozen=True)
@@ -125,3 +131,20 @@ class Run:
     def stage(self, name: str, settings: dict[str, Any]) -> Stage:
         """The next stage of the fit, for what is saved of it."""
         return NOT_SAVED if self.checkpoint is None else self.checkpoint.stage(name, settings)
+
+
+@contextmanager
+def running(
+    settings: Mapping[str, Any], resume: str | os.PathLike[str] | None = None
+) -> Iterator[tuple[Run, ProgressBar]]:
+    """What a learner with these settings works in: it hears Ctrl-C, shows how far it is, and keeps its file."""
+    file = None if resume is None else check_path(resume, "resume")
+    cancel, steps = CancelToken(), read_training(settings["training"]).max_iter
+    # Threads of a numerical library within threads of ours would only get in each other's way.
+    with cancel.listening(), ProgressBar(settings["verbose"], steps) as bar, one_thread, ExitStack() as contexts:
+        # How many kernels there are to compile is known of the default edges alone.
+        is_default = isinstance(settings["edges"], str) and settings["edges"] == "gam"
+        compiled = bar.task(COMPILING, DEFAULT_FIT_KERNELS if is_default else None, shown=False)
+        contexts.enter_context(compiling(lambda _: compiled(1)))
+        checkpoint = None if file is None else contexts.enter_context(Checkpoint(file, cancel=cancel))
+        yield Run(count_jobs(settings["n_jobs"]), CACHE_BYTES, bar.update, cancel, checkpoint), bar
