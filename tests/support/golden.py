@@ -1,6 +1,6 @@
 """Fits whose results must not change: every part of the learner in some combination, on small tables.
 
-``python tests/support/golden.py`` writes ``tests/golden/fits.json`` anew. Do so only for a change that is meant to
+``python -m support.golden``, run in ``tests``, writes ``tests/golden/fits.json`` anew. Do so only for a change that is meant to
 change results, and say which and why in the commit.
 """
 
@@ -249,7 +249,7 @@ CASES: dict[str, Callable] = {
     "mlp, joint, first steps": case(
         fit,
         LINEAR[:, :4],
-        **{**JOINT, "max_iter": 4},
+        **{**JOINT, "max_iter": 3},
         start=SCORES[:4],
         edges=lambda: gradient_edges("mlp", hidden=3),
     ),
