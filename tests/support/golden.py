@@ -1,7 +1,7 @@
 """Fits whose results must not change: every part of the learner in some combination, on small tables.
 
-``python -m support.golden``, run in ``tests``, writes ``tests/golden/fits.json`` anew. Do so only for a change that is meant to
-change results, and say which and why in the commit.
+``python -m support.golden``, run in ``tests``, writes ``tests/golden/fits.json`` anew. Do so only for a change
+that is meant to change results, and say which and why in the commit.
 """
 
 import json
