@@ -123,7 +123,8 @@ def targets() -> dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str,
             continue
         named = [p for p in parameters if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
         needed = tuple(p.name for p in named if p.default is p.empty)
-        spoiled = tuple(p.name for p in named if p.name != "name" or f"{name}.name" in OWN)  # else it is a label
+        labels = {"what"} if f"{name}.name" in OWN else {"name", "what"}  # which messages begin with
+        spoiled = tuple(p.name for p in named if p.name not in labels)
         if all(f"{name}.{p}" in OWN or p in GOOD for p in needed) and spoiled:
             usable[name] = function, needed, spoiled
     return usable

@@ -361,6 +361,7 @@ class Moments:
         """Covariances (d, d), divided by n."""
         return self.summary().covariance
 
+    @QUIET
     def summary(self) -> Summary:
         """All but the second moments about zero."""
         done, n = self._finished(), float(self.n_rows)
