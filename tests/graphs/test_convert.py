@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from daguerreotype import Daguerreotype, graphs
 from daguerreotype.baselines.sortnregress import SortNRegress
 from daguerreotype.graphs import WeightedDag, as_dag, as_weighted
-from daguerreotype.graphs.weighted import KNOWN
+from daguerreotype.graphs.weighted import EDGE_ATTRIBUTES
 from daguerreotype.metrics import shd
 from daguerreotype.training import Bilevel
 
@@ -52,18 +52,15 @@ def draw_dag(rng, names=AWKWARD, density=0.4):
     order = rng.permutation(d)
     adjacency = adjacency[np.ix_(order, order)]
     weights, probabilities, reverse = rng.normal(size=(d, d)), rng.random((d, d)), rng.random((d, d))
-    frame = pd.DataFrame(adjacency, names, names).astype(int)
-    norms = 2 * np.abs(weights)
-    return as_weighted(
-        frame, weights=weights, probabilities=probabilities, norms=norms, reverse_probabilities=reverse
-    )
+    matrices = (weights, probabilities, 2 * np.abs(weights), reverse)
+    return WeightedDag(adjacency, tuple(names), *(np.where(adjacency, matrix, 0.0) for matrix in matrices))
 
 
-def assert_same(found, expected, carried=tuple(KNOWN)):
+def assert_same(found, expected, carried=tuple(EDGE_ATTRIBUTES)):
     assert isinstance(found, WeightedDag)
     assert found.names == expected.names
     np.testing.assert_array_equal(found.adjacency, expected.adjacency)
-    for of_one, name in KNOWN.items():
+    for of_one, name in EDGE_ATTRIBUTES.items():
         if of_one in carried:
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
         else:
@@ -127,7 +124,7 @@ def test_any_names_survive_text_formats(names, seed):
     if graph.labels == tuple(map(str, range(len(names)))):
         return
     found = round_trip("gml", graph)
-    assert_same(found, graph, carried=tuple(KNOWN) if graph.adjacency.any() else ())
+    assert_same(found, graph, carried=tuple(EDGE_ATTRIBUTES) if graph.adjacency.any() else ())
     nodes, edges = read_dot(graphs.to_dot(graph))
     assert nodes == list(graph.names)
     assert edges == [(graph.names[i], graph.names[j]) for i, j in np.argwhere(graph.adjacency)]
@@ -181,7 +178,7 @@ def test_weights_known_of_some_edges_only_stay_so():
 def test_an_edge_list_survives_a_csv_file(rng, tmp_path):
     graph = draw_dag(rng)
     graphs.to_edge_list(graph).to_csv(tmp_path / "edges.csv", index=False)
-    read = pd.read_csv(tmp_path / "edges.csv", keep_default_na=False, na_values=dict.fromkeys(KNOWN, ""))
+    read = pd.read_csv(tmp_path / "edges.csv", keep_default_na=False, na_values=dict.fromkeys(EDGE_ATTRIBUTES, ""))
     assert list(read.columns) == ["source", "target", "weight", "norm", "probability", "reverse_probability"]
     assert_same(graphs.from_edge_list(read, nodes=AWKWARD), graph)
 
@@ -202,10 +199,10 @@ def test_dot_is_read_alike_by_pydot(rng):
 
 
 def test_dot_draws_an_edge_without_a_head_where_its_direction_is_open():
-    graph = as_weighted(
-        np.triu(np.ones((3, 3), dtype=int), 1),
-        probabilities=[[0, 0.6, 0.9], [0, 0, 0.7], [0, 0, 0]],
-        reverse_probabilities=[[0, 0.4, 0.1], [0, 0, np.nan], [0, 0, 0]],
+    graph = WeightedDag(
+        np.triu(np.ones((3, 3), dtype=bool), 1),
+        probabilities=np.array([[0, 0.6, 0.9], [0, 0, 0.7], [0, 0, 0]]),
+        reverse_probabilities=np.array([[0, 0.4, 0.1], [0, 0, np.nan], [0, 0, 0]]),
     )
     text = graphs.to_dot(graph)
     assert '"0" -> "1" [probability=0.6, reverse_probability=0.4, dir="none"];' in text

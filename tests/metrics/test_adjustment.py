@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from daguerreotype.metrics import ancestor_aid, oset_aid, parent_aid, shd, sid
+from daguerreotype.metrics import ancestor_aid, oset_aid, shd, sid
 
 
 def reachable(dag):
@@ -50,7 +50,7 @@ def wrong_effects(rng, true, estimated, adjustment):
     return int(mistakes)
 
 
-ADJUSTMENTS = {sid: by_parents, parent_aid: by_parents, ancestor_aid: by_ancestors, oset_aid: by_optimal_set}
+ADJUSTMENTS = {sid: by_parents, ancestor_aid: by_ancestors, oset_aid: by_optimal_set}
 
 
 @pytest.mark.parametrize("distance", ADJUSTMENTS)

@@ -26,7 +26,7 @@ OF_ONE = {
     "n_edges": metrics.n_edges,
     "var_sortability": lambda g: metrics.var_sortability(X, g),
 }
-OF_TWO = ["shd", "shd_cpdag", "sid", "parent_aid", "ancestor_aid", "oset_aid", "f1", "precision", "recall"]
+OF_TWO = ["shd", "shd_cpdag", "sid", "ancestor_aid", "oset_aid", "f1", "precision", "recall"]
 ASK = OF_ONE | {name: (lambda g, name=name: getattr(metrics, name)(TRUTH, g)) for name in OF_TWO}
 
 

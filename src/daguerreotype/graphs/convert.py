@@ -21,7 +21,7 @@ from daguerreotype._lib.labels import listed, row_called
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.graphs.dag import GraphLike, is_open
 from daguerreotype.graphs.weighted import (
-    KNOWN,
+    EDGE_ATTRIBUTES,
     WeightedDag,
     as_weighted,
     from_textual,
@@ -70,8 +70,8 @@ def to_edge_list(graph: GraphLike) -> pd.DataFrame:
         {"source": dag.labels[i], "target": dag.labels[j], **dag.attributes(i, j)}
         for i, j in np.argwhere(dag.adjacency)
     ]
-    frame = pd.DataFrame(rows, columns=["source", "target", *KNOWN])
-    return frame.astype(dict.fromkeys(KNOWN, np.float64))
+    frame = pd.DataFrame(rows, columns=["source", "target", *EDGE_ATTRIBUTES])
+    return frame.astype(dict.fromkeys(EDGE_ATTRIBUTES, np.float64))
 
 
 def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = None) -> WeightedDag:
@@ -100,18 +100,17 @@ def from_edge_list(edges: pd.DataFrame, *, nodes: Iterable[Hashable] | None = No
     if twice.size:
         cause, effect = ends.iloc[twice[0]]
         raise ValueError(f"the edge list has the edge {cause} -> {effect} twice. Keep one of the two rows.")
-    named = pd.unique(ends.to_numpy().ravel())
-    found = nx.DiGraph()
-    found.add_nodes_from(named if nodes is None else nodes)
-    unknown = [node for node in named if node not in found]
-    if unknown:
-        names = listed(unknown, quote=False)
-        raise ValueError(f"the edge list has nodes that are not among nodes: {names}. Add them there.")
-    found.add_edges_from(ends.itertuples(index=False, name=None))
-    for name in [name for name in KNOWN if name in edges.columns]:
-        values = zip(ends.itertuples(index=False, name=None), edges[name], strict=True)
-        nx.set_edge_attributes(found, {edge: value for edge, value in values if not pd.isna(value)}, name)
-    return as_weighted(found, "the edge list")
+    carried = [name for name in EDGE_ATTRIBUTES if name in edges.columns]
+    graph = nx.from_pandas_edgelist(edges, edge_attr=carried or None, create_using=nx.DiGraph)
+    if nodes is not None:
+        all_nodes = nx.DiGraph()
+        all_nodes.add_nodes_from(nodes)
+        unknown = [node for node in graph if node not in all_nodes]
+        if unknown:
+            names = listed(unknown, quote=False)
+            raise ValueError(f"the edge list has nodes that are not among nodes: {names}. Add them there.")
+        graph = nx.compose(all_nodes, graph)
+    return as_weighted(graph, "the edge list")
 
 
 def to_dot(graph: GraphLike) -> str:
@@ -130,15 +129,15 @@ def to_dot(graph: GraphLike) -> str:
       "dose" -> "the \\"effect\\"";
     }
     """
-    found = textual(as_weighted(graph))
-    for _, _, attributes in found.edges(data=True):
+    named = textual(as_weighted(graph))
+    for _, _, attributes in named.edges(data=True):
         if "weight" in attributes:
             attributes["strength"] = attributes.pop("weight")
         either = (np.array(attributes.get(name, np.nan)) for name in ("probability", "reverse_probability"))
         if is_open(*either):
             attributes["dir"] = "none"
-    lines = [f"  {_quoted(node)};" for node in found.nodes]
-    for cause, effect, attributes in found.edges(data=True):
+    lines = [f"  {_quoted(node)};" for node in named.nodes]
+    for cause, effect, attributes in named.edges(data=True):
         words = {name: '"none"' if name == "dir" else repr(value) for name, value in attributes.items()}
         brackets = f" [{', '.join(f'{name}={word}' for name, word in words.items())}]" if words else ""
         lines.append(f"  {_quoted(cause)} -> {_quoted(effect)}{brackets};")
@@ -153,20 +152,15 @@ def to_gml(graph: GraphLike) -> str:
 def from_gml(text: Text) -> WeightedDag:
     """The DAG in a text, or a file (a Path), of the Graph Modelling Language."""
     try:
-        found = nx.parse_gml(_text_of(text))
+        named = nx.parse_gml(text if isinstance(text, str) else read_words(check_path(text, "text")))
     except nx.NetworkXError as error:
         raise ValueError(f"the GML text cannot be read: {error}. Check that it is whole.") from error
-    return from_textual(found, "the GML graph")
+    return from_textual(named, "the GML graph")
 
 
 def _quoted(name: str) -> str:
     """A name as a quoted string of DOT, in which two characters need an escape."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _text_of(text: Text) -> str:
-    """A text as it is, or that of a file."""
-    return text if isinstance(text, str) else read_words(check_path(text, "text"))
 
 
 # ------------------------------------------------------------------ other causal libraries
@@ -175,10 +169,10 @@ def _text_of(text: Text) -> str:
 def to_pgmpy(graph: GraphLike) -> Any:
     """A ``pgmpy.base.DAG``; give its edges to a model class of pgmpy to fit probabilities."""
     dag = _library("pgmpy.base", "pgmpy").DAG()
-    found = textual(as_weighted(graph))
-    dag.add_nodes_from(found.nodes)
-    dag.add_edges_from(found.edges)
-    nx.set_edge_attributes(dag, {(cause, effect): known for cause, effect, known in found.edges(data=True)})
+    named = textual(as_weighted(graph))
+    dag.add_nodes_from(named.nodes)
+    dag.add_edges_from(named.edges)
+    nx.set_edge_attributes(dag, {(i, j): attributes for i, j, attributes in named.edges(data=True)})
     return dag
 
 
@@ -196,13 +190,13 @@ def to_dowhy(graph: GraphLike) -> nx.DiGraph:
 
 def from_dowhy(model: Any) -> WeightedDag:
     """The graph of a ``dowhy.CausalModel`` or of a causal model of ``dowhy.gcm``, or the graph that was given."""
-    found = model
+    graph = model
     for attribute in ("_graph", "_graph", "graph"):  # CausalModel, its CausalGraph; a model of gcm
-        if not isinstance(found, nx.Graph):
-            found = getattr(found, attribute, found)
-    if not isinstance(found, nx.DiGraph):
+        if not isinstance(graph, nx.Graph):
+            graph = getattr(graph, attribute, graph)
+    if not isinstance(graph, nx.DiGraph):
         raise TypeError(f"expected a causal model of dowhy, got {type(model).__name__}.")
-    return from_textual(found, "the dowhy graph")
+    return from_textual(graph, "the dowhy graph")
 
 
 def to_causal_learn(graph: GraphLike) -> Any:
@@ -211,20 +205,20 @@ def to_causal_learn(graph: GraphLike) -> Any:
     node = _library("causallearn.graph.GraphNode", "causal-learn").GraphNode
     dag = as_weighted(graph)
     nodes = [node(name) for name in texts_of(dag)]
-    found = library.GeneralGraph(nodes)
+    general = library.GeneralGraph(nodes)
     for cause, effect in np.argwhere(dag.adjacency):
-        found.add_directed_edge(nodes[cause], nodes[effect])
-    return found
+        general.add_directed_edge(nodes[cause], nodes[effect])
+    return general
 
 
 def from_causal_learn(graph: Any) -> WeightedDag:
     """The DAG in a graph of causal-learn, or in the result of one of its searches; all edges must be directed."""
-    found: Any = graph.get("G") if isinstance(graph, dict) else getattr(graph, "G", graph)
-    if not (hasattr(found, "graph") and hasattr(found, "nodes")):
+    general: Any = graph.get("G") if isinstance(graph, dict) else getattr(graph, "G", graph)
+    if not (hasattr(general, "graph") and hasattr(general, "nodes")):
         raise TypeError(
             f"expected a graph of causal-learn, or the result of a search, got {type(graph).__name__}."
         )
-    return _from_marks(np.asarray(found.graph), [node.get_name() for node in found.nodes])
+    return _from_marks(np.asarray(general.graph), [node.get_name() for node in general.nodes])
 
 
 def _from_marks(marks: IntArray, names: list[str]) -> WeightedDag:
@@ -237,10 +231,10 @@ def _from_marks(marks: IntArray, names: list[str]) -> WeightedDag:
             f"the edge between {first} and {second} has no direction; expected a DAG. Orient undirected edges "
             "with consistent_extension."
         )
-    found = nx.DiGraph()
-    found.add_nodes_from(names)
-    found.add_edges_from((names[i], names[j]) for i, j in np.argwhere(directed))
-    return from_textual(found, "the causal-learn graph")
+    named = nx.DiGraph()
+    named.add_nodes_from(names)
+    named.add_edges_from((names[i], names[j]) for i, j in np.argwhere(directed))
+    return from_textual(named, "the causal-learn graph")
 
 
 def to_lingam(graph: GraphLike) -> FloatArray:

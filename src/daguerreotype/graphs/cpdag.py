@@ -143,21 +143,21 @@ def consistent_extension(graph: GraphLike) -> BoolArray:
     # [x, y]: how many neighbours of x are not adjacent to y
     missing = np.rint(adjacent.astype(np.float32) @ apart.astype(np.float32)).astype(np.int32)
     faults = (undirected * missing).sum(axis=1)
-    left = np.ones(len(entries), dtype=np.bool_)
+    remaining = np.ones(len(entries), dtype=np.bool_)
     for _ in range(len(entries)):
-        ready = left & (children == 0) & (faults == 0)
+        ready = remaining & (children == 0) & (faults == 0)
         if not ready.any():
-            names = listed([pdag.label(int(node)) for node in np.flatnonzero(left)], quote=False)
+            names = listed([pdag.label(int(node)) for node in np.flatnonzero(remaining)], quote=False)
             raise ValueError(
                 f"no DAG extends the graph: its edges among {names} force a cycle or a new v-structure. "
                 "Check that it is a CPDAG; drop or direct some of these edges."
             )
         x = int(np.argmax(ready))
         dag[undirected[x], x] = True
-        left[x] = False
+        remaining[x] = False
         children -= directed[:, x]
         undirected[:, x] = False
-        near = np.flatnonzero(adjacent[x] & left)
+        near = np.flatnonzero(adjacent[x] & remaining)
         missing[near] -= apart[x]
         faults[near] = (undirected[near] * missing[near]).sum(axis=1)
     return dag

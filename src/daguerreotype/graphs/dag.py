@@ -104,8 +104,8 @@ def fitted_graph(graph: GraphLike, what: str = "the graph") -> GraphLike:
     """The graph of a fitted learner; graphs as they are."""
     learner: Any = graph
     if is_learner(graph):
-        found: GraphLike = learner.adjacency_matrix_
-        return found
+        fitted: GraphLike = learner.adjacency_matrix_
+        return fitted
     if hasattr(graph, "fit") and not isinstance(graph, nx.Graph | pd.DataFrame):
         raise TypeError(
             f"{what} is a {type(graph).__name__} that is not fitted, or of another library; expected a graph or a "
@@ -167,8 +167,8 @@ def match_names(wanted: Names, given: Names, wanted_by: str, given_by: str) -> I
     if set(wanted) != set(given):
         sides = [
             f"only {side} has {listed(own, quote=False)}"
-            for side, names, others in ((wanted_by, wanted, set(given)), (given_by, given, set(wanted)))
-            if (own := [name for name in names if name not in others])
+            for side, names, opposite in ((wanted_by, wanted, set(given)), (given_by, given, set(wanted)))
+            if (own := [name for name in names if name not in opposite])
         ]
         raise ValueError(
             f"names of {wanted_by} and {given_by} differ: {'; '.join(sides)}. "
@@ -227,9 +227,9 @@ def _shortest_cycle_through(start: int, adjacency: BoolArray) -> list[int]:
     frontier = np.array([start])
     while came_from[start] < 0:
         steps = adjacency[frontier]  # (frontier, d)
-        found = np.flatnonzero(steps.any(axis=0) & (came_from < 0))
-        came_from[found] = frontier[steps[:, found].argmax(axis=0)]
-        frontier = found
+        reached = np.flatnonzero(steps.any(axis=0) & (came_from < 0))
+        came_from[reached] = frontier[steps[:, reached].argmax(axis=0)]
+        frontier = reached
     backwards = [int(came_from[start])]
     while backwards[-1] != start:
         backwards.append(int(came_from[backwards[-1]]))

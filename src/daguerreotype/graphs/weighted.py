@@ -44,12 +44,12 @@ class WeightedDag(Dag):
 
     def attributes(self, cause: int, effect: int) -> dict[str, float]:
         """What is known of one edge, by the name that networkx attributes bear."""
-        known = {name: getattr(self, plural) for name, plural in KNOWN.items()}
-        found = {name: float(matrix[cause, effect]) for name, matrix in known.items() if matrix is not None}
-        return {name: value for name, value in found.items() if not np.isnan(value)}
+        matrices = {name: getattr(self, plural) for name, plural in EDGE_ATTRIBUTES.items()}
+        values = {name: float(matrix[cause, effect]) for name, matrix in matrices.items() if matrix is not None}
+        return {name: value for name, value in values.items() if not np.isnan(value)}
 
 
-KNOWN = {  # of one edge, of all
+EDGE_ATTRIBUTES = {  # the name of one edge's, and of the matrix of all
     "weight": "weights",
     "norm": "norms",
     "probability": "probabilities",
@@ -62,9 +62,6 @@ def as_weighted(
     what: str = "the graph",
     *,
     weights: npt.ArrayLike | None = None,
-    probabilities: npt.ArrayLike | None = None,
-    norms: npt.ArrayLike | None = None,
-    reverse_probabilities: npt.ArrayLike | None = None,
 ) -> WeightedDag:
     """Check that ``graph`` is a DAG and return it with weights, probabilities and norms of its edges.
 
@@ -76,36 +73,30 @@ def as_weighted(
         ``edge_probabilities_``, those of the reverse of its edges among them, as far as it has them.
     what : str
         What error messages call the graph.
-    weights, probabilities, norms, reverse_probabilities : array of shape (d, d), optional
-        Of the edges, where ``graph`` does not say; entries where there is no edge play no part. Entry [i, j] of
-        the last is the probability of j -> i.
+    weights : array of shape (d, d), optional
+        Of the edges, in place of those of ``graph``; entries where there is no edge play no part.
 
     Examples
     --------
     >>> as_weighted([[0, 1], [0, 0]], weights=[[0, -0.5], [0, 0]]).attributes(0, 1)
     {'weight': -0.5}
     """
-    known: dict[str, Any] = {}
     dag = as_dag(graph, what)
+    matrices: dict[str, Any] = {}
     if isinstance(graph, WeightedDag):
-        known = {name: getattr(graph, plural) for name, plural in KNOWN.items()}
+        matrices = {plural: getattr(graph, plural) for plural in EDGE_ATTRIBUTES.values()}
     elif isinstance(graph, nx.DiGraph):
-        known = {name: _edge_attribute(graph, dag, name) for name in KNOWN}
+        matrices = {plural: _edge_attribute(graph, dag, name) for name, plural in EDGE_ATTRIBUTES.items()}
     elif is_learner(graph):
         learner: Any = graph
-        known = {"weight": learner.weights_, "norm": getattr(getattr(learner, "_result", None), "norms", None)}
+        norms = getattr(getattr(learner, "_result", None), "norms", None)
+        matrices = {"weights": learner.weights_, "norms": norms}
         likely = getattr(learner, "edge_probabilities_", None)
         if likely is not None:
-            known |= {"probability": likely, "reverse_probability": likely.T}
-    given = {
-        "weight": weights,
-        "norm": norms,
-        "probability": probabilities,
-        "reverse_probability": reverse_probabilities,
-    }
-    found = {name: known.get(name) if value is None else value for name, value in given.items()}
-    matrices = {plural: _on_edges(found[name], dag, plural) for name, plural in KNOWN.items()}
-    return WeightedDag(dag.adjacency, dag.names, **matrices)
+            matrices |= {"probabilities": likely, "reverse_probabilities": likely.T}
+    if weights is not None:
+        matrices["weights"] = weights
+    return WeightedDag(dag.adjacency, dag.names, **{name: _on_edges(m, dag, name) for name, m in matrices.items()})
 
 
 def labelled(dag: WeightedDag, labels: Iterable[Hashable]) -> nx.DiGraph:
@@ -145,7 +136,7 @@ def _edge_attribute(graph: nx.DiGraph, dag: Dag, name: str) -> FloatArray | None
     position = {label: place for place, label in enumerate(dag.labels)}
     matrix = np.where(dag.adjacency, np.nan, 0.0)
     for cause, effect, value in graph.edges(data=name):
-        if value is None:
+        if pd.isna(value):
             continue
         try:
             matrix[position[cause], position[effect]] = float(value)

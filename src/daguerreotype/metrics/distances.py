@@ -142,7 +142,8 @@ def sid(true: GraphLike, estimated: GraphLike) -> int:
     SID = #{(i, j), i != j : adjusting for the parents of i in ``estimated`` gives a wrong p(x_j | do(x_i))},
 
     where ``true`` says what is right, and a parent j of i in ``estimated`` is taken not to react to i.
-    Between 0 and d (d - 1); not symmetric; 0 whenever ``estimated`` has all edges of ``true``.
+    Between 0 and d (d - 1); not symmetric; 0 whenever ``estimated`` has all edges of ``true``. Between DAGs it is
+    the parent adjustment identification distance of Henckel et al. (2024).
 
     Parameters
     ----------
@@ -162,15 +163,6 @@ def sid(true: GraphLike, estimated: GraphLike) -> int:
     return _mistakes("sid", true, estimated)
 
 
-def parent_aid(true: GraphLike, estimated: GraphLike) -> int:
-    """Parent adjustment identification distance: `sid`, in the words of Henckel et al. (2024).
-
-    #{(i, j), i != j : the effect of i on j, by adjusting for parents of i in ``estimated``, is wrong}.
-    Equal to `sid` between DAGs. Parameters as in `sid`.
-    """
-    return _mistakes("parent_aid", true, estimated)
-
-
 def ancestor_aid(true: GraphLike, estimated: GraphLike) -> int:
     """Ancestor adjustment identification distance (Henckel et al. 2024).
 
@@ -187,7 +179,7 @@ def oset_aid(true: GraphLike, estimated: GraphLike) -> int:
 
     #{(i, j), i != j : the effect of i on j, by the adjustment set of least asymptotic variance in
     ``estimated``, is wrong}. A pair without a directed path i -> ... -> j in ``estimated`` is taken to have
-    no effect. The slowest of the four on dense graphs. Parameters as in `sid`.
+    no effect. The slowest of the three on dense graphs. Parameters as in `sid`.
     """
     return _mistakes("oset_aid", true, estimated)
 

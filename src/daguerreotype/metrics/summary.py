@@ -8,7 +8,6 @@ from daguerreotype.metrics.distances import (
     f1,
     n_edges,
     oset_aid,
-    parent_aid,
     precision,
     recall,
     shd,
@@ -18,7 +17,7 @@ from daguerreotype.metrics.distances import (
 )
 from daguerreotype.metrics.orders import order_divergence, topological_order_correlation
 
-GRAPH_METRICS = (shd, shd_cpdag, sid, ancestor_aid, oset_aid, parent_aid, precision, recall, f1, skeleton_f1)
+GRAPH_METRICS = (shd, shd_cpdag, sid, ancestor_aid, oset_aid, precision, recall, f1, skeleton_f1)
 ORDER_METRICS = (order_divergence, topological_order_correlation)
 
 
@@ -71,7 +70,6 @@ MEANINGS = {
     "sid": "causal effects that would be computed wrongly",
     "ancestor_aid": "the same, adjusting for ancestors",
     "oset_aid": "the same, adjusting for the optimal set",
-    "parent_aid": "the same, adjusting for parents",
     "precision": "share of the found edges that are right",
     "recall": "share of the true edges that are found",
     "f1": "harmonic mean of the two; 1 is perfect",

@@ -113,9 +113,9 @@ def simulate_data(
         scales=_check_scales(noise_scale, dag),
         ranges=_check_ranges(weights),
     )
-    intervened, plain_interventions = read_interventions(interventions, n, dag.names or range(dag.n_nodes))
+    intervened, given, plain = read_interventions(interventions, n, dag.names or range(dag.n_nodes))
     seed = as_seed(random_state)
-    X, coefficients = equations.draw(dag, n, intervened, seed)
+    X, coefficients = equations.draw(dag, intervened, given, seed)
     settings = {
         "n": n,
         "mechanism": mechanism if isinstance(mechanism, str) else list(equations.mechanisms),
@@ -123,7 +123,7 @@ def simulate_data(
         "weights": [list(bounds) for bounds in equations.ranges],
         "noise_scale": float(noise_scale) if isinstance(noise_scale, Real) else equations.scales.tolist(),
         "standardize": bool(standardize),
-        "interventions": plain_interventions,
+        "interventions": plain,
         "random_state": seed,
     }
     framed = isinstance(adjacency, pd.DataFrame) or dag.names is not None

@@ -1,6 +1,6 @@
 """Structural equations, node by node in causal order: mechanisms, kinds of noise, and their evaluation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,9 +10,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit, gammaln
 
 from daguerreotype._lib.parallel import one_thread
-from daguerreotype._lib.typing import FloatArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.graphs.dag import Dag, topological_order
-from daguerreotype.simulate.interventions import Setting
 
 Ranges: TypeAlias = Sequence[tuple[float, float]]
 
@@ -126,13 +125,16 @@ class Equations:
     scales: FloatArray
     ranges: Ranges
 
-    def draw(self, dag: Dag, n: int, settings: Mapping[int, Setting], seed: int) -> tuple[FloatArray, FloatArray]:
+    def draw(self, dag: Dag, intervened: BoolArray, given: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return the data (n, d) and the coefficients (d, d), zero for mechanisms without any.
+
+        Where a column is ``intervened`` on (n, d) it has the value that is ``given`` (n, d), or is noise alone if
+        that is NaN.
 
         Every node draws from a stream of its own, parameters first: what one node consumes, n or an
         intervention never shifts the numbers of another.
         """
-        X = np.empty((n, dag.n_nodes), order="F")  # columns are read and written whole
+        X = np.empty(intervened.shape, order="F")  # columns are read and written whole
         coefficients = np.zeros((dag.n_nodes, dag.n_nodes))
         streams = np.random.SeedSequence(seed).spawn(dag.n_nodes)
         # One thread gives the same bits on any number of cores, and does not wait for busy ones.
@@ -143,34 +145,24 @@ class Equations:
                 parents = np.flatnonzero(dag.adjacency[:, node])
                 values = X.T[parents].T  # (n, p)
                 if self.mechanisms[node] in SIGNALS:
-                    signal = self._signal(node, values, rng)
+                    signal = np.zeros(len(X))
+                    if parents.size:
+                        signal = SIGNALS[self.mechanisms[node]](values, self.ranges, rng)
                 else:
                     coefficients[parents, node] = draw_weights(len(parents), self.ranges, rng)
                     signal = values @ coefficients[parents, node]
                 _check_finite(signal, dag.label(node))
-                X[:, node] = self._respond(node, signal, settings.get(node), rng)
+                signal[intervened[:, node]] = 0.0  # cut from its parents
+                drawn = self._respond(node, signal, rng)
+                X[:, node] = np.where(np.isnan(given[:, node]), drawn, given[:, node])
                 _check_finite(X[:, node], dag.label(node))
         return X, coefficients
 
-    def _signal(self, node: int, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """The nonlinear part of the parents, 0 without any."""
-        if not values.shape[1]:
-            return np.zeros(len(values))
-        return SIGNALS[self.mechanisms[node]](values, self.ranges, rng)
-
-    def _respond(
-        self, node: int, signal: FloatArray, setting: Setting | None, rng: np.random.Generator
-    ) -> FloatArray:
-        """Values of a node given the signal of its parents and what was done to it."""
-        if setting is not None:
-            signal[setting.rows] = 0.0  # cut from its parents
+    def _respond(self, node: int, signal: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Values (n,) of a node given the signal of its parents."""
         if self.mechanisms[node] in OUTCOMES:
-            column = OUTCOMES[self.mechanisms[node]](signal, rng)
-        else:
-            column = signal + self.scales[node] * NOISES[self.noises[node]](rng, len(signal))
-        if setting is not None:
-            given = ~np.isnan(setting.values)
-            column[setting.rows[given]] = setting.values[given]
+            return OUTCOMES[self.mechanisms[node]](signal, rng)
+        column: FloatArray = signal + self.scales[node] * NOISES[self.noises[node]](rng, len(signal))
         return column
 
 

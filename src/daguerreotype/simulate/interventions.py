@@ -1,7 +1,6 @@
 """Hard interventions of a simulation: the rows in which each column is set, and to what."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
 from typing import Any, TypeAlias
@@ -9,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from daguerreotype._lib.labels import row_called
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.data.interventions import Targets
 
 Values: TypeAlias = Mapping[Hashable, float | None]
@@ -17,33 +16,21 @@ Interventions: TypeAlias = Values | Sequence[Hashable | Collection[Hashable] | V
 PlainValues: TypeAlias = dict[str, float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What was done to one column.
-
-    Attributes
-    ----------
-    rows : array of shape (m,)
-        The rows in which it was intervened on.
-    values : array of shape (m,)
-        The values it was set to; NaN where it is drawn as if it had no parents.
-    """
-
-    rows: IntArray
-    values: FloatArray
-
-
 def read_interventions(
     interventions: Interventions | None, n: int, names: Sequence[Hashable]
-) -> tuple[dict[int, Setting], PlainValues | list[PlainValues | None] | None]:
-    """Return the settings of each intervened column, and the same interventions in plain JSON types."""
+) -> tuple[BoolArray, FloatArray, PlainValues | list[PlainValues | None] | None]:
+    """Where columns are intervened on (n, d), what they are set to there (n, d), and the same in plain JSON types.
+
+    What a column is set to is NaN where it is drawn as if it had no parents.
+    """
+    intervened, values = np.zeros((n, len(names)), dtype=np.bool_), np.full((n, len(names)), np.nan)
     if interventions is None:
-        return {}, None
+        return intervened, values, None
     targets = Targets(names)
     if isinstance(interventions, Mapping):
-        values = _read_values(targets, interventions, None)
-        everywhere = {node: Setting(np.arange(n), np.full(n, value)) for node, value in values.items()}
-        return everywhere, _plain(values, names)
+        entry = _read_values(targets, interventions, None)
+        intervened[:, list(entry)], values[:, list(entry)] = True, list(entry.values())
+        return intervened, values, _plain(entry, names)
     if isinstance(interventions, str) or not isinstance(interventions, Sequence):
         raise TypeError(
             f"interventions is of type {type(interventions).__name__}: give a mapping from columns to values "
@@ -54,16 +41,10 @@ def read_interventions(
             f"interventions has {len(interventions)} entries for n={n} rows: give one entry for each row "
             "(None where nothing was done), or a mapping from columns to values that holds in every row."
         )
-    by_row = [_read_values(targets, entry, row) for row, entry in enumerate(interventions)]
-    by_node: dict[int, list[tuple[int, float]]] = {}
-    for row, values in enumerate(by_row):
-        for node, value in values.items():
-            by_node.setdefault(node, []).append((row, value))
-    settings = {
-        node: Setting(np.array([row for row, _ in pairs]), np.array([value for _, value in pairs]))
-        for node, pairs in by_node.items()
-    }
-    return settings, [_plain(values, names) if values else None for values in by_row]
+    entries = [_read_values(targets, entry, row) for row, entry in enumerate(interventions)]
+    for row, entry in enumerate(entries):
+        intervened[row, list(entry)], values[row, list(entry)] = True, list(entry.values())
+    return intervened, values, [_plain(entry, names) if entry else None for entry in entries]
 
 
 def _read_values(targets: Targets, entry: Any, row: int | None) -> dict[int, float]:
