@@ -424,10 +424,7 @@ class FitResult:
             n_rows=self.gaps.n_rows,
             n_complete=self.gaps.n_complete,
             n_dropped=self.n_dropped,
-            n_completions=done.n_tables,
-            n_rounds=done.n_rounds,
-            n_changed=done.n_changed,
-            loss_change=done.loss_change,
+            **vars(done),
             depends_on=depends,
             shares=self.gaps.shares[:, self.gaps.counts > 0],
         )

@@ -94,16 +94,9 @@ def test_extending_the_class_of_a_larger_dag_stays_in_the_class(random_dag, d, d
     extension = as_dag(consistent_extension(cpdag)).adjacency
     assert class_keys(extension[None]) == class_keys(dag[None])
     assert (to_cpdag(extension) == cpdag).all()
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_every_edge_is_either_compelled_or_reversible(seed):
-    rng = np.random.default_rng(seed)
-    dag = np.triu(rng.random((6, 6)) < 0.4, 1)
-    found, cpdag = equivalence_class(dag), to_cpdag(dag)
+    found = equivalence_class(dag)
     assert {*found.compelled} == {(i, j) for i, j in np.argwhere(cpdag) if not cpdag[j, i]}
-    assert {*found.compelled, *found.reversible} == {(i, j) for i, j in np.argwhere(dag)}
-    assert len(found.compelled) + len(found.reversible) == dag.sum()
+    assert sorted(map(list, found.compelled + found.reversible)) == np.argwhere(dag).tolist()
 
 
 def test_a_learner_tells_its_class_by_name():

@@ -10,28 +10,20 @@ from daguerreotype.graphs.files import read_graph, read_pair
 NAMES = ("a", "b", "c")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_graph_may_be_a_list_of_edges_or_a_matrix_in_any_order(write):
+    for text in (
         "cause,effect\na,b\nb,c\n",
         "cause,effect,note\nb,c,sure\na,b,\n",
         "a,b,c\n0,1,0\n0,0,1\n0,0,0\n",
         ",a,b,c\na,0,1,0\nb,0,0,1\nc,0,0,0\n",
-        ",a,b,c\n0,0,1,0\n1,0,0,1\n2,0,0,0\n",
+        ",a,b,c\n0,0,1,0\n1,0,0,1\n2,0,0,0\n",  # numbered rows
         "c,a,b\n0,0,0\n0,0,1\n1,0,0\n",
         ",c,b,a\nb,1,0,0\na,0,1,0\nc,0,0,0\n",
         "0,1,0\n0,0,1\n0,0,0\n",
-    ],
-    ids=["list", "list with more", "matrix", "named rows", "numbered rows", "other order", "two orders", "bare"],
-)
-def test_a_graph_may_be_a_list_of_edges_or_a_matrix_in_any_order(write, text):
-    graph = read_graph(write(text), NAMES)
-    assert list(graph.columns) == list(graph.index) == list(NAMES)
-    assert graph.to_numpy().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-
-
-def test_a_list_without_edges_is_a_graph_without_edges(write):
-    assert read_graph(write("cause,effect\n"), NAMES).to_numpy().sum() == 0
+    ):
+        graph = read_graph(write(text), NAMES)
+        assert list(graph.columns) == list(graph.index) == list(NAMES)
+        assert graph.to_numpy().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]], text
 
 
 def test_a_table_may_itself_have_columns_called_cause_and_effect(write):
@@ -41,9 +33,8 @@ def test_a_table_may_itself_have_columns_called_cause_and_effect(write):
     assert graph.loc["cause", "effect"] == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_graph_that_does_not_fit_is_refused_with_the_reason(write):
+    for text, expected in (
         ("cause,effect\na,b\nb,a\n", "has a cycle: a -> b -> a|has a cycle: b -> a -> b"),
         ("cause,effect\na,z\n", r"only the graph of .*file\.csv has z"),
         ("a,b\n0,1\n0,0\n", "only the table has c"),
@@ -52,30 +43,27 @@ def test_a_table_may_itself_have_columns_called_cause_and_effect(write):
         ("a,b,c\n0,1,0\n", "expected a square matrix"),
         ("x,y\na,b\nb,c\nc,d\n", r"two columns, 'x' and 'y'\. If it is a list of edges, call them"),
         ("a,b,c\n0,x,0\n0,0,1\n0,0,0\n", "entries that are not numbers; expected 0 and 1"),
-    ],
-)
-def test_a_graph_that_does_not_fit_is_refused_with_the_reason(write, text, expected):
-    with pytest.raises((ValueError, TypeError), match=expected):
-        read_graph(write(text), NAMES)
+    ):
+        with pytest.raises((ValueError, TypeError), match=expected):
+            read_graph(write(text), NAMES)
 
 
-@pytest.mark.parametrize("ends", ["cause,effect", "Source,Target", "from,to", "weight,effect,cause"])
-def test_the_ends_of_an_edge_have_several_names(write, ends):
-    row = {"weight": "0.5", "cause": "a", "effect": "b", "source": "a", "target": "b", "from": "a", "to": "b"}
-    text = f"{ends}\n{','.join(row[end.lower()] for end in ends.split(','))}\n"
-    assert read_graph(write(text), NAMES).loc["a", "b"] == 1
+def test_the_ends_of_an_edge_have_several_names_and_a_list_may_be_empty(write):
+    for text in ("cause,effect\na,b", "Source,Target\na,b", "from,to\na,b", "weight,effect,cause\n0.5,b,a"):
+        assert read_graph(write(text + "\n"), NAMES).loc["a", "b"] == 1
+    assert read_graph(write("cause,effect\n"), NAMES).to_numpy().sum() == 0
 
 
 LIST, MATRIX, BARE = "cause,effect\na,b\n", "a,b,c\n0,1,0\n0,0,1\n0,0,0\n", "0,1,0\n0,0,1\n0,0,0\n"
 
 
-@pytest.mark.parametrize(("true", "estimated"), [(LIST, MATRIX), (MATRIX, LIST), (MATRIX, BARE), (BARE, MATRIX)])
-def test_a_matrix_gives_a_list_the_nodes_without_edges(write, true, estimated):
-    first, second = read_pair(write(true, "first.csv"), write(estimated, "second.csv"))
-    assert {first.names, second.names} <= {NAMES, None}
-    assert first.n_nodes == second.n_nodes == 3
-    assert first.adjacency.sum() == true.count("1") + (true == LIST)
-    assert second.adjacency.sum() == estimated.count("1") + (estimated == LIST)
+def test_a_matrix_gives_a_list_the_nodes_without_edges(write):
+    for true, estimated in ((LIST, MATRIX), (MATRIX, LIST), (MATRIX, BARE), (BARE, MATRIX)):
+        first, second = read_pair(write(true, "first.csv"), write(estimated, "second.csv"))
+        assert {first.names, second.names} <= {NAMES, None}
+        assert first.n_nodes == second.n_nodes == 3
+        assert first.adjacency.sum() == true.count("1") + (true == LIST)
+        assert second.adjacency.sum() == estimated.count("1") + (estimated == LIST)
 
 
 def test_two_lists_share_the_nodes_of_both_also_where_one_is_empty(write):

@@ -15,7 +15,7 @@ from daguerreotype.data.kinds import Kind, check_usable, encode, find_kinds, rea
 from daguerreotype.data.missing import Gaps, check_missing, check_seen
 from daguerreotype.data.moments import Moments, Summary
 from daguerreotype.data.quantiles import QuantileSketch, Support
-from daguerreotype.data.streams import Source, chunk_values, complete_rows
+from daguerreotype.data.streams import Source, complete_rows, read_chunk
 from daguerreotype.data.table import StreamedTable, Table
 from daguerreotype.data.ties import LOOKED_AT, untie
 from daguerreotype.data.validation import (
@@ -213,7 +213,7 @@ class FirstPass:
         number = number or 0
         complete, missing = complete_rows(chunk, number) if self.drop else (chunk, None)
         self.moments.update(complete, number)
-        values = chunk_values(complete, number)
+        values, _ = read_chunk(complete, number)
         self._keep(values)
         if self.sketch is not None:
             self.sketch.update(values)

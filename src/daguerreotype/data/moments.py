@@ -30,8 +30,7 @@ from daguerreotype._lib.numba import algebra_kernel, kernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.streams import (
     check_same_columns,
-    chunk_names,
-    chunk_values,
+    read_chunk,
     read_source,
     refuse_not_finite,
 )
@@ -239,7 +238,6 @@ class Moments:
         self.named = names is not None
         self.n_chunks = self._n_summed = 0
         self._waiting: FloatArray = np.zeros((0, 0))  # rows that do not fill a block yet
-        self._done: Moments | None = None  # the same with no rows waiting, once it was asked for
         # Of a block [x, 1] of d + 1 columns, of which the last is constant.
         self._shift: FloatArray = np.zeros(0)
         self._sums = DoubleDouble(np.zeros((0, 0)), np.zeros((0, 0)))  # of [x, 1]' [x, 1], x less the shift
@@ -259,7 +257,7 @@ class Moments:
         Messages call the chunk by its ``number``, by default how many were taken in before.
         """
         number = self.n_chunks if number is None else number
-        values, names = chunk_values(chunk, number), chunk_names(chunk)
+        values, names = read_chunk(chunk, number)
         if self._features is None:
             self._take_in(values, names, number, 0)
         else:
@@ -288,7 +286,6 @@ class Moments:
         self, values: FloatArray, names: tuple[Hashable, ...] | None, number: int, first_row: int
     ) -> None:
         """Add the blocks that rows (m, d) of a chunk fill, behind those that wait, and let the rest wait."""
-        self._done = None
         self._names, self.named = check_same_columns(self._names, self.named, names, values.shape[1], number)
         if not np.isfinite(values).all():
             refuse_not_finite(values, self.names, number, first_row)
@@ -391,8 +388,8 @@ class Moments:
         for first in range(0, d, PANEL):  # a few rows at a time: what comes in between takes many times their room
             rows = slice(first, min(first + PANEL, d))
             total = self._sums[rows, :d] / float(self.n_rows)
-            for left, right in zip(vectors[::2], vectors[1::2], strict=True):
-                total = total + left[rows, None] * right[None, :]
+            for first_vector, second_vector in zip(vectors[::2], vectors[1::2], strict=True):
+                total = total + first_vector[rows, None] * second_vector[None, :]
             matrix[rows] = total.round_to(KEPT)
         return np.triu(matrix) + np.triu(matrix, 1).T
 
@@ -402,15 +399,11 @@ class Moments:
             raise ValueError("no rows were taken in yet, so there are no moments: call update first.")
         if not len(self._waiting):
             return self
-        if self._done is None:
-            done = copy(self)
-            done._sums = DoubleDouble(self._sums.high.copy(), self._sums.low.copy())
-            done._cubes = self._cubes.copy()
-            done._waiting = done._scratch = np.zeros((0, 0, 0))
-            done._add_block(self._waiting)
-            done._scratch = done._waiting
-            self._done = done
-        return self._done
+        done = copy(self)
+        done._sums = DoubleDouble(self._sums.high.copy(), self._sums.low.copy())
+        done._cubes, done._waiting, done._scratch = self._cubes.copy(), np.zeros((0, 0)), np.zeros((0, 0, 0))
+        done._add_block(self._waiting)
+        return done
 
 
 def _outer(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:

@@ -15,7 +15,7 @@ import numpy as np
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
-from daguerreotype.data.streams import chunk_values
+from daguerreotype.data.streams import read_chunk
 
 SIZE = 8192  # values of a column kept at each level; below twice as many rows the sketch is exact
 
@@ -39,7 +39,7 @@ class QuantileSketch:
 
     def update(self, chunk: Any, number: int | None = None) -> Self:
         """Take in rows (m, d)."""
-        values = chunk_values(chunk, number or 0)
+        values, _ = read_chunk(chunk, number or 0)
         self.n_rows += len(values)
         first = 0
         while first < len(values):
@@ -112,7 +112,7 @@ class OrderStatistics:
 
     def update(self, chunk: Any, number: int | None = None) -> Self:
         """Take in rows (m, d)."""
-        columns = chunk_values(chunk, number or 0).T.astype(np.float64)
+        columns = read_chunk(chunk, number or 0)[0].T.astype(np.float64)
         self.n_rows += columns.shape[1]
         d = self.lower.shape[1]
         for place in range(self.lower.size):

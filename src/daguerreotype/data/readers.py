@@ -215,9 +215,7 @@ def read_chunks(path: Path, n_rows: int) -> Iterator[pd.DataFrame]:
                 chunk = next(chunks, None)
             if chunk is None:
                 return
-            chunk = _take(chunk, columns)
-            if chunk.iloc[:, 0].isna().any():  # a blank row, or a missing value
-                chunk = chunk.dropna(how="all")
+            chunk = _take(chunk, columns).dropna(how="all")
             if numbers:
                 chunk = chunk.assign(**cleaner.parse_text(chunk, (number_format,))[0])
             yield chunk

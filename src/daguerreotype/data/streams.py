@@ -207,17 +207,15 @@ def _read_file(path: Path) -> Iterator[Any]:
 # ------------------------------------------------------------------ chunks as checked numbers
 
 
-def chunk_names(chunk: Any) -> tuple[Hashable, ...] | None:
-    """Names of a DataFrame's or a pyarrow batch's columns; None for an array."""
-    chunk = to_pandas(chunk)
-    return tuple(chunk.columns.tolist()) if isinstance(chunk, pd.DataFrame) else None
+def read_chunk(chunk: Any, number: int) -> tuple[FloatArray, tuple[Hashable, ...] | None]:
+    """Values (m, d) of a chunk, which messages call by its number, and its names; None for those of an array.
 
-
-def chunk_values(chunk: Any, number: int) -> FloatArray:
-    """Values (m, d) of a chunk, which messages call by its number; floats are not copied."""
-    chunk = to_pandas(chunk)
+    Floats are not copied.
+    """
+    chunk, names = to_pandas(chunk), None
     if isinstance(chunk, pd.DataFrame):
         check_frame(chunk)
+        names = tuple(chunk.columns.tolist())
         chunk = chunk.to_numpy(dtype=np.float64, na_value=np.nan)
     try:
         values = np.asarray(chunk)
@@ -230,12 +228,12 @@ def chunk_values(chunk: Any, number: int) -> FloatArray:
             f"{chunk_called(number)} is an array of shape {values.shape}, expected rows and columns, (m, d). "
             "Give rows[None, :] for a single row."
         )
-    return values
+    return values, names
 
 
 def complete_rows(chunk: Any, number: int) -> tuple[Any, BoolArray]:
     """The rows of a chunk without missing values, under its names if it has any, and what is missing (m, d)."""
-    values, names = chunk_values(chunk, number), chunk_names(chunk)
+    values, names = read_chunk(chunk, number)
     missing = np.isnan(values)
     complete = ~missing.any(axis=1)
     if complete.all():

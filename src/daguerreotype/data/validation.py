@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import validate_data
 
 from daguerreotype._lib.labels import check_writable, listed, plural, row_called, shown
 from daguerreotype._lib.typing import BoolArray, FloatArray
@@ -29,6 +28,8 @@ def column_names(X: Any, d: int) -> tuple[str, ...]:
 
 def validate_table(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Values (n, d) and column names of a table of numbers to fit ``estimator`` on: finite, and large enough."""
+    from sklearn.utils.validation import validate_data
+
     check_table_like(X)
     check_frame(X)
     try:

@@ -10,6 +10,8 @@ import pandas as pd
 from daguerreotype._lib.checks import refuse_complex
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.columns import check_table_like
+from daguerreotype.data.validation import check_finite, check_frame
 from daguerreotype.graphs import Dag, GraphLike, as_dag, depths
 from daguerreotype.graphs.dag import Names, match_names
 
@@ -269,19 +271,14 @@ def r2_of_columns(unit: FloatArray) -> FloatArray:
 
 def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatArray, tuple[str, ...]]:
     """Values of shape (n, d), columns in the order of the nodes, and what messages call them."""
-    data: FloatArray
-    if isinstance(X, pd.DataFrame):
-        words = [name for name, dtype in X.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
-        if words:
-            shown = listed(words, quote=False)
-            raise TypeError(f"the data have columns that are not numbers: {shown}. Encode or drop them.")
-        data = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        refuse_complex(X, "X")
-        data = np.asarray(X, dtype=np.float64)
-    if data.ndim != 2 or data.shape[0] < 2 or data.shape[1] < 1:
+    refuse_complex(X, "X")
+    check_table_like(X)
+    check_frame(X)
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X, dtype=np.float64))
+    data: FloatArray = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    if data.shape[0] < 2 or data.shape[1] < 1:
         raise ValueError(f"the data have shape {data.shape}; expected (n, d) with n >= 2 rows.")
-    columns: Names = tuple(X.columns) if isinstance(X, pd.DataFrame) else tuple(range(data.shape[1]))
+    columns: Names = tuple(frame.columns)
     if dag is not None and dag.n_nodes != data.shape[1]:
         raise ValueError(
             f"the data have {data.shape[1]} columns and the true graph {dag.n_nodes} nodes; expected as many."
@@ -294,10 +291,5 @@ def _read_data(X: npt.ArrayLike | pd.DataFrame, dag: Dag | None) -> tuple[FloatA
     if nodes != columns:
         data = data[:, match_names(nodes, columns, "the true graph", "the data")]
     names = tuple(str(name) for name in nodes)
-    unfinished = np.flatnonzero(~np.isfinite(data).all(axis=0))
-    if unfinished.size:
-        raise ValueError(
-            f"the data have missing or infinite values in {listed([names[j] for j in unfinished], quote=False)}. "
-            "Drop these rows or fill them first."
-        )
+    check_finite(data, names)
     return data, names

@@ -4,6 +4,9 @@ Before any graph is known draws are those of normal columns that have the seen m
 missing values anew, complete rows, and integrate out what is missing of rows that are scored.
 """
 
+from dataclasses import replace
+from functools import cached_property
+
 import numpy as np
 from scipy.special import ndtr, ndtri
 
@@ -14,6 +17,7 @@ from daguerreotype.data.moments import Summary
 from daguerreotype.data.table import Table
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.missing.sampler import MissingSampler
+from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.noise.gaussian import GaussianDensity
 
 # Completed tables that are drawn together, and those that are learned from together; likelihoods of levels and
@@ -37,15 +41,13 @@ class Completer:
         With gaps.
     several : bool
         Whether several completed tables can be learned from together.
-    most_rows : int
-        That they may have in all.
     """
 
-    def __init__(self, table: Table, several: bool, most_rows: int) -> None:
+    def __init__(self, table: Table, several: bool) -> None:
         assert table.gaps is not None
         self.table, self._missing = table, table.gaps
         at_once, kept = (AT_ONCE_DISCRETE, KEPT_DISCRETE) if table.discrete.any() else (AT_ONCE, KEPT)
-        self._kept = int(np.clip(most_rows // table.n_rows, 1, kept)) if several else 1
+        self._kept = int(np.clip(MAX_ROWS // table.n_rows, 1, kept)) if several else 1
         self._at_once = min(at_once, self._kept)
         self._rng = np.random.default_rng(SEED)
         self._incomplete = np.flatnonzero(self._missing.any(axis=1))
@@ -69,11 +71,31 @@ class Completer:
         """Forget all draws."""
         self._draws = []
 
-    def start_normal(self, known: Summary) -> None:
-        """Draw from the normal distribution that has known moments."""
-        rows, normal = IncompleteRows(self.table.values), NormalFit(known.mean, known.covariance)
-        self._draws = [rows.draw(normal.mean, normal.precision, self._rng)[None]]
+    def start_normal(self, moments: Summary) -> None:
+        """Draw from the normal distribution that has these moments."""
+        normal = NormalFit(moments.mean, moments.covariance)
+        self._draws = [self._rows.draw(normal.mean, normal.precision, self._rng)[None]]
         self._at_once = 1
+
+    def expected(self, mechanisms: Mechanisms, before: Summary) -> Summary:
+        r"""Moments that are expected of the rows if their columns come from linear mechanisms.
+
+        With W the weights and D the noise variances, the precision is :math:`(I - W) D^{-1} (I - W)'`.
+        """
+        scaled, d = mechanisms.scaled, len(mechanisms.fits)
+        weights, variances = np.eye(d), np.empty(d)
+        for node, (fit, noise) in enumerate(zip(mechanisms.fits, mechanisms.densities, strict=True)):
+            assert isinstance(noise, GaussianDensity)
+            weights[fit.parents, node] = -fit.weights
+            variances[node] = noise.variance
+        weights = weights / scaled.spread[:, None]  # columns as they came
+        expected = self._rows.expected(scaled.centre, (weights / variances) @ weights.T)
+        return replace(before, mean=expected.mean, covariance=expected.covariance)
+
+    @cached_property
+    def _rows(self) -> IncompleteRows:
+        """The rows, laid out for moments that are expected of them."""
+        return IncompleteRows(self.table.values)
 
     def latest(self) -> Table:
         """The table with its latest draws."""
@@ -128,31 +150,24 @@ def first_draws(table: Table, copies: int, rng: np.random.Generator) -> FloatArr
     level. What is drawn goes back by the quantiles of what was seen, so that no draw is beyond that.
     """
     values, n = table.values, len(table.values)
-    levels = [kind.nominal for kind in table.kinds] or [False] * table.n_columns
-    layout: list[tuple[int, FloatArray | None]] = []  # column, and the levels that indicators stand for
+    nominal = [kind.nominal for kind in table.kinds] or [False] * table.n_columns
+    levels: list[FloatArray | None] = []  # that indicators stand for
     parts: list[FloatArray] = []
     for j in range(table.n_columns):
         seen = ~np.isnan(values[:, j])
-        if levels[j]:
-            known = np.unique(values[seen, j])
-            part = np.where(seen[:, None], (values[:, j, None] == known).astype(np.float64), np.nan)
-            layout.append((j, known))
-            parts.append(part)
+        levels.append(np.unique(values[seen, j]) if nominal[j] else None)
+        if nominal[j]:
+            parts.append(np.where(seen[:, None], (values[:, j, None] == levels[j]).astype(np.float64), np.nan))
         else:
-            layout.append((j, None))
             parts.append(_scores(values[:, j])[:, None])
     laid = np.column_stack(parts)
     normal = fit_normal(laid, START_STEPS, START_TOLERANCE)
-    rows = IncompleteRows(laid)
+    rows, ends = IncompleteRows(laid), np.cumsum([part.shape[1] for part in parts])[:-1]
     draws = np.empty((copies, n, table.n_columns))
-    for each in draws:
-        drawn, first = rows.draw(normal.mean, normal.precision, rng), 0
-        for (j, known), part in zip(layout, parts, strict=True):
-            block = drawn[:, first : first + part.shape[1]]
-            each[:, j] = (
-                known[np.argmax(block, axis=1)] if known is not None else _values(block[:, 0], values[:, j])
-            )
-            first += part.shape[1]
+    for draw in draws:
+        blocks = np.split(rows.draw(normal.mean, normal.precision, rng), ends, axis=1)
+        for j, (block, own) in enumerate(zip(blocks, levels, strict=True)):
+            draw[:, j] = _values(block[:, 0], values[:, j]) if own is None else own[np.argmax(block, axis=1)]
     return draws
 
 
@@ -206,19 +221,3 @@ def completions(
             sampler.sweep(rng)
         table[rows] = sampler.values
     return drawn
-
-
-def expected_summary(rows: IncompleteRows, mechanisms: Mechanisms, before: Summary) -> Summary:
-    r"""Moments that are expected of rows with gaps if their columns come from linear mechanisms.
-
-    With W the weights and D the noise variances, the precision is :math:`(I - W) D^{-1} (I - W)'`.
-    """
-    scaled, d = mechanisms.scaled, len(mechanisms.fits)
-    weights, variances = np.eye(d), np.empty(d)
-    for node, (fit, noise) in enumerate(zip(mechanisms.fits, mechanisms.densities, strict=True)):
-        assert isinstance(noise, GaussianDensity)
-        weights[fit.parents, node] = -fit.weights
-        variances[node] = noise.variance
-    weights = weights / scaled.spread[:, None]  # columns as they came
-    expected = rows.expected(scaled.centre, (weights / variances) @ weights.T)
-    return Summary(before.n_rows, expected.mean, expected.covariance, before.skewness, before.low, before.high)

@@ -24,7 +24,7 @@ class Completion:
 
     Attributes
     ----------
-    n_tables : int
+    n_completions : int
         Completed tables that were learned from together; 0 where expected moments were enough.
     n_rounds : int
         Rounds of drawing and learning.
@@ -35,7 +35,7 @@ class Completion:
         By how much the last round moved the loss, in nats per column and row.
     """
 
-    n_tables: int
+    n_completions: int
     n_rounds: int
     n_changed: int
     loss_change: float = 0.0

@@ -1,29 +1,24 @@
 """Rounds of stochastic EM: complete a table by draws from what was learned, and learn again, until it settles."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.data.missing import IncompleteRows
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.moments import Summary
-from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.estimators import BicEdges, GamEdges
 from daguerreotype.edges.additive.local_score import AdditiveModels
-from daguerreotype.edges.base import LocalFit
-from daguerreotype.graphs import to_cpdag
-from daguerreotype.missing.draws import Completer, expected_summary
+from daguerreotype.metrics import shd_cpdag
+from daguerreotype.missing.draws import Completer
 from daguerreotype.missing.imputation import CALM, Completion
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.noise import Gaussian
-from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.training.choices import with_families, with_noise_of_residuals
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
-from daguerreotype.training.search import Interrupted, State, search
+from daguerreotype.training.search import Interrupted, State, TrainingResult, search
 
 logger = logging.getLogger("daguerreotype")
 
@@ -70,12 +65,11 @@ class MissingRounds:
         self._plain, self._curves_affordable = plain, features < AFFORDABLE
         # The first rows of long tables tell what to draw the others from.
         self._first_rows = table if self.exact else table.rows(limit=ENOUGH)
-        self.completer = Completer(self._first_rows, self._several, MAX_ROWS)
+        self.completer = Completer(self._first_rows, self._several)
         self._summary: Summary | None = None
-        self._measured = ColumnScales.as_measured(table.n_columns)
         self.state: State | None = None
         self._latest: Mechanisms | None = None  # what draws were made from
-        self.n_rounds, self.n_changed, self.loss_change, self.n_tables = 0, 0, 0.0, 0
+        self.n_rounds, self.n_changed, self.loss_change, self.n_completions = 0, 0, 0.0, 0
 
     # ------------------------------------------------------------------ before any graph is known
 
@@ -138,13 +132,13 @@ class MissingRounds:
         """
         if self._first_rows is not self.table and self._latest is not None:
             noise = self.plan.noise if self.state is None else self.state.noise
-            whole = Completer(with_families(self.table, noise), self._several, MAX_ROWS)
+            whole = Completer(with_families(self.table, noise), self._several)
             with self.run.cancel.at_once():
                 for _ in range(whole.n_redraws):
                     whole.redraw(self._latest)
-            self.n_tables = whole.n_kept
+            self.n_completions = whole.n_kept
             return whole.all()
-        self.n_tables = self.completer.n_kept
+        self.n_completions = self.completer.n_kept
         table = self.completer.all()
         return table if self._summary is None else replace(table, known_summary=self._summary)
 
@@ -164,17 +158,16 @@ class MissingRounds:
 
     def settle_moments(self) -> None:
         """Expect moments and learn in turns, until both stay the same."""
-        rows = IncompleteRows(self.table.values)
         for _ in range(MOST_EXACT):
             assert self._summary is not None
             same, before = self._learn_again(self._on(self.completed())), self._summary
-            self._summary = self._expected(rows, before)
+            self._summary = self._expected(before)
             scale = np.sqrt(np.diag(before.covariance))
             change = np.abs(self._summary.covariance - before.covariance) / (scale[:, None] * scale)
             if same and change.max() < SETTLED:
                 break
 
-    def _expected(self, rows: IncompleteRows, before: Summary) -> Summary:
+    def _expected(self, before: Summary) -> Summary:
         """The moments that are expected by what was learned; those that were saved, after a resume."""
         assert self.state is not None
         stage = self.run.stage("moments", {})
@@ -182,9 +175,9 @@ class MissingRounds:
         if saved is not None:
             return replace(before, mean=saved[0]["mean"], covariance=saved[0]["covariance"])
         with self.run.cancel.at_once():
-            found = expected_summary(rows, self._mechanisms(self.state), before)
-        stage.keep(lambda: ({"mean": found.mean, "covariance": found.covariance}, {}), always=True)
-        return found
+            expected = self.completer.expected(self._mechanisms(self.state), before)
+        stage.keep(lambda: ({"mean": expected.mean, "covariance": expected.covariance}, {}), always=True)
+        return expected
 
     def _learn_again(self, begun: State) -> bool:
         """Learn from the latest draws; whether the graph is the one before, and as likely."""
@@ -192,7 +185,7 @@ class MissingRounds:
         before = self.state.found
         self.state = search(begun, before.order, briefly=True)
         self.n_rounds += 1
-        self.n_changed = edges_apart(before.fits, self.state.found.fits)
+        self.n_changed = edges_apart(before, self.state.found)
         self.loss_change = abs(self.state.found.loss - before.loss) / len(before.fits)
         text = "round %d of completing the table: %d edges changed, the loss of a column by %.4f"
         logger.info(text, self.n_rounds, self.n_changed, self.loss_change)
@@ -226,10 +219,10 @@ class MissingRounds:
     def take(self, best: State) -> bool:
         """Go on from what all draws led to; whether it has other scales or noise than these were made by."""
         if self.state is None:
-            same = _choices(best) == (self.plan.noise, self._measured.names, None)
+            same = _choices(best) == (self.plan.noise, ("none",) * self.table.n_columns, None)
         else:
             same = _choices(best) == _choices(self.state)
-            self.n_changed = edges_apart(self.state.found.fits, best.found.fits)
+            self.n_changed = edges_apart(self.state.found, best.found)
         self.state = best
         self.completer.table = with_families(self._first_rows, best.noise)
         if not same:  # moments are those of normal columns as they came
@@ -241,7 +234,7 @@ class MissingRounds:
         assert self.state is not None
         begun = replace(self._on(self.completed()), noise=self.plan.noise)
         state = with_noise_of_residuals(search(begun, self.state.found.order))
-        self.n_changed = edges_apart(self.state.found.fits, state.found.fits)
+        self.n_changed = edges_apart(self.state.found, state.found)
         return state
 
     def finish_early(self, interrupt: KeyboardInterrupt) -> State:
@@ -261,7 +254,7 @@ class MissingRounds:
     def completion(self) -> Completion:
         """How the table was completed."""
         exact = self._summary is not None
-        return Completion(0 if exact else self.n_tables, self.n_rounds, self.n_changed, self.loss_change)
+        return Completion(0 if exact else self.n_completions, self.n_rounds, self.n_changed, self.loss_change)
 
 
 def _choices(state: State) -> tuple[object, ...]:
@@ -270,19 +263,13 @@ def _choices(state: State) -> tuple[object, ...]:
     return state.noise, state.scaled.scales.names, None if effects is None else effects.scales.names
 
 
-def edges_apart(first: Sequence[LocalFit], second: Sequence[LocalFit]) -> int:
+def edges_apart(first: TrainingResult, second: TrainingResult) -> int:
     """How many pairs of columns two graphs connect differently, up to directions that linear edges leave open."""
-    one, other = (to_cpdag(_adjacency(fits)) for fits in (first, second))
-    differ = one != other
-    return int(np.triu(differ | differ.T).sum())
-
-
-def _adjacency(fits: Sequence[LocalFit]) -> IntArray:
-    """Matrix (d, d) of the edges of fits."""
-    adjacency: IntArray = np.zeros((len(fits), len(fits)), dtype=np.int64)
-    for node, fit in enumerate(fits):
-        adjacency[fit.parents, node] = 1
-    return adjacency
+    graphs = np.zeros((2, len(first.fits), len(first.fits)), dtype=np.int64)
+    for graph, training in zip(graphs, (first, second), strict=True):
+        for node, fit in enumerate(training.fits):
+            graph[fit.parents, node] = 1
+    return shd_cpdag(*graphs)
 
 
 def _skewness(column: FloatArray) -> float:
@@ -296,7 +283,7 @@ def are_skewed(table: Table) -> bool:
     values = table.values
     for j in np.flatnonzero((np.nanmin(values, axis=0) > 0.0) & ~table.discrete).tolist():
         column = values[~np.isnan(values[:, j]), j]
-        came, logarithms = (_skewness(each) for each in (column, np.log(column)))
+        came, logarithms = map(_skewness, (column, np.log(column)))
         if came > SKEWED and abs(logarithms) < 0.5 * came:
             return True
     return False

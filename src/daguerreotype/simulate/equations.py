@@ -145,7 +145,7 @@ class Equations:
                 parents = np.flatnonzero(dag.adjacency[:, node])
                 values = X.T[parents].T  # (n, p)
                 if self.mechanisms[node] in SIGNALS:
-                    signal = np.zeros(len(X))
+                    signal: FloatArray = np.zeros(len(X))
                     if parents.size:
                         signal = SIGNALS[self.mechanisms[node]](values, self.ranges, rng)
                 else:
