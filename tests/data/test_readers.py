@@ -21,30 +21,26 @@ from daguerreotype.data.readers import Reading, read_chunks, read_file
 from support.memory import at_most
 
 
-@pytest.mark.parametrize("first", ["1,2", "1.5,1.5", "-1e3,0", "0,0"])
-def test_a_first_line_of_numbers_is_a_row_and_not_a_header(write, first):
-    task = read_file(write(f"{first}\n3,4\n"))
-    assert list(task.table.columns) == ["x0", "x1"]
-    assert task.table.iloc[0].tolist() == [float(value) for value in first.split(",")]
-    assert "columns are called x0, x1" in task.notes[0]
+def test_a_first_line_of_numbers_is_a_row_and_not_a_header(write):
+    for first in ("1,2", "1.5,1.5", "-1e3,0", "0,0"):
+        task = read_file(write(f"{first}\n3,4\n"))
+        assert list(task.table.columns) == ["x0", "x1"]
+        assert task.table.iloc[0].tolist() == [float(value) for value in first.split(",")]
+        assert "columns are called x0, x1" in task.notes[0]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ",a,b\n0,1,2\n1,3,5\n",
-        '"","a","b"\n"1",1,2\n"2",3,5\n',
-        "Unnamed: 0,a,b\n0,1,2\n1,3,5\n",
+def test_a_first_column_that_only_tells_the_rows_apart_is_left_out(write):
+    for text in (
+        ",a,b\n0,1,2\n1,3,5\n",  # pandas
+        '"","a","b"\n"1",1,2\n"2",3,5\n',  # R
+        "Unnamed: 0,a,b\n0,1,2\n1,3,5\n",  # pandas twice
         ",a,b\nrow x,1,2\nrow y,3,5\n",
-        '"a" "b"\n"row x" 1 2\n"row y" 3 5\n',
+        '"a" "b"\n"row x" 1 2\n"row y" 3 5\n',  # a table of R
         "a,b\n0,1,2\n1,3,5\n",
-    ],
-    ids=["pandas", "R csv", "pandas twice", "names of rows", "R table", "no place in the header"],
-)
-def test_a_first_column_that_only_tells_the_rows_apart_is_left_out(write, text):
-    task = read_file(write(text))
-    pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 3], "b": [2, 5]}))
-    assert "left out the first column" in task.notes[0]
+    ):
+        task = read_file(write(text))
+        pd.testing.assert_frame_equal(task.table, pd.DataFrame({"a": [1, 3], "b": [2, 5]}))
+        assert "left out the first column" in task.notes[0]
 
 
 def test_a_first_column_without_a_name_that_measures_something_stays(write):
@@ -64,9 +60,12 @@ def test_empty_cells_are_kept_left_out_or_refused(write):
         read_file(path, Reading(missing="error"))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_file_that_is_no_table_is_refused_with_the_reason(write, tmp_path):
+    words = (
+        r"columns 'b' \('x' in row 1\), 'c' \('u' in row 2\) of .* hold values other than numbers\. "
+        r"Encode them as numbers, or leave them out with drop=\['b', 'c'\]"
+    )
+    for text, expected in (
         ("", "is empty"),
         ("a,b\n", "no rows below the names"),
         ("a,b\n5,1,2\n5,3,4\n", "more fields than its first line has names"),
@@ -74,22 +73,13 @@ def test_empty_cells_are_kept_left_out_or_refused(write):
         ("a;b\n1;2\n3;4;5;6\n", "semicolon-separated text: line 3"),
         ("a,b,a\n1,2,3\n", "more than one column 'a'. Give every column a name"),
         ("a,,\n1,2,3\n", "several columns without a name"),
-        (
-            "a,b,c\n1,x,1\n2,2,u\n3,4,5\n",
-            r"columns 'b' \('x' in row 1\), 'c' \('u' in row 2\) of .* hold values other than numbers\. "
-            r"Encode them as numbers, or leave them out with drop=\['b', 'c'\]",
-        ),
+        ("a,b,c\n1,x,1\n2,2,u\n3,4,5\n", words),
         ("a;b;c\n1,5;1.234;1\n2,5;999;2\n", "decimal commas in 'a', but points in 'b'"),
-    ],
-)
-def test_a_file_that_is_no_table_is_refused_with_the_reason(write, text, expected):
-    path = write(text)
-    with pytest.raises(ValueError, match=expected) as caught:
-        read_file(path)
-    assert str(path) in str(caught.value)
-
-
-def test_a_missing_file_and_a_folder_are_named(tmp_path):
+    ):
+        path = write(text)
+        with pytest.raises(ValueError, match=expected) as caught:
+            read_file(path)
+        assert str(path) in str(caught.value)
     with pytest.raises(ValueError, match=r"there is no file .*nowhere\.csv\. Check its name"):
         read_file(tmp_path / "nowhere.csv")
     with pytest.raises(ValueError, match=r"cannot read .*: Is a directory"):
@@ -191,13 +181,24 @@ def test_what_was_decided_is_logged(write, caplog):
     assert caplog.messages == ["read decimal commas in 'a'.", "left out 1 of 3 rows, which have empty cells."]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-def test_packed_files_are_known_by_their_first_bytes(tmp_path, pack):
-    (tmp_path / "data").write_bytes(pack(b"a,b\n1,2\n"))
-    assert read_table(tmp_path / "data").to_numpy().tolist() == [[1, 2]]
-    (tmp_path / "cut").write_bytes(pack(b"a,b\n" + b"1,2\n" * 99)[:-9])
-    with pytest.raises(ValueError, match=r"cannot read .*cut: "):
-        read_table(tmp_path / "cut")
+def test_packed_files_are_known_by_their_first_bytes_and_refused_if_they_hold_too_much(tmp_path, monkeypatch):
+    for module in (gzip, bz2, lzma):
+        (tmp_path / "data").write_bytes(module.compress(b"a,b\n1,2\n"))
+        assert read_table(tmp_path / "data").to_numpy().tolist() == [[1, 2]]
+        (tmp_path / "cut").write_bytes(module.compress(b"a,b\n" + b"1,2\n" * 99)[:-9])
+        with pytest.raises(ValueError, match=r"cannot read .*cut: "):
+            read_table(tmp_path / "cut")
+    monkeypatch.setattr(files, "LEAST", 100_000)
+    path = tmp_path / "table.csv"
+    for module in (gzip, bz2, lzma):
+        path.write_bytes(module.compress(b"a,b\n" + b"1,2\n3,5\n" * 250_000))
+        with (
+            at_most(32 * 2**20),
+            pytest.raises(ValueError, match=r"it goes on after .*If you trust it, unpack it"),
+        ):
+            read_table(path)
+        with pytest.raises(ValueError, match="it goes on after"):
+            list(read_chunks(path, 300_000))
 
 
 # ------------------------------------------------------------------ in chunks
@@ -251,38 +252,24 @@ def test_part_of_a_file_with_counted_rows_has_the_same_columns_as_the_whole(writ
     assert list(in_chunks(first).columns) == list(in_chunks(second).columns) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
+def test_what_no_chunk_can_be_read_from_is_refused_with_the_reason(tmp_path):
+    for data, expected in (
         (b"", "is empty"),
         (b"a,b\n" + b"1,2\n" * 9 + b"1,2,3,4\n", "comma-separated text: line 11 has 4 fields, 2 were expected"),
         (b"a;b\n1,5;2.5\n", "decimal commas in 'a', but points in 'b'"),
         (b"a,b\n" + b"1,2\n" * 99_999 + b"\xff,3\n", "comma-separated text: .*can't decode byte 0xff"),
         (b"PK\x03\x04", "is a zip archive or an Excel workbook"),
         (bytes(range(128, 256)), "it holds bytes that are no text"),
-    ],
-)
-def test_what_no_chunk_can_be_read_from_is_refused_with_the_reason(tmp_path, data, expected):
-    (tmp_path / "table.csv").write_bytes(data)
-    with pytest.raises(ValueError, match=rf"table\.csv.*{expected}"):
-        list(read_chunks(tmp_path / "table.csv", 1000))
-    if "decode" not in expected:  # of the whole file another encoding is found
+    ):
+        (tmp_path / "table.csv").write_bytes(data)
         with pytest.raises(ValueError, match=rf"table\.csv.*{expected}"):
-            read_table(tmp_path / "table.csv")
+            list(read_chunks(tmp_path / "table.csv", 1000))
+        if "decode" not in expected:  # of the whole file another encoding is found
+            with pytest.raises(ValueError, match=rf"table\.csv.*{expected}"):
+                read_table(tmp_path / "table.csv")
 
 
 # ---------------------------------------------------------------------- files that hold more than they should
-
-
-@pytest.mark.parametrize("module", [gzip, bz2, lzma])
-def test_a_packed_file_that_holds_too_much_is_refused(tmp_path, monkeypatch, module):
-    monkeypatch.setattr(files, "LEAST", 100_000)
-    path = tmp_path / "table.csv"
-    path.write_bytes(module.compress(b"a,b\n" + b"1,2\n3,5\n" * 250_000))
-    with at_most(32 * 2**20), pytest.raises(ValueError, match=r"it goes on after .*If you trust it, unpack it"):
-        read_table(path)
-    with pytest.raises(ValueError, match="it goes on after"):
-        list(read_chunks(path, 300_000))
 
 
 def test_a_file_that_is_not_packed_may_have_any_size(write, monkeypatch):

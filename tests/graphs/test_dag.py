@@ -59,11 +59,7 @@ def test_what_is_no_graph_is_refused_in_the_words_of_the_user():
         (nx.Graph([(0, 1)]), text, "my graph is an undirected networkx graph; expected"),
         (frame([[0, 2], [0, 0]], "uv", "uv"), number, r"entry \(u, v\) of my graph is 2;"),
         (frame([[0, pd.NA], [0, 0]], None, "uv").astype("Int8"), number, r"entry \(u, v\) of my graph is nan;"),
-        (
-            frame(np.zeros((2, 2)), "uw", "uv"),
-            number,
-            "my graph has rows u, w and columns u, v; expected the same",
-        ),
+        (frame(np.zeros((2, 2)), "uw", "uv"), number, "my graph has rows u, w and columns u, v; expected"),
         (frame(np.zeros((2, 2)), None, "uu"), number, "my graph has repeated column names: u"),
     ):
         with pytest.raises(error, match=message):
@@ -116,11 +112,7 @@ def test_graphs_that_cannot_be_aligned_are_refused_in_words():
     path = nx.DiGraph([(f"t{i}", f"t{i + 1}") for i in range(11)])
     ab, cycle, empty = nx.DiGraph([("a", "b")]), [[0, 1], [1, 0]], np.zeros((2, 2))
     for true, estimated, text in (
-        (
-            ab,
-            nx.DiGraph([("a", "z"), ("a", "y")]),
-            "only the true graph has b; only the estimated graph has z, y.",
-        ),
+        (ab, nx.DiGraph([("a", "z"), ("a", "y")]), "only the true graph has b; only .* has z, y. Rename or drop"),
         (path, nx.DiGraph([("x", "y")]), "t0, t1, t2, t3, t4 and 7 more"),
         (CHAIN, empty, "the true graph has 3 nodes and the estimated graph 2"),
         (cycle, empty, r"true graph has a cycle: (0 -> 1 -> 0|1 -> 0 -> 1).*orient it with consistent_extension"),
