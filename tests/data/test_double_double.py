@@ -80,14 +80,6 @@ def test_the_upper_parts_of_a_block_multiply_without_error(rng, scale):
     assert all(Fraction(float(value)) == value for row in products for value in row)
 
 
-def test_whole_numbers_have_no_lower_parts(rng):
-    x = np.stack([np.round(100 * rng.normal(size=50)), np.full(50, 7.0)])
-    cut = np.ldexp(1.5, np.frexp(np.abs(x).max(axis=1))[1] + 52 - BITS)
-    upper, lower = np.empty_like(x), np.empty_like(x)
-    assert not split(x.copy(), np.zeros(2), cut, upper, lower)
-    assert np.array_equal(upper, x)
-
-
 def test_sums_of_products_are_those_of_fractions_to_more_bits_than_floats_have(rng):
     x = rng.normal(size=(2, 700)) + np.array([[0.0], [100.0]])
     shift = round_shift(x)

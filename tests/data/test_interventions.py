@@ -10,9 +10,8 @@ NAMES = ("dose", "response", "outcome")
 MASK = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 1]], dtype=bool)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_every_way_to_say_it_gives_the_same_mask():
+    for entries in (
         ["dose", None, ["dose", "outcome"]],
         [("dose",), "", {"dose", "outcome"}],
         pd.Series(["dose", np.nan, ("dose", "outcome")]),
@@ -20,21 +19,12 @@ MASK = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 1]], dtype=bool)
         MASK,
         MASK.astype(int),
         pd.DataFrame(MASK, columns=NAMES)[["outcome", "dose"]],
-    ],
-)
-def test_every_way_to_say_it_gives_the_same_mask(said):
-    assert np.array_equal(read_interventions(said, 3, NAMES, numbered=False), MASK)
-
-
-def test_columns_without_names_are_known_by_position():
-    said = pd.Series([0, np.nan, 2])
-    mask = read_interventions(said, 3, ("x0", "x1", "x2"), numbered=True)
-    assert np.argwhere(mask).tolist() == [[0, 0], [2, 2]]
-
-
-@pytest.mark.parametrize("said", [None, [None, "", np.nan], np.zeros((3, 3), dtype=bool)])
-def test_no_intervention_is_no_mask(said):
-    assert read_interventions(said, 3, NAMES, numbered=False) is None
+    ):
+        assert np.array_equal(read_interventions(entries, 3, NAMES, numbered=False), MASK)
+    by_position = read_interventions(pd.Series([0, np.nan, 2]), 3, ("x0", "x1", "x2"), numbered=True)
+    assert np.argwhere(by_position).tolist() == [[0, 0], [2, 2]]
+    for nothing in (None, [None, "", np.nan], np.zeros((3, 3), dtype=bool)):
+        assert read_interventions(nothing, 3, NAMES, numbered=False) is None
 
 
 def test_entries_carry_the_values_that_columns_are_set_to():

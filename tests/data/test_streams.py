@@ -78,11 +78,8 @@ def test_long_tables_are_read_in_chunks_of_bounded_length(rng, tmp_path):
 
 def test_only_an_iterator_can_be_read_only_once():
     chunks = [np.ones((2, 2))]
-    assert [read_source(source).once for source in (iter(chunks), chunks, lambda: iter(chunks))] == [
-        True,
-        False,
-        False,
-    ]
+    sources = (iter(chunks), chunks, lambda: iter(chunks))
+    assert [read_source(source).once for source in sources] == [True, False, False]
 
 
 def test_features_are_taken_in_in_place_of_rows_and_their_trouble_is_named(rng):

@@ -48,10 +48,13 @@ def test_a_grid_is_known_by_its_step_wherever_it_begins(step, start, data):
     assert step_of(column) == pytest.approx(step, rel=1e-6)
 
 
-def test_values_of_so_many_digits_are_on_no_grid(rng):
-    column = np.array([float(f"{value:.2g}") for value in np.exp(3 * rng.normal(size=500))])
+def test_values_of_two_digits_are_on_no_grid_and_spread_over_the_cells_between_their_neighbours(rng):
+    column = np.array([float(f"{value:.2g}") for value in np.exp(3 * rng.normal(size=800))])
     assert np.unique(column).size < column.size
     assert step_of(column) == 0.0
+    moved = spread(column)
+    np.testing.assert_allclose(moved, column, rtol=0.1)  # a long tail widens no other cell
+    assert np.unique(moved).size > 790
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -61,9 +64,11 @@ def test_values_that_do_not_repeat_are_on_no_grid_and_stay_where_they_are(shape,
     assert spread(column) is None
 
 
-def test_rows_that_repeat_as_a_whole_make_no_ties(rng):
-    values = rng.normal(size=(200, 3))
-    assert untie(values[rng.integers(200, size=200)], np.arange(3)) is None
+def test_rows_that_repeat_as_a_whole_and_a_few_values_that_occur_twice_make_no_ties(rng):
+    values = rng.normal(size=(500, 3))
+    assert untie(values[rng.integers(500, size=500)], np.arange(3)) is None
+    values[:4, 0] = values[4:8, 0]
+    assert untie(values, np.arange(3)) is None
 
 
 def test_a_table_of_few_distinct_rows_has_ties(rng):
@@ -71,12 +76,6 @@ def test_a_table_of_few_distinct_rows_has_ties(rng):
     untied, steps = untie(np.column_stack([column, 2.0 * column]), np.arange(2))
     assert np.unique(untied[:, 0]).size == 300
     np.testing.assert_allclose(steps, [0.5, 1.0])
-
-
-def test_a_few_values_that_occur_twice_make_no_ties(rng):
-    values = rng.normal(size=(500, 2))
-    values[:4, 0] = values[4:8, 0]
-    assert untie(values, np.arange(2)) is None
 
 
 def test_values_on_a_grid_are_spread_over_one_step(rng):
@@ -103,13 +102,6 @@ def test_a_heavy_value_on_a_fine_grid_is_an_atom(rng):
     offsets = spread(column) - column
     assert np.ptp(offsets[:500]) > 2.0
     assert np.abs(offsets[column > 1.0]).max() <= 0.05
-
-
-def test_values_of_so_many_digits_are_spread_over_the_cells_between_their_neighbours(rng):
-    column = np.array([float(f"{value:.2g}") for value in np.exp(2 * rng.normal(size=800))])
-    moved = spread(column)
-    np.testing.assert_allclose(moved, column, rtol=0.1)  # two digits; a long tail widens no other cell
-    assert np.unique(moved).size > 790
 
 
 def test_values_that_were_set_neither_make_ties_nor_are_spread(rng):
