@@ -78,9 +78,8 @@ def test_powers_are_those_of_greatest_likelihood(rng):
             column = column if out is None else column[~out[:, j]]
             # The library's search ends where its function no longer tells neighbours apart.
             assert scale.parameters[j, 0] == pytest.approx(stats.yeojohnson_normmax(column), abs=1e-6)
-            np.testing.assert_allclose(
-                scale.apply(X)[:, j], stats.yeojohnson(standard[:, j], scale.parameters[j, 0])
-            )
+            expected = stats.yeojohnson(standard[:, j], scale.parameters[j, 0])
+            np.testing.assert_allclose(scale.apply(X)[:, j], expected)
 
 
 def test_no_power_goes_beyond_its_bounds(rng):
@@ -157,17 +156,17 @@ def test_scales_are_replaced_column_by_column():
     assert measured.names == ("none",) * 3
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_offsets_make_likelihoods_on_all_scales_comparable(rng, told):
+@pytest.mark.parametrize("intervened", [False, True])
+def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
     values = np.column_stack([rng.lognormal(size=4000), rng.normal(size=4000)])
     out = np.zeros(values.shape, dtype=np.bool_)
-    out[:1000, 0] = told
-    values[:1000, 0] *= 3.0 if told else 1.0
-    table = Table(values, ("a", "b"), intervened=out if told else None).canonical(np.arange(2))
+    out[:1000, 0] = intervened
+    values[:1000, 0] *= 3.0 if intervened else 1.0
+    table = Table(values, ("a", "b"), intervened=out if intervened else None).canonical(np.arange(2))
     scaled = table.on_scale(ColumnScales.as_measured(2), True)
     logarithm = ColumnScales(("log",), np.zeros((1, 3)))
     others = table.other_columns(scaled, np.array([0]), logarithm, np.zeros(1), 500)
-    counted = ~table.intervened[:, 0] if told else np.ones(4000, dtype=np.bool_)
+    counted = ~table.intervened[:, 0] if intervened else np.ones(4000, dtype=np.bool_)
     logs = np.log(table.values[counted, 0])
     np.testing.assert_allclose(others.values[counted, 0], (logs - logs.mean()) / logs.std(), atol=1e-12)
     # log(dy / dz) = log(1 / x) - log(spread of y) + log(spread of z)

@@ -70,22 +70,17 @@ def test_a_poisson_node_has_a_log_link_and_a_rate_of_at_most_a_thousand():
 
 
 @pytest.mark.parametrize("mechanism", ["mlp", "mim", "gp", "gp-add"])
-def test_a_nonlinear_node_has_no_weights_and_without_parents_it_is_noise(mechanism):
-    drawn = simulate_data(EDGE, 400, mechanism=mechanism, random_state=0)
-    linear = simulate_data(EDGE, 400, random_state=0)
-    assert drawn.weights is None
-    assert np.array_equal(drawn.X[:, 0], linear.X[:, 0])
-
-
-@pytest.mark.parametrize("mechanism", ["mlp", "mim", "gp", "gp-add"])
-def test_the_residual_of_a_nonlinear_node_has_the_noise_scale(mechanism):
+def test_a_nonlinear_node_has_no_weights_and_noise_of_the_scale_that_was_asked_for(mechanism):
+    n = 4000 if mechanism[:2] != "gp" else 500
     with_noise, without = (
-        simulate_data(FORK, 4000 if mechanism[:2] != "gp" else 500, mechanism=mechanism, noise="laplace",
-                      noise_scale=[1, 1, scale], random_state=0).X
+        simulate_data(FORK, n, mechanism=mechanism, noise="laplace", noise_scale=[1, 1, scale], random_state=0)
         for scale in (0.7, 0.0)
-    )  # fmt: skip
-    residual = with_noise[:, 2] - without[:, 2]
+    )
+    assert with_noise.weights is None
+    residual = with_noise.X[:, 2] - without.X[:, 2]
     assert stats.kstest(residual / 0.7, STANDARD["laplace"].cdf).pvalue > 1e-3
+    linear = simulate_data(FORK, n, noise="laplace", random_state=0)  # a node without parents is noise
+    assert np.array_equal(with_noise.X[:, :2], linear.X[:, :2])
 
 
 def test_an_mlp_is_a_sum_of_a_hundred_sigmoids_and_a_mim_of_three_waves(rng):
