@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.interpolate import BSpline
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from daguerreotype import Daguerreotype, Knowledge
@@ -27,23 +28,25 @@ def linear_table(seed, n=400, d=7):
 
 
 def assert_same(one, other):
-    assert np.array_equal(one.adjacency_matrix_, other.adjacency_matrix_)
-    assert np.array_equal(one.weights_, other.weights_)
-    assert np.array_equal(one.theta_, other.theta_)
-    assert np.array_equal(one.edge_probabilities_, other.edge_probabilities_)
+    for name in ("adjacency_matrix_", "weights_", "edge_probabilities_", "theta_"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert np.array_equal(one._result.norms, other._result.norms)
+    np.testing.assert_allclose(one._result.slopes, other._result.slopes, rtol=1e-9)
     assert list(one.causal_order_) == list(other.causal_order_)
     assert one.loss_ == other.loss_
 
 
-@pytest.mark.parametrize("loss", ["bic", "nll_ev", "nll_nv", "mse"])
 @pytest.mark.parametrize("edges", ["bic", "lars", "gam"])
-def test_shuffled_chunks_lead_to_the_same_fit_although_orders_tie(edges, loss):
-    for seed in range(2):
+def test_shuffled_chunks_lead_to_the_same_fit_although_orders_or_values_tie(edges):
+    for seed, loss in enumerate(["bic", "nll_ev", "nll_nv", "mse"]):
         X, rng = linear_table(seed)
+        if seed % 2 == 0:
+            X[:, 1:3] = np.round(2 * X[:, 1:3]) / 2
         settings = {"edges": edges, "loss": loss, "scales": "none", "n_restarts": 1, "max_iter": 100}
         held = make_learner(**settings).fit(X)
-        chunks = np.array_split(X[rng.permutation(len(X))], 5)
-        assert_same(held, make_learner(**settings).fit_chunks(chunks))
+        read = make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(len(X))], 5))
+        assert_same(held, read)
+        assert read.score(X) == pytest.approx(held.score(X), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -76,20 +79,11 @@ def test_every_setting_that_can_be_learned_by_chunks_gives_the_same_fit(settings
 
 def test_knots_of_long_columns_are_exact(monkeypatch):
     monkeypatch.setattr(quantiles, "SIZE", 64)
-    X, rng = linear_table(3, n=3000, d=4)
+    X, rng = linear_table(3, n=1500, d=4)
     X[:, 1] = np.round(X[:, 1])  # ties
     settings = {"edges": "gam", "loss": "bic", "scales": "none", "n_restarts": 0}
     held = make_learner(**settings).fit(X)
-    assert_same(held, make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(3000)], 7)))
-
-
-def test_two_columns_alone_are_told_apart_by_chunks_as_in_memory():
-    for seed in range(6):
-        X, rng = linear_table(seed, n=200, d=2)
-        X[:, 1] += X[:, 0]
-        settings = {"edges": "bic", "scales": "none", "loss": "bic"}
-        held = make_learner(**settings).fit(X)
-        assert_same(held, make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(200)], 3)))
+    assert_same(held, make_learner(**settings).fit_chunks(np.array_split(X[rng.permutation(1500)], 7)))
 
 
 @pytest.mark.parametrize("edges", ["bic", "gam"])
@@ -150,30 +144,28 @@ def test_a_bar_counts_the_rows_that_were_read(monkeypatch):
     assert counted == [400, 50]
 
 
-def test_columns_of_an_earlier_fit_are_forgotten():
+def test_an_iterator_is_enough_for_linear_edges_and_columns_of_an_earlier_fit_are_forgotten():
     X, _ = linear_table(0, d=3)
-    model = Daguerreotype(edges="bic", training=Bilevel(n_restarts=0)).fit_chunks(
-        [pd.DataFrame(X, columns=list("abc"))]
-    )
-    assert list(model.adjacency_matrix_.columns) == list("abc")
-    model.fit_chunks([X[:, :2]])
-    assert model.n_features_in_ == 2
-    assert not hasattr(model, "feature_names_in_")
+    model = Daguerreotype(edges="bic", training=Bilevel(n_restarts=0))
+    named = clone(model).fit_chunks([pd.DataFrame(X, columns=list("abc"))])
+    assert list(named.adjacency_matrix_.columns) == list("abc")
+    assert_same(clone(model).fit_chunks([X]), named.fit_chunks(iter([X[:9], X[9:]])))
+    assert not hasattr(named, "feature_names_in_")
 
 
 # ---------------------------------------------------------------- covariances
 
 
-@pytest.mark.parametrize("edges", ["bic", "lars", "lasso"])
-def test_moments_are_enough_for_linear_edges(edges):
-    X, rng = linear_table(1)
-    settings = {"edges": edges, "scales": "none", "loss": "bic", "n_restarts": 1}
-    held = make_learner(**settings).fit(X)
-    seen = Moments().update(X[rng.permutation(len(X))])
-    assert_same(held, make_learner(**settings).fit_moments(seen))
-    given = make_learner(**settings).fit_moments(seen.covariance, len(X), means=seen.mean)
-    assert_same(held, given)
-    assert given.score(X) == pytest.approx(held.score(X), abs=1e-12)
+def test_moments_are_enough_for_linear_edges():
+    for edges in ("bic", "lars", "lasso"):
+        X, rng = linear_table(1)
+        settings = {"edges": edges, "scales": "none", "loss": "bic", "n_restarts": 1}
+        held = make_learner(**settings).fit(X)
+        seen = Moments().update(X[rng.permutation(len(X))])
+        assert_same(held, make_learner(**settings).fit_moments(seen))
+        given = make_learner(**settings).fit_moments(seen.covariance, len(X), means=seen.mean)
+        assert_same(held, given)
+        assert given.score(X) == pytest.approx(held.score(X), abs=1e-12)
 
 
 def test_a_named_covariance_gives_a_named_graph(rng):
@@ -188,9 +180,8 @@ def test_a_named_covariance_gives_a_named_graph(rng):
     pd.testing.assert_frame_equal(by_name, expected)
 
 
-@pytest.mark.parametrize(
-    ("covariance", "more", "text"),
-    [
+def test_what_is_no_covariance_is_refused():
+    for covariance, more, text in (
         (np.ones((2, 3)), {}, r"covariance has shape \(2, 3\): expected \(d, d\)"),
         ([[1.0, 0.5], [0.4, 1.0]], {}, "covariance is not symmetric: its entries for 'x0' and 'x1' differ"),
         ([[1.0, 2.0], [2.0, 1.0]], {}, r"would have variance -1 \(of 1\)"),
@@ -201,11 +192,9 @@ def test_a_named_covariance_gives_a_named_graph(rng):
         (np.eye(2), {"n_rows": None}, "n_rows is None: expected the number of rows behind the covariance"),
         (np.eye(2), {"n_rows": 2}, "n_rows is 2"),
         (np.eye(2), {"means": [1.0]}, r"means have shape \(1,\)"),
-    ],
-)
-def test_what_is_no_covariance_is_refused(covariance, more, text):
-    with pytest.raises(ValueError, match=text):
-        Daguerreotype(edges="bic").fit_moments(covariance, **({"n_rows": 100} | more))
+    ):
+        with pytest.raises(ValueError, match=text):
+            Daguerreotype(edges="bic").fit_moments(covariance, **({"n_rows": 100} | more))
 
 
 # ---------------------------------------------------------------- refusals, before any row is read
@@ -216,80 +205,55 @@ def unread():
     yield
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
+def test_settings_that_need_rows_are_refused_before_any_is_read():
+    for settings, text in (
         ({"edges": LinearRegression()}, "RegressorEdges looks at single rows: chunk by chunk choose edges among"),
         ({"loss": "entropy"}, "loss='entropy' looks at the residual of every row, which chunk by chunk there is"),
         ({"scales": "yeo-johnson"}, "needs all rows: chunk by chunk choose scales='none' or 'log'"),
         ({"edges": "cubic"}, "edges must be one of"),
-    ],
-)
-def test_settings_that_need_all_rows_are_refused_before_any_is_read(settings, text):
-    with pytest.raises(ValueError, match=text):
-        make_learner(**settings).fit_chunks(unread)
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        (
-            {},
-            "GamEdges needs the shapes of curves, which moments do not tell: from moments alone choose edges",
-        ),
+    ):
+        with pytest.raises(ValueError, match=text):
+            make_learner(**settings).fit_chunks(unread)
+    for settings, text in (
+        ({}, "GamEdges needs the shapes of curves, which moments do not tell: from moments alone choose edges"),
         ({"edges": "bic", "loss": "entropy"}, "which from moments alone there is none of"),
         ({"edges": "bic", "scales": "log"}, "from moments alone choose scales='none'"),
-    ],
-)
-def test_settings_that_need_rows_are_refused_with_moments(settings, text):
-    with pytest.raises(ValueError, match=text):
-        make_learner(**settings).fit_moments(np.eye(3), 100)
+    ):
+        with pytest.raises(ValueError, match=text):
+            make_learner(**settings).fit_moments(np.eye(3), 100)
+    for settings in ({"edges": "gam"}, {"edges": "bic", "scales": "log"}):
+        with pytest.raises(ValueError, match="reads the rows more than once, but an iterator ends"):
+            make_learner(**settings).fit_chunks(unread())
 
 
-@pytest.mark.parametrize("settings", [{"edges": "gam"}, {"edges": "bic", "scales": "log"}])
-def test_what_is_read_twice_must_not_be_an_iterator(settings):
-    with pytest.raises(ValueError, match="reads the rows more than once, but an iterator ends"):
-        make_learner(**settings).fit_chunks(unread())
-
-
-def test_an_iterator_is_enough_for_linear_edges():
-    X, _ = linear_table(0, d=3)
-    learner = Daguerreotype(edges="bic", training=Bilevel(n_restarts=0))
-    assert_same(
-        learner.fit_chunks([X]),
-        Daguerreotype(edges="bic", training=Bilevel(n_restarts=0)).fit_chunks(iter([X[:9], X[9:]])),
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (lambda X: X.assign(b=1.0), "column 'b' is constant: nothing can be learned about it"),
-        (lambda X: X.assign(b=2 * X["a"] + 1), "columns 'a', 'b' are the same up to shift and scale"),
-        (lambda X: X.assign(b=X["a"] - X["c"]), "column '.' is an exact linear combination of"),
-        (lambda X: X[:2], "X has n_samples = 2 rows; at least 3 are needed"),
-        (lambda X: X[:0], "the source has no rows"),
-        (lambda X: X[["a"]], "X has n_features = 1 column"),
-    ],
-)
-def test_tables_that_cannot_be_learned_from_are_refused_by_name(change, text):
-    X, _ = linear_table(0, d=3)
-    frame = change(pd.DataFrame(X, columns=list("abc")))
-    with pytest.raises(ValueError, match=text):
-        Daguerreotype(edges="bic").fit_chunks([frame[:150], frame[150:]])
+@pytest.mark.filterwarnings("error")
+def test_tables_that_cannot_be_learned_from_are_refused_by_name():
+    X = pd.DataFrame(linear_table(0, d=3)[0], columns=list("abc"))
+    for frame, text in (
+        (X.assign(b=1.0), "column 'b' is constant: nothing can be learned about it"),
+        (X.assign(b=2 * X["a"] + 1), "columns 'a', 'b' are the same up to shift and scale"),
+        (X.assign(b=X["a"] - X["c"]), "column '.' is an exact linear combination of"),
+        (X.assign(b=1e200 * X["b"]), "variance of column 'b' is too large or too small for floats"),
+        (X.assign(b=1e-300 * X["b"]), "variance of column 'b' is too large or too small for floats"),
+        (X[:2], "X has n_samples = 2 rows; at least 3 are needed"),
+        (X[:0], "the source has no rows"),
+        (X[["a"]], "X has n_features = 1 column"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            Daguerreotype(edges="bic").fit_chunks([frame[:150], frame[150:]])
 
 
 # ---------------------------------------------------------------- the spline basis
 
 
-@pytest.mark.parametrize("n_breaks", [2, 3, 6])
-def test_the_basis_is_that_of_scipy(rng, n_breaks):
+def test_the_basis_is_that_of_scipy(rng):
     values = rng.normal(size=(300, 2))
-    breaks = [np.quantile(column, np.linspace(0, 1, n_breaks)) for column in values.T]
-    basis = BSplines([*breaks, np.zeros(1)])
-    found = basis(np.column_stack([values, np.zeros(300)]))
-    for i, column in enumerate(values.T):
-        own = found[:, basis.parts[i]]
-        np.testing.assert_allclose(own, BSpline.design_matrix(column, basis.knots[i], 3).toarray(), atol=1e-14)
-        np.testing.assert_allclose(own @ basis.slopes(i), column, atol=1e-13)
-    assert found.shape[1] == 2 * (n_breaks + 2)
+    for n_breaks in (2, 3, 6):
+        breaks = [np.quantile(column, np.linspace(0, 1, n_breaks)) for column in values.T]
+        basis = BSplines([*breaks, np.zeros(1)])
+        found = basis(np.column_stack([values, np.zeros(300)]))
+        for i, column in enumerate(values.T):
+            own, design = found[:, basis.parts[i]], BSpline.design_matrix(column, basis.knots[i], 3).toarray()
+            np.testing.assert_allclose(own, design, atol=1e-14)
+            np.testing.assert_allclose(own @ basis.slopes(i), column, atol=1e-13)
+        assert found.shape[1] == 2 * (n_breaks + 2)

@@ -32,20 +32,14 @@ def model(**settings):
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_results_call_columns_what_the_table_calls_them(kind):
+def test_results_and_files_call_columns_what_the_table_calls_them(kind, tmp_path):
     X = table(NAMES[kind])
-    m = model().fit(X)
     names = X.columns.tolist()
+    m = model(knowledge=Knowledge(roots=[names[0]]), kinds={names[1]: "continuous"}, start=names).fit(X)
     assert m.adjacency_matrix_.columns.tolist() == m.weights_.index.tolist() == names
     assert m.edge_probabilities_.columns.tolist() == names
-    assert sorted(map(str, m.causal_order_)) == sorted(map(str, names))
-    assert (
-        set(m.causal_order_)
-        == set(m.causal_graph_.nodes)
-        == set(m._result.kinds_by_label)
-        == set(m.columns_["scale"].to_dict())
-        == set(names)
-    )
+    for labels in (m.causal_order_, m.causal_graph_, m._result.kinds_by_label, m.columns_["scale"].to_dict()):
+        assert set(labels) == set(names)
     assert all(m.adjacency_matrix_.loc[cause, effect] for cause, effect in m.causal_graph_.edges)
     assert len(m.causal_graph_.edges) > 0
     edges = m.equivalence_class()
@@ -53,6 +47,19 @@ def test_results_call_columns_what_the_table_calls_them(kind):
     assert set(to_edge_list(m)["source"]) <= set(names)
     assert m.posterior_.pair(names[0], names[1])
     assert hasattr(m, "feature_names_in_") == (kind == "text")
+
+    m.save(tmp_path / "model.npz")
+    again = Daguerreotype.load(tmp_path / "model.npz")
+    if kind == "dates":  # which a file cannot hold, and has as text
+        assert again.adjacency_matrix_.columns.tolist() == list(map(str, X))
+        return
+    pd.testing.assert_frame_equal(again.adjacency_matrix_, m.adjacency_matrix_)
+    assert again.causal_order_ == m.causal_order_
+    assert nx.utils.graphs_equal(again.causal_graph_, m.causal_graph_)
+    assert again.posterior_.names == m.posterior_.names
+    assert (again.kinds, again.training) == (m.kinds, m.training)
+    assert again.knowledge.roots == m.knowledge.roots
+    assert again.score(X) == m.score(X)
 
 
 @pytest.mark.parametrize("kind", NAMES)
@@ -74,28 +81,6 @@ def test_settings_name_columns_as_the_table_does(kind):
     assert sorted(m.with_kinds_of(X).kinds, key=str) == sorted(names, key=str)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NAMES if kind != "dates"])
-def test_names_survive_a_file(kind, tmp_path):
-    X = table(NAMES[kind])
-    names = X.columns.tolist()
-    m = model(knowledge=Knowledge(roots=[names[0]]), kinds={names[1]: "continuous"}, start=names).fit(X)
-    m.save(tmp_path / "model.npz")
-    again = Daguerreotype.load(tmp_path / "model.npz")
-    pd.testing.assert_frame_equal(again.adjacency_matrix_, m.adjacency_matrix_)
-    assert again.causal_order_ == m.causal_order_
-    assert nx.utils.graphs_equal(again.causal_graph_, m.causal_graph_)
-    assert again.posterior_.names == m.posterior_.names
-    assert (again.kinds, again.training) == (m.kinds, m.training)
-    assert again.knowledge.roots == m.knowledge.roots
-    assert again.score(X) == m.score(X)
-
-
-def test_names_that_a_file_cannot_hold_come_back_as_text(tmp_path):
-    X = table(NAMES["dates"])
-    model().fit(X).save(tmp_path / "model.npz")
-    assert Daguerreotype.load(tmp_path / "model.npz").adjacency_matrix_.columns.tolist() == list(map(str, X))
-
-
 @pytest.mark.parametrize("kind", ["years", "tuples of a MultiIndex", "times"])
 def test_chunks_moments_bootstraps_and_curves_know_the_names(kind):
     X = table(NAMES[kind])
@@ -114,7 +99,7 @@ def test_chunks_moments_bootstraps_and_curves_know_the_names(kind):
     assert len(curved.plot("curves", X=X, effect=effect)) == len(curved.causal_graph_.in_edges(effect))
 
 
-def test_a_number_that_names_no_column_is_no_position():
+def test_a_number_that_names_no_column_is_no_position_but_its_text_is_the_name():
     X = table([2019, 2020, 2021])
     with pytest.raises(ValueError, match="roots names '0', which is no column; the columns are '2019'"):
         model(knowledge=Knowledge(roots=[0])).fit(X)
@@ -122,11 +107,11 @@ def test_a_number_that_names_no_column_is_no_position():
         model(start=[0, 1, 2]).fit(X)
     with pytest.raises(ValueError, match="interventions names '0' in row 1, which is no column"):
         model().fit(X, interventions=[0] * 80)
-
-
-def test_names_as_text_find_columns_whose_names_are_not():
-    m = model(knowledge={"roots": ["2020"]}, start=["2021", "2019", "2020"]).fit(table([2019, 2020, 2021]))
+    m = model(knowledge={"roots": ["2020"]}, start=["2021", "2019", "2020"]).fit(X)
     assert m.adjacency_matrix_[2020].sum() == 0
+    numbered = model().fit(pd.DataFrame(X.to_numpy()))
+    assert numbered.adjacency_matrix_.columns.tolist() == [0, 1, 2]
+    assert as_dag(numbered.adjacency_matrix_).names is None
 
 
 def test_rows_to_score_must_have_the_columns_of_the_fit_in_their_sequence():
@@ -137,25 +122,15 @@ def test_rows_to_score_must_have_the_columns_of_the_fit_in_their_sequence():
     assert m.score(X.to_numpy()) == m.score(X)
 
 
-@pytest.mark.parametrize(
-    ("names", "error", "text"),
-    [
+def test_names_that_cannot_be_told_apart_are_refused():
+    for names, error, text in (
         (["a", 1, "b"], TypeError, r"some column names are text, as 'a', and some are not, as 1\. Make all"),
         ([1, 2, 1], ValueError, "column names must be unique, but '1' occurs more than once"),
+        (["a", "b", "a"], ValueError, "but 'a' occurs more than once. Rename them"),
         ([1, 2, np.nan], ValueError, "column 3 of 3 has no name"),
         (["a", None, "b"], ValueError, "column 2 of 3 has no name"),
-    ],
-    ids=["mixed", "twice", "nan", "none"],
-)
-def test_names_that_cannot_be_told_apart_are_refused(names, error, text):
-    X = table(["x", "y", "z"]).set_axis(pd.Index(names, dtype=object), axis=1)
-    for learn in (model().fit, lambda X: model().fit_chunks([X])):
-        with pytest.raises(error, match=text):
-            learn(X)
-
-
-def test_a_frame_whose_columns_are_numbered_is_known_by_position():
-    X = pd.DataFrame(linear_data(0, 80, 3))
-    m = model().fit(X)
-    assert m.adjacency_matrix_.columns.tolist() == [0, 1, 2]
-    assert as_dag(m.adjacency_matrix_).names is None
+    ):
+        X = table(["x", "y", "z"]).set_axis(pd.Index(names, dtype=object), axis=1)
+        for learn in (model().fit, lambda X: model().fit_chunks([X])):
+            with pytest.raises(error, match=text):
+                learn(X)

@@ -43,15 +43,6 @@ def test_ctrl_c_at_any_moment_ends_with_what_was_found_or_with_an_interrupt(kind
     assert outcomes.count("interrupted") >= POINTS // 3
 
 
-def test_ctrl_c_twice_in_a_row_raises_at_once():
-    settings, X = FITS["gam"]
-    model = make_learner(**settings)
-    _, n_calls = count_calls(lambda: model.fit(X))
-    with pytest.raises(KeyboardInterrupt):
-        # In the end little is left to check, and the first one would be noted only.
-        count_calls(lambda: model.fit(X), [n_calls - 3, n_calls - 2])
-
-
 def test_ctrl_c_while_a_later_scale_is_learned_is_told():
     settings, X = FITS["other scales"]
     whole, n_calls = count_calls(lambda: make_learner(**settings).fit(X))
@@ -61,15 +52,6 @@ def test_ctrl_c_while_a_later_scale_is_learned_is_told():
         for at in np.linspace(0.3 * n_calls, 0.95 * n_calls, 4).round()
     ]
     assert all(told)
-
-
-def test_a_fit_in_another_thread_is_as_ever():
-    from concurrent.futures import ThreadPoolExecutor
-
-    settings, X = FITS["gam"]
-    with ThreadPoolExecutor(1) as pool:
-        model = pool.submit(make_learner(**settings).fit, X).result()
-    assert not model.interrupted_
 
 
 def test_ctrl_c_in_a_longer_posterior_keeps_what_was_seen_and_says_so():

@@ -85,19 +85,15 @@ def test_a_batch_sees_the_mask_of_its_own_rows_and_may_have_none_for_a_node():
     assert np.isfinite(learner.history_.objective).all()
 
 
-@pytest.mark.parametrize("kind", ["linear", "mlp"])
 @pytest.mark.parametrize("forwards", [True, False])
-def test_joint_training_orients_an_edge_that_observations_cannot(kind, forwards, rng):
-    n = 400
-    targets = rng.choice([0, 1, -1], size=n)
+def test_joint_training_orients_an_edge_that_observations_cannot(forwards, rng):
+    targets = rng.choice([0, 1, -1], size=400)
     cause, effect = (0, 1) if forwards else (1, 0)
-    X = np.empty((n, 2))
-    X[:, cause] = np.where(targets == cause, 1.5, 1.0) * rng.normal(size=n)
-    X[:, effect] = np.where(
-        targets == effect, 1.5 * rng.normal(size=n), 0.9 * X[:, cause] + 0.5 * rng.normal(size=n)
-    )
-    told = [None if target < 0 else int(target) for target in targets]
-    edges = LinearEdges(device="cpu") if kind == "linear" else MlpEdges(hidden=5, device="cpu", max_iter=200)
-    model = Daguerreotype(edges=edges, scales="none", training="joint").fit(X, interventions=told)
-    assert np.argwhere(model.adjacency_matrix_).tolist() == [[cause, effect]]
-    assert model._result.interventions == {0: told.count(0), 1: told.count(1)}
+    X = rng.normal(size=(400, 2))
+    X[:, cause] *= np.where(targets == cause, 1.5, 1.0)
+    X[:, effect] = np.where(targets == effect, 1.5 * X[:, effect], 0.9 * X[:, cause] + 0.5 * X[:, effect])
+    said = [None if target < 0 else int(target) for target in targets]
+    for edges in (LinearEdges(device="cpu"), MlpEdges(hidden=5, device="cpu", max_iter=200)):
+        model = Daguerreotype(edges=edges, scales="none", training="joint").fit(X, interventions=said)
+        assert np.argwhere(model.adjacency_matrix_).tolist() == [[cause, effect]]
+        assert model._result.interventions == {0: said.count(0), 1: said.count(1)}

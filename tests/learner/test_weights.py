@@ -1,5 +1,7 @@
 """Weights have a sign wherever effects have one, and norms beside them."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,40 +29,23 @@ def fit_in_order(edges, X, order, **settings):
     return make_learner(edges=edges, operator="fixed", start=order, **(QUICK | settings)).fit(X)
 
 
-@pytest.mark.parametrize("edges", ["gam", "bic", "lars", "lasso", "linear", "mlp", "regressor"])
-def test_a_falling_effect_has_a_negative_weight(edges):
-    if edges in ("linear", "mlp"):
-        pytest.importorskip("torch")
-    if edges == "regressor":
-        edges = RegressorEdges(LinearRegression(), random_state=0)
+def test_a_falling_effect_has_a_negative_weight_and_one_without_coefficients_a_norm_without_a_sign():
     rng = np.random.default_rng(0)
     x = rng.normal(size=200)
     X = np.column_stack([x, -2 * x + 1.5 * rng.normal(size=200)])
-    model = fit_in_order(edges, X, [0, 1])
     correlation = np.corrcoef(X.T)[0, 1]
     assert correlation == pytest.approx(-0.8, abs=0.05)
-    assert model.weights_[0, 1] == pytest.approx(correlation, abs=0.05)
-    assert model.causal_graph_.edges[0, 1]["norm"] == pytest.approx(-correlation, abs=0.05)
-    assert edge_of(model, 0, 1).slope == pytest.approx(-2, abs=0.2)
-
-
-def test_a_regressor_without_coefficients_gives_norms_without_a_sign():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=200)
-    edges = RegressorEdges(RandomForestRegressor(10, max_depth=3), random_state=0)
-    model = fit_in_order(edges, np.column_stack([x, -2 * x + 0.5 * rng.normal(size=200)]), [0, 1])
-    assert model.weights_[0, 1] > 0.7
+    gradient = [] if find_spec("torch") is None else ["linear", "mlp"]
+    regressor = RegressorEdges(LinearRegression(), random_state=0)
+    for edges in ("gam", "bic", "lars", "lasso", *gradient, regressor):
+        model = fit_in_order(edges, X, [0, 1])
+        assert model.weights_[0, 1] == pytest.approx(correlation, abs=0.05)
+        assert model.causal_graph_.edges[0, 1]["norm"] == pytest.approx(-correlation, abs=0.05)
+        assert edge_of(model, 0, 1).slope == pytest.approx(-2, abs=0.2)
+    forest = RegressorEdges(RandomForestRegressor(10, max_depth=3), random_state=0)
+    model = fit_in_order(forest, X, [0, 1])
+    assert model.weights_[0, 1] > 0.6
     np.testing.assert_array_equal(model.weights_, model._result.norms)
-
-
-def test_an_effect_that_goes_up_and_down_has_a_norm_but_hardly_a_weight():
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=500)
-    model = make_learner(**QUICK).fit(np.column_stack([x, x**2 + 0.5 * rng.normal(size=500)]))
-    assert model.adjacency_matrix_[0, 1] == 1
-    assert abs(model.weights_[0, 1]) < 0.1
-    assert model.causal_graph_.edges[0, 1]["norm"] > 0.5
-    assert model.causal_graph_.edges[0, 1]["norm"] == edge_of(model, 0, 1).norm
 
 
 @pytest.mark.parametrize("edges", ["gam", "bic", "lars"])
@@ -76,26 +61,6 @@ def test_flipping_a_column_flips_the_weights_of_its_edges_and_nothing_else(edges
     np.testing.assert_allclose(after._result.slopes, both * before._result.slopes, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(after._result.norms, before._result.norms, rtol=1e-7)
     assert after.loss_ == pytest.approx(before.loss_, rel=1e-7, abs=1e-9)
-
-
-def test_flipping_columns_of_a_learned_order_flips_the_weights_alone():
-    X = chain()
-    signs = np.array([1.0, -1.0, -1.0])
-    before, after = (make_learner(**QUICK).fit(table) for table in (X, X * signs))
-    assert before.weights_.loc["a", "b"] < -0.8
-    pd.testing.assert_frame_equal(after.adjacency_matrix_, before.adjacency_matrix_)
-    np.testing.assert_allclose(after.weights_, np.outer(signs, signs) * before.weights_, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(after._result.norms, before._result.norms, rtol=1e-6)
-
-
-@pytest.mark.parametrize("edges", ["gam", "bic"])
-def test_chunks_give_the_weights_and_norms_of_all_rows(edges):
-    X = chain()
-    learner = make_learner(edges=edges, operator="fixed", start=["a", "b", "c"], loss="bic", **QUICK)
-    parts = [X.iloc[:150], X.iloc[150:]]
-    streamed, whole = learner.fit_chunks(parts).edges_, learner.fit(X).edges_
-    numbers = ["weight", "norm", "slope"]
-    pd.testing.assert_frame_equal(streamed[numbers], whole[numbers], rtol=1e-9)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
