@@ -14,7 +14,7 @@ from daguerreotype.training import Joint  # noqa: E402
 from daguerreotype.training.joint.model import JointObjective, make_model  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
 from support.fits import linear_data  # noqa: E402
-from support.joint import KINDS, LOSSES, SETTINGS, SmoothGates, dense_decay, dense_predictions, dense_probs  # noqa: E402
+from support.joint import KINDS, LOSSES, SETTINGS, SmoothGates, dense_objective  # noqa: E402
 
 D, N = 4, 30
 
@@ -26,30 +26,6 @@ def masked_table():
     intervened[:8, 1] = intervened[5:20, 2] = intervened[5:20, 3] = True
     values = np.where(intervened, values + 2.0, values)
     return Table(values - values.mean(axis=0), tuple("abcd"), intervened=intervened)
-
-
-def masked_objective(table, theta, parameters, loss, edges, l2):
-    """The objective over all rankings, every column's residuals from the rows that count for it."""
-    x, kept = torch.tensor(table.values), torch.tensor(~table.intervened)
-    counts, gates = kept.sum(0).to(x.dtype), parameters["gates"]
-    probs, rankings = dense_probs(theta, 1.0)
-    total = dense_decay(theta, parameters, l2, edges)
-    for prob, ranks in zip(probs, rankings, strict=True):
-        precedes = (ranks[:, None] < ranks[None, :]).to(x.dtype)
-        residuals = x - dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))
-        squares = []
-        for j in range(D):
-            left = residuals[kept[:, j], j]
-            # Linear edges have their intercept in the centring of the rows; networks have a bias.
-            squares.append((left - left.mean() if "weights" in parameters else left).square().sum())
-        squares = torch.stack(squares)
-        lost = {
-            "nll_ev": 0.5 * counts.sum() / N * (squares.sum() / counts.sum()).log(),
-            "nll_nv": (0.5 * counts / N * (squares / counts).log()).sum(),
-            "mse": 0.5 * squares.sum() / N,
-        }[loss]
-        total = total + prob * (lost + edges.pruning * (gates * precedes).sum())
-    return total
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +40,10 @@ def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, r
     found = objective.evaluate(theta, top_k_sparsemax(theta, 24), flat, noise, 0)
 
     scores, point = torch.tensor(theta, requires_grad=True), flat.clone().requires_grad_()
-    dense = masked_objective(table, scores, objective.views(point), loss, edges, 0.1)
+    views = objective.views(point)
+    rows, kept = torch.tensor(table.values), torch.tensor(~table.intervened)
+    settings = {"loss": loss, "edges": edges, "l2": 0.1, "kept": kept}
+    dense = dense_objective(rows, scores, views, views["gates"], views["gates"], **settings)
     dense.backward()
     assert found.objective == pytest.approx(dense.item(), rel=1e-12)
     np.testing.assert_allclose(found.by_theta, scores.grad, rtol=1e-9, atol=1e-12)

@@ -42,15 +42,15 @@ def mixed():
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1] > 0, "c": X[:, 2], "n": counts})
 
 
-PLAIN = {"scales": "none"}
+PLAIN = {"scales": "none", "max_iter": 60, "n_restarts": 2}
 FITS = {
-    "gam": ({}, linear_data(0, 80, 4)),
+    "gam": ({"max_iter": 60, "n_restarts": 2}, linear_data(0, 80, 4)),
     "other scales": ({"edges": "bic"}, np.exp(linear_data(0, 120, 4))),
     "mixed": ({}, mixed()),
     "gaps": (PLAIN, with_gaps(linear_data(0, 80, 4))),
     "gaps, by moments": ({"edges": "bic", **PLAIN}, with_gaps(linear_data(0, 80, 4))),
-    "lars": ({"edges": "lars", "max_iter": 50, **PLAIN}, linear_data(0, 80, 4)),
+    "lars": ({**PLAIN, "edges": "lars"}, linear_data(0, 80, 4)),
     "restarts in threads": ({"edges": "bic", "n_jobs": 2, **PLAIN}, linear_data(0, 80, 4)),
-    "regressor": ({"edges": LinearRegression(), "refine": False, "max_iter": 10, **PLAIN}, linear_data(0, 80, 3)),
-    "joint": ({"edges": "linear", "training": "joint", "max_iter": 60, **PLAIN}, linear_data(0, 80, 4)),
+    "regressor": ({**PLAIN, "edges": LinearRegression(), "refine": False, "max_iter": 10}, linear_data(0, 80, 3)),
+    "joint": ({**PLAIN, "edges": "linear", "training": "joint"}, linear_data(0, 80, 4)),
 }

@@ -105,19 +105,27 @@ def dense_decay(theta, parameters, l2, edges):
     return l2 * theta @ theta + edges.l2 * sum(each.square().sum() for each in weights)
 
 
-def dense_objective(x, theta, parameters, gates, opened, *, loss, edges, l2, tau=1.0):
-    """The objective of joint training over all rankings, with these gates, differentiable by autograd."""
-    d = x.shape[1]
+def dense_objective(x, theta, parameters, gates, opened, *, loss, edges, l2, tau=1.0, kept=None):
+    """The objective of joint training over all rankings, with these gates, differentiable by autograd.
+
+    ``kept`` (n, d) says in which rows a column's own residuals count; all if it is None.
+    """
+    n, d = x.shape
+    kept = torch.ones((n, d), dtype=torch.bool) if kept is None else kept
+    counts = kept.sum(0).to(x.dtype)
     probs, rankings = dense_probs(theta, tau)
     total = dense_decay(theta, parameters, l2, edges)
     for prob, ranks in zip(probs, rankings, strict=True):
         precedes = (ranks[:, None] < ranks[None, :]).to(x.dtype)
-        predicted = dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))
-        variances = (x - predicted).square().mean(0)
+        residuals = x - dense_predictions(x, parameters, gates, precedes, getattr(edges, "activation", None))
+        columns = [residuals[kept[:, j], j] for j in range(d)]
+        if "weights" in parameters:  # linear edges have their intercept in the centring of the rows
+            columns = [column - column.mean() for column in columns]
+        squares = torch.stack([column.square().sum() for column in columns])
         lost = {
-            "nll_ev": 0.5 * d * variances.mean().log(),
-            "nll_nv": 0.5 * variances.log().sum(),
-            "mse": 0.5 * variances.sum(),
+            "nll_ev": 0.5 * counts.sum() / n * (squares.sum() / counts.sum()).log(),
+            "nll_nv": (0.5 * counts / n * (squares / counts).log()).sum(),
+            "mse": 0.5 * squares.sum() / n,
         }[loss]
         total = total + prob * (lost + edges.pruning * (opened * precedes).sum())
     return total
