@@ -57,7 +57,7 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
 
 def begin(table: Table, plan: Plan, run: Run) -> State:
     """Before any training: columns on the scale that was asked for, or as they came."""
-    if table.gaps is not None:
+    if table.missing is not None:
         unscaled = OnScale(ColumnScales.as_measured(d := table.n_columns), np.zeros(d), np.ones(d), table)
         return State(plan, run, table, unscaled, plan.noise, rounds=MissingRounds(table, plan, run))
     if table.may_change_scale(plan.scales):

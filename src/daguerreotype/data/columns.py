@@ -72,12 +72,12 @@ def grid_step(values: FloatArray, counts: IntArray, noise: float = NOISE) -> flo
 
 def _least_step(values: FloatArray, counts: IntArray) -> float:
     """The step at which one tie is to be expected, leaving out the most frequent value, which may be an atom."""
-    others = counts.copy()
-    others[np.argmax(counts)] = 0
-    n = max(int(others.sum()), 1)
+    without_atom = counts.copy()
+    without_atom[np.argmax(counts)] = 0
+    n = max(int(without_atom.sum()), 1)
     if n >= REPEATED * (values.size - 1):  # no resample of smooth values repeats them so often
         return 0.0
-    reached = np.cumsum(others) / n
+    reached = np.cumsum(without_atom) / n
     low, high = (min(int(np.searchsorted(reached, share)), values.size - 1) for share in (0.25, 0.75))
     return float(values[high] - values[low]) / (TIES_OF_NORMAL * n**2)
 
@@ -192,10 +192,10 @@ def _frame_of_objects(X: Any) -> pd.DataFrame | None:
         frame = pd.DataFrame(X)
     except (TypeError, ValueError):
         return None
-    known = frame.map(
+    understood = frame.map(
         lambda cell: cell is None or cell is pd.NA or isinstance(cell, str | int | float | np.generic)
     )
-    if frame.empty or not known.to_numpy().all():
+    if frame.empty or not understood.to_numpy().all():
         return None
     return frame.apply(_numbers_if_all_are)
 
@@ -210,10 +210,10 @@ def _numbers_if_all_are(column: pd.Series) -> pd.Series:
 
 def _read_frame(frame: pd.DataFrame) -> Rows:
     """A DataFrame as numbers; as it is if it has no column of anything else."""
-    plain = [each for each in frame.dtypes if isinstance(each, np.dtype) and each.kind in "fiu"]
-    if len(plain) == frame.shape[1] and all(each.itemsize >= 8 or each.kind != "f" for each in plain):
+    plain = [dtype for dtype in frame.dtypes if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
+    if len(plain) == frame.shape[1] and all(dtype.itemsize >= 8 or dtype.kind != "f" for dtype in plain):
         return Rows(frame, (), named=True)
-    if any(isinstance(each, np.dtype) and each.kind == "c" for each in frame.dtypes):
+    if any(isinstance(dtype, np.dtype) and dtype.kind == "c" for dtype in frame.dtypes):
         return Rows(frame, (), named=True)  # complex numbers, which are refused in words of their own
     read = [_read_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
     values = np.column_stack([numbers for numbers, _ in read]) if read else np.zeros((len(frame), 0))
@@ -242,15 +242,15 @@ def _read_column(column: pd.Series) -> tuple[FloatArray, Origin]:
     if inferred in DATES:
         return np.where(column.isna(), np.nan, 0.0), Origin("dates", dtype=str(dtype))
     try:
-        codes, found = pd.factorize(column.astype(object))
+        codes, words = pd.factorize(column.astype(object))
     except TypeError as error:
         raise ValueError(
             f"column {column.name!r} holds values that are neither numbers nor text ({error}). Encode it as "
             "numbers, or leave it out."
         ) from None
-    levels = sort_levels(found.tolist())
-    place = {each: number for number, each in enumerate(levels)}
-    ranks = np.array([*(place[each] for each in found.tolist()), -1])  # the last for what is missing
+    levels = sort_levels(words.tolist())
+    place = {level: number for number, level in enumerate(levels)}
+    ranks = np.array([*(place[level] for level in words.tolist()), -1])  # the last for what is missing
     return _codes(ranks[codes]), Origin("text", levels, str(dtype))
 
 
@@ -276,10 +276,10 @@ def sort_levels(levels: Sequence[Any]) -> tuple[Any, ...]:
     >>> sort_levels(["10", "9", "2"]), sort_levels(["mild", "strong", "grave"])
     (('2', '9', '10'), ('grave', 'mild', 'strong'))
     """
-    numbers = {each: number for each in levels if (number := as_number(each)) is not None}
+    numbers = {level: number for level in levels if (number := as_number(level)) is not None}
     if len(numbers) == len(levels):
-        return tuple(sorted(levels, key=lambda each: numbers[each]))
-    return tuple(sorted(levels, key=lambda each: (not isinstance(each, str), str(each))))
+        return tuple(sorted(levels, key=lambda level: numbers[level]))
+    return tuple(sorted(levels, key=lambda level: (not isinstance(level, str), str(level))))
 
 
 def as_number(level: Any) -> float | None:
@@ -297,4 +297,4 @@ def look_like_dates(levels: Sequence[Any]) -> bool:
     >>> look_like_dates(["2024-01-31", "2024-02-01 12:00"]), look_like_dates(["31.1.24"]), look_like_dates(["1.5"])
     (True, True, False)
     """
-    return bool(levels) and all(isinstance(each, str) and DATE.fullmatch(each.strip()) for each in levels)
+    return bool(levels) and all(isinstance(level, str) and DATE.fullmatch(level.strip()) for level in levels)

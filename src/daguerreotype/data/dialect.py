@@ -68,13 +68,13 @@ def detect(data: bytes, delimiter: str | None = None, header: bool | None = None
     skipped = 0
     while lines and (lines[0].startswith("#") or not lines[0].strip()):
         skipped, lines = skipped + 1, lines[1:]
-    if lines and (told := re.fullmatch(r'"?sep=(.)"?\s*', lines[0], re.IGNORECASE)):  # by spreadsheets
-        delimiter = delimiter or told[1]
+    if lines and (named := re.fullmatch(r'"?sep=(.)"?\s*', lines[0], re.IGNORECASE)):  # by spreadsheets
+        delimiter = delimiter or named[1]
         skipped, lines = skipped + 1, lines[1:]
     sample = "".join(lines)
     if delimiter is None:
-        likely = [each for each in DELIMITERS if each in sample or (each == " " and "\t" in sample)]
-        delimiter = max(likely, key=lambda each: _fit(_cells(sample, each)), default=",")
+        likely = [sign for sign in DELIMITERS if sign in sample or (sign == " " and "\t" in sample)]
+        delimiter = max(likely, key=lambda sign: _fit(_cells(sample, sign)), default=",")
     rows = _cells(sample, delimiter)
     first = rows[0] if rows else []
     if header is None:
@@ -177,8 +177,8 @@ def parse_numbers(columns: Iterable[pd.Series], formats: Sequence[str]) -> tuple
     # Objects: as text, older versions of pandas would call an empty cell "nan".
     words = {str(column.name): column.astype("object").str.strip() for column in columns}
     fits = {
-        each: [name for name, cells in words.items() if _all_match(cells, NUMBER_FORMATS[each])]
-        for each in formats
+        written: [name for name, cells in words.items() if _all_match(cells, NUMBER_FORMATS[written])]
+        for written in formats
     }
     chosen = max(formats, key=lambda name: len(fits[name]))
     return {name: _to_floats(words[name], chosen) for name in fits[chosen]}, chosen

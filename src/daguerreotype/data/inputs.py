@@ -101,8 +101,7 @@ def table_of_rows(
     unordered = np.array([kind.unordered for kind in column_kinds])
     table_kinds = column_kinds if any(kind.discrete or kind.step > 0 for kind in column_kinds) else ()
     table = Table(values, labels, None, intervened, named=rows.named, kinds=table_kinds)
-    if np.isnan(values).any():
-        table = replace(table, gaps=np.isnan(values))
+    if table.missing is not None:
         check_copies(values, table.summary.covariance, names)
     check_covariance(table.summary.covariance, len(values), names, discrete, unordered)
     if unordered.sum() > 1:

@@ -55,9 +55,9 @@ def check_counted(values: FloatArray, intervened: BoolArray, names: Sequence[str
         kept = kept[~np.isnan(kept[:, j])]
         name, n = names[j], len(values)
         if len(kept) < LEAST_ROWS:
-            left = "in all" if not len(kept) else f"in all but {len(kept)} of"
+            where = "in all" if not len(kept) else f"in all but {len(kept)} of"
             raise ValueError(
-                f"column {name!r} was intervened on {left} {n} rows, so nothing tells what causes it; at least "
+                f"column {name!r} was intervened on {where} {n} rows, so nothing tells what causes it; at least "
                 f"{LEAST_ROWS} other rows are needed, and many more to learn. Add rows in which it was not, or "
                 "drop the column."
             )

@@ -211,8 +211,8 @@ def find_kinds(
     if numbers_alone:
         return tuple(_as_number(origins[j], names[j], given.get(j), numbers_alone) for j in range(d))
     tied = _have_ties(values)
-    gaps = np.isnan(values)
-    columns = [values[:, j] if not gaps[:, j].any() else values[~gaps[:, j], j] for j in range(d)]
+    missing = np.isnan(values)
+    columns = [values[:, j] if not missing[:, j].any() else values[~missing[:, j], j] for j in range(d)]
     return tuple(
         _given_kind(columns[j], names[j], origins[j], given[j])
         if j in given
@@ -261,9 +261,9 @@ def _encode_column(values: FloatArray, name: str, origin: Origin, kind: Kind) ->
     """Codes (m,) of a column by the levels of its kind."""
     there = ~np.isnan(values)
     if origin.has_codes:
-        known = {level: place for place, level in enumerate(kind.levels)}
+        codes_of = {level: place for place, level in enumerate(kind.levels)}
         # A saved kind may know levels of other types as text.
-        places = np.array([*(known.get(level, known.get(str(level), -1)) for level in origin.levels), -1])
+        places = np.array([*(codes_of.get(level, codes_of.get(str(level), -1)) for level in origin.levels), -1])
         codes = places[np.where(there, values, -1).astype(np.int64)]
     else:
         codes = _nearest(values, kind.levels, max(origin.noise, NOISE))
@@ -273,7 +273,7 @@ def _encode_column(values: FloatArray, name: str, origin: Origin, kind: Kind) ->
         seen = origin.levels[int(values[first])] if origin.has_codes else _plain(values[first])
         raise ValueError(
             f"column {name!r} has the level {seen!r} in {row_called(first)}, which the table that was "
-            f"learned from had not: its levels are {listed([repr(each) for each in kind.levels], quote=False)}. "
+            f"learned from had not: its levels are {listed([repr(level) for level in kind.levels], quote=False)}. "
             "Leave such rows out."
         )
     return np.where(there, codes, np.nan)
@@ -357,7 +357,7 @@ def _given_kind(values: FloatArray, name: str, origin: Origin, given: "str | Kin
         step = grid_step(*distinct(np.sort(values), origin.noise), origin.noise)
         return Kind("continuous", reason, step=step)
     levels = given.levels if isinstance(given, Kind) and given.levels else _levels_of(values, origin)
-    seen = listed([repr(each) for each in levels], quote=False)
+    seen = listed([repr(level) for level in levels], quote=False)
     if kind == "binary" and len(levels) > 2:
         raise ValueError(
             f"kinds says that {name!r} is binary, but it has {len(levels)} levels: {seen}. Let it be 'ordinal' or "
@@ -365,7 +365,7 @@ def _given_kind(values: FloatArray, name: str, origin: Origin, given: "str | Kin
         )
     ordered = origin.what != "text" and origin.what != "category"
     if kind == "ordinal" and not isinstance(given, Kind):
-        if not ordered and any(as_number(each) is None for each in levels):
+        if not ordered and any(as_number(level) is None for level in levels):
             raise ValueError(
                 f"kinds says that {name!r} is ordinal, but its levels {seen} do not say in which order. Make it "
                 "an ordered category: pd.Categorical(column, categories=[...], ordered=True)."
@@ -413,7 +413,7 @@ def _as_number(origin: Origin, name: str, given: "str | Kind | None", numbers_al
 
 def _not_a_number(name: str, kind: str, origin: Origin) -> str:
     """What is wrong with a kind of numbers for a column of something else."""
-    seen = listed([repr(each) for each in origin.levels], quote=False)
+    seen = listed([repr(level) for level in origin.levels], quote=False)
     return (
         f"kinds says that {name!r} is {kind}, but it holds {origin.dtype} values ({seen}). Encode it as numbers, "
         "or let it be categorical."
@@ -425,9 +425,9 @@ def _not_a_number(name: str, kind: str, origin: Origin) -> str:
 
 def _have_ties(values: FloatArray) -> BoolArray:
     """Which columns (d,) of (n, d) hold some value twice, by some of their rows if there are many."""
-    some = np.sort(values[:: 1 + len(values) // SAMPLE].T, axis=1)  # (d, m)
-    close = 4.0 * np.finfo(np.float64).eps * np.nanmax(np.abs(some), axis=1, initial=0.0)  # nan sorts last
-    ties: BoolArray = (np.diff(some, axis=1) <= close[:, None]).any(axis=1)
+    ordered = np.sort(values[:: 1 + len(values) // SAMPLE].T, axis=1)  # (d, m)
+    close = 4.0 * np.finfo(np.float64).eps * np.nanmax(np.abs(ordered), axis=1, initial=0.0)  # nan sorts last
+    ties: BoolArray = (np.diff(ordered, axis=1) <= close[:, None]).any(axis=1)
     return ties
 
 
@@ -503,7 +503,7 @@ def _levels_of(values: FloatArray, origin: Origin) -> tuple[Any, ...]:
 
 
 def _plain_levels(values: FloatArray) -> tuple[Any, ...]:
-    return tuple(_plain(each) for each in values)
+    return tuple(_plain(value) for value in values)
 
 
 def _plain(value: Any) -> int | float:

@@ -22,8 +22,8 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.validation import LEAST_ROWS
 
 MISSING = ("auto", "error", "drop")
-BLOCKS = 48  # of rows that the map of gaps tells apart
-LEAST = 10  # gaps, and values, that tell what gaps depend on
+BLOCKS = 48  # of rows that the map of missing values tells apart
+LEAST = 10  # missing values, and seen ones, that tell what it depends on
 CHANCE = 1e-3  # of one false sign in a table
 TOLERANCE = 1e-7  # of correlations, from one step to the next
 MOST_STEPS = 500
@@ -40,7 +40,7 @@ class Gaps:
     n_rows : int
         Rows of the table.
     counts : array of shape (d,)
-        Gaps of each column.
+        Missing values of each column.
     n_complete : int
         Rows without any.
     shares : array of shape (b, d)
@@ -70,13 +70,13 @@ class Gaps:
 
     @classmethod
     def counted(cls, n_rows: int, counts: IntArray, n_complete: int) -> "Gaps":
-        """Of rows that were not looked at one by one: without a map, and without what gaps depend on."""
+        """Of rows that were not looked at one by one: without a map, and without what depends on what."""
         d = counts.size
         return cls(n_rows, counts, n_complete, np.zeros((0, d)), np.zeros((d, d), dtype=np.bool_))
 
 
 def check_missing(missing: object) -> None:
-    """Refuse what is no way to deal with gaps."""
+    """Refuse what is no way to deal with missing values."""
     check_choice(missing, "missing", MISSING)
 
 
@@ -103,7 +103,7 @@ def check_seen(missing: BoolArray, names: Sequence[str]) -> None:
 
 
 def _dependence(values: FloatArray, missing: BoolArray, unordered: BoolArray) -> BoolArray:
-    """Whether gaps of column j depend on column i (d, d): on its rank, or on its level.
+    """Whether missing values of column j depend on column i (d, d): on its rank, or on its level.
 
     A rank sum compares what column i is where j is missing with what it is elsewhere; of levels without an order,
     Pearson's chi squared. Thresholds are such that a table without any dependence has a false sign once in a
@@ -111,13 +111,13 @@ def _dependence(values: FloatArray, missing: BoolArray, unordered: BoolArray) ->
     """
     n, d = values.shape
     depends = np.zeros((d, d), dtype=np.bool_)
-    some = [j for j in range(d) if LEAST <= missing[:, j].sum() <= n - LEAST]
-    least = CHANCE / max(len(some) * (d - 1), 1)
+    columns = [j for j in range(d) if LEAST <= missing[:, j].sum() <= n - LEAST]
+    least = CHANCE / max(len(columns) * (d - 1), 1)
     for i in range(d):
         there = ~missing[:, i]
-        gaps = missing[there][:, some].astype(np.float64)  # (m, s)
+        absent = missing[there][:, columns].astype(np.float64)  # (m, s)
         column, m = values[there, i], int(there.sum())
-        inside = gaps.sum(axis=0)
+        inside = absent.sum(axis=0)
         enough = np.minimum(inside, m - inside) >= LEAST
         if unordered[i]:
             codes = np.unique(column, return_inverse=True)[1]
@@ -125,7 +125,7 @@ def _dependence(values: FloatArray, missing: BoolArray, unordered: BoolArray) ->
             sizes, share = by_level.sum(axis=0), inside / m
             expected = np.outer(share, sizes)
             with np.errstate(divide="ignore", invalid="ignore"):
-                off = (gaps.T @ by_level - expected) ** 2 / (expected * (1.0 - share[:, None]))
+                off = (absent.T @ by_level - expected) ** 2 / (expected * (1.0 - share[:, None]))
             chance = chdtrc(max(sizes.size - 1, 1), np.nan_to_num(off).sum(axis=1))
         else:
             _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
@@ -133,9 +133,9 @@ def _dependence(values: FloatArray, missing: BoolArray, unordered: BoolArray) ->
             ranks = ranks - ranks.mean()
             with np.errstate(divide="ignore", invalid="ignore"):
                 spread = np.sqrt(inside * (m - inside) / m * ranks.var())
-                chance = 2.0 * ndtr(-np.abs(gaps.T @ ranks) / spread)
+                chance = 2.0 * ndtr(-np.abs(absent.T @ ranks) / spread)
         signs = enough & (chance < least)
-        depends[i, np.array(some, dtype=np.int64)[signs]] = True
+        depends[i, np.array(columns, dtype=np.int64)[signs]] = True
     np.fill_diagonal(depends, False)
     return depends
 
@@ -145,7 +145,7 @@ def _dependence(values: FloatArray, missing: BoolArray, unordered: BoolArray) ->
 
 @dataclass(frozen=True)
 class NormalFit:
-    """Maximum likelihood of a normal distribution for rows with gaps.
+    """Maximum likelihood of a normal distribution for rows with missing values.
 
     Attributes
     ----------
@@ -184,12 +184,12 @@ class IncompleteRows:
 
     def __init__(self, values: FloatArray) -> None:
         self.values = np.ascontiguousarray(values, dtype=np.float64)
-        self.gaps: BoolArray = np.isnan(self.values)
-        bits = np.packbits(self.gaps, axis=1)
-        # Rows with the same gaps share their algebra: one after the other.
+        self.missing: BoolArray = np.isnan(self.values)
+        bits = np.packbits(self.missing, axis=1)
+        # Rows that lack the same columns share their algebra: one after the other.
         self.order: IntArray = np.lexsort(bits.T[::-1]).astype(np.int64)
-        self.order = self.order[self.gaps[self.order].any(axis=1)]
-        self.complete: FloatArray = self.values[~self.gaps.any(axis=1)]
+        self.order = self.order[self.missing[self.order].any(axis=1)]
+        self.complete: FloatArray = self.values[~self.missing.any(axis=1)]
 
     def expected(self, mean: FloatArray, precision: FloatArray) -> NormalFit:
         """Means and covariances (divided by n) that are expected of all rows, the missing given the seen."""
@@ -224,8 +224,8 @@ def fit_normal(values: FloatArray, max_steps: int = MOST_STEPS, tolerance: float
     if not varies.all():  # a function of a column may be constant where that column is seen
         mean, covariance = centre.copy(), np.zeros((centre.size, centre.size))
         if varies.any():
-            some = fit_normal(values[:, varies], max_steps, tolerance)
-            mean[varies], covariance[np.ix_(varies, varies)] = some.mean, some.covariance
+            part = fit_normal(values[:, varies], max_steps, tolerance)
+            mean[varies], covariance[np.ix_(varies, varies)] = part.mean, part.covariance
         return NormalFit(mean, covariance)
     rows = IncompleteRows((values - centre) / scale)
     return iterate(rows.expected, max_steps, tolerance, centre.size).on_scale(centre, scale)
@@ -235,15 +235,15 @@ def iterate(
     expect: Callable[[FloatArray, FloatArray], NormalFit], max_steps: int, tolerance: float, d: int
 ) -> NormalFit:
     """Where steps of EM end, from a mean and a precision to what is expected; uncorrelated columns come first."""
-    found = NormalFit(np.zeros(d), np.eye(d))
+    fit = NormalFit(np.zeros(d), np.eye(d))
     with one_thread:  # inverses of small matrices, many times
         for step in range(1, max_steps + 1):
-            new = expect(found.mean, found.precision)
-            change = max(np.abs(new.covariance - found.covariance).max(), np.abs(new.mean - found.mean).max())
-            found = NormalFit(new.mean, new.covariance, step)
+            new = expect(fit.mean, fit.precision)
+            change = max(np.abs(new.covariance - fit.covariance).max(), np.abs(new.mean - fit.mean).max())
+            fit = NormalFit(new.mean, new.covariance, step)
             if change < tolerance:
                 break
-    return found
+    return fit
 
 
 @kernel
@@ -256,13 +256,17 @@ def fill_rows(
     filled: FloatArray,
     spread: FloatArray,
 ) -> None:
-    """Write rows of ``values`` in ``order`` with their gaps filled, by conditional means, and noise if any.
+    """Fill what is missing (m) of rows, given what is seen (o): by conditional means, and noise if any.
 
-    ``spread`` (d, d), unless it is empty, gains the conditional covariances. A row whose gaps are those of the one
-    before uses its factor again.
+    x_m = mean_m - Q_mm^-1 Q_mo (x_o - mean_o) + L'^-1 noise,  with Q_mm = L L' the precision of what is missing.
+
+    ``values`` (n, d) are all rows, nan where a value is missing, and ``order`` (k,) those to fill, of which one
+    that lacks the same columns as the one before uses its factor again. ``mean`` (d,) and ``precision`` (d, d) are
+    those of all columns. ``noise`` (k, d), of variance one, is empty for conditional means. ``filled`` (k, d) is
+    written to, and ``spread`` (d, d), unless it is empty, gains the conditional covariances Q_mm^-1.
     """
     d = values.shape[1]
-    gaps, n_gaps = np.empty(d, dtype=np.int64), 0
+    missing, n_missing = np.empty(d, dtype=np.int64), 0
     factor, inverse, right = np.empty((d, d)), np.empty((d, d)), np.empty(d)
     for place in range(order.size):
         row = order[place]
@@ -270,16 +274,16 @@ def fill_rows(
         count = 0
         for j in range(d):
             if np.isnan(values[row, j]):
-                if same and not (count < n_gaps and gaps[count] == j):
+                if same and not (count < n_missing and missing[count] == j):
                     same = False
-                gaps[count] = j
+                missing[count] = j
                 count += 1
-        same = same and count == n_gaps
-        n_gaps = count
+        same = same and count == n_missing
+        n_missing = count
         if not same:
             for a in range(count):  # Cholesky: Q_mm = L L'
                 for b in range(a + 1):
-                    total = precision[gaps[a], gaps[b]]
+                    total = precision[missing[a], missing[b]]
                     for k in range(b):
                         total -= factor[a, k] * factor[b, k]
                     if a == b:
@@ -299,7 +303,7 @@ def fill_rows(
             total = 0.0
             for j in range(d):
                 if not np.isnan(values[row, j]):
-                    total -= precision[gaps[a], j] * (values[row, j] - mean[j])
+                    total -= precision[missing[a], j] * (values[row, j] - mean[j])
             right[a] = total
         for a in range(count):  # L y = right
             total = right[a]
@@ -315,13 +319,13 @@ def fill_rows(
                 total -= factor[k, a] * right[k]
             right[a] = total / factor[a, a]
         for a in range(count):
-            filled[place, gaps[a]] = mean[gaps[a]] + right[a]
+            filled[place, missing[a]] = mean[missing[a]] + right[a]
         if spread.size:
             for a in range(count):
                 for b in range(a + 1):
                     total = 0.0
                     for k in range(a, count):
                         total += inverse[k, a] * inverse[k, b]
-                    spread[gaps[a], gaps[b]] += total
+                    spread[missing[a], missing[b]] += total
                     if a != b:
-                        spread[gaps[b], gaps[a]] += total
+                        spread[missing[b], missing[a]] += total

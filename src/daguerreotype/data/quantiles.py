@@ -78,8 +78,8 @@ class QuantileSketch:
         """Values (q, d) below and above those that have ``ranks`` (q,), from 0, among the sorted rows."""
         parts = [(kept, 1 << level) for level, kept in enumerate(self._levels) if kept is not None]
         parts += [(rows, 1) for rows in self._waiting]
-        values = np.concatenate([each for each, _ in parts])
-        weights = np.concatenate([np.full(len(each), weight) for each, weight in parts])
+        values = np.concatenate([kept for kept, _ in parts])
+        weights = np.concatenate([np.full(len(kept), weight) for kept, weight in parts])
         order = np.argsort(values, axis=0, kind="stable")
         values = np.take_along_axis(values, order, axis=0)
         upto = np.cumsum(weights[order], axis=0)  # rows up to each value, to within the error
@@ -132,15 +132,15 @@ class OrderStatistics:
     @property
     def values(self) -> FloatArray:
         """The values (q, d)."""
-        found = self.lower.copy()
+        statistics = self.lower.copy()
         d = self.lower.shape[1]
         for place, parts in enumerate(self._between):
             q, j = divmod(place, d)
             between = np.sort(np.concatenate(parts)) if parts else np.zeros(0)
             at = int(self.ranks[q] - self._upto[q, j])
             if at >= 0:
-                found[q, j] = between[at] if at < between.size else self.upper[q, j]
-        return found
+                statistics[q, j] = between[at] if at < between.size else self.upper[q, j]
+        return statistics
 
 
 # ------------------------------------------------------------------ the values that columns have
@@ -186,13 +186,13 @@ class Support:
 
     def of(self, column: int) -> FloatArray:
         """What was seen of a column, ascending."""
-        known: FloatArray = self.seen[~np.isnan(self.seen[:, column]), column]
-        return known
+        quantiles: FloatArray = self.seen[~np.isnan(self.seen[:, column]), column]
+        return quantiles
 
     def where_intervened(self, column: int) -> FloatArray:
         """What a column was set to; what was seen of it, if nobody knows."""
-        known: FloatArray = self.set_to[~np.isnan(self.set_to[:, column]), column]
-        return known if known.size else self.of(column)
+        quantiles: FloatArray = self.set_to[~np.isnan(self.set_to[:, column]), column]
+        return quantiles if quantiles.size else self.of(column)
 
 
 def _quantiles(values: FloatArray) -> FloatArray:
@@ -200,9 +200,9 @@ def _quantiles(values: FloatArray) -> FloatArray:
     if not values.size:
         return values
     probs = np.linspace(0.0, 1.0, N_QUANTILES)
-    found = np.quantile(values[:QUANTILE_ROWS], probs, method="closest_observation")
-    found[0], found[-1] = values.min(), values.max()
-    return np.asarray(found, dtype=np.float64)
+    quantiles = np.quantile(values[:QUANTILE_ROWS], probs, method="closest_observation")
+    quantiles[0], quantiles[-1] = values.min(), values.max()
+    return np.asarray(quantiles, dtype=np.float64)
 
 
 def _side_by_side(columns: Sequence[FloatArray]) -> FloatArray:

@@ -243,12 +243,12 @@ def read_cells(
     """
     with _open(path) as file:
         data = file.read()
-    known = format_of(data, path.suffix.lower())
-    if known is not None:
+    entry = format_of(data, path.suffix.lower())
+    if entry is not None:
         limit = max(LEAST, RATIO * len(data))
-        if known.unpacked is not None and known.unpacked(data) > limit:
+        if entry.unpacked is not None and entry.unpacked(data) > limit:
             raise _too_long(path, f"it says that its cells take more than {size_of(limit)}")
-        return known.read(data, called(path)), None
+        return entry.read(data, called(path)), None
     dialect = _detect(data, path, delimiter, header)
     options = _csv_options(dialect)
     if words:
@@ -364,8 +364,8 @@ def _explained(path: Path, dialect: Dialect) -> Iterator[None]:
 
 def _take(table: pd.DataFrame, columns: Mapping[int, str]) -> pd.DataFrame:
     """The columns at some places, under their names; not a copy if these are all."""
-    some = table if len(columns) == table.shape[1] else table.iloc[:, list(columns)]
-    return some.set_axis(list(columns.values()), axis=1)
+    taken = table if len(columns) == table.shape[1] else table.iloc[:, list(columns)]
+    return taken.set_axis(list(columns.values()), axis=1)
 
 
 @dataclass

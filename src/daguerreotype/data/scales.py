@@ -303,7 +303,7 @@ def in_words(scales: Mapping[Any, str], kinds: Mapping[Any, Kind]) -> str:
             columns.setdefault("as measured" if words == "none" else words, []).append(str(label))
     if len(columns) < 2:
         return next(iter(columns), "as measured")
-    ordered = sorted(columns.items(), key=lambda each: each[0] == "as measured")
+    ordered = sorted(columns.items(), key=lambda group: group[0] == "as measured")
     return ", ".join(f"{words} ({', '.join(labels)})" for words, labels in ordered)
 
 

@@ -242,24 +242,24 @@ def complete_rows(chunk: Any, number: int) -> tuple[Any, BoolArray]:
 
 
 def check_same_columns(
-    known: tuple[Hashable, ...] | None, named: bool, given: tuple[Hashable, ...] | None, d: int, number: int
+    before: tuple[Hashable, ...] | None, named: bool, given: tuple[Hashable, ...] | None, d: int, number: int
 ) -> tuple[tuple[Hashable, ...], bool]:
     """The names of all chunks so far, and whether they are the user's."""
-    if known is None and given is not None:
+    if before is None and given is not None:
         check_column_names(given)
-    if known is None:
+    if before is None:
         return (tuple(f"x{i}" for i in range(d)), False) if given is None else (given, True)
-    if d != len(known):
+    if d != len(before):
         raise ValueError(
-            f"{chunk_called(number)} has {d} columns, but those before have {len(known)}: all must be alike."
+            f"{chunk_called(number)} has {d} columns, but those before have {len(before)}: all must be alike."
         )
-    if named and given is not None and list(map(str, given)) != list(map(str, known)):
-        odd = next((new, old) for new, old in zip(given, known, strict=True) if str(new) != str(old))
+    if named and given is not None and list(map(str, given)) != list(map(str, before)):
+        odd = next((new, old) for new, old in zip(given, before, strict=True) if str(new) != str(old))
         raise ValueError(
             f"{chunk_called(number)} has a column {odd[0]!r} where those before have {odd[1]!r}: all chunks must "
             "have the same columns in the same sequence."
         )
-    return known, named
+    return before, named
 
 
 def refuse_not_finite(values: FloatArray, names: Sequence[Hashable], number: int, first: int) -> None:

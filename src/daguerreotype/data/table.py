@@ -24,7 +24,7 @@ from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 
 SEED = 31_415_926  # of what spreads draws over the cells of grids
-# Of EM, where a close look at gaps comes later: of columns, and of functions of them.
+# Of EM, where a close look at missing values comes later: of columns, and of functions of them.
 SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
 LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 
@@ -118,8 +118,8 @@ class OtherColumns:
 
     def place(self, node: int) -> int:
         """Where the scale is that a column has as an effect; -1 for the table's own."""
-        found = np.flatnonzero(self.columns == node)
-        return int(found[0]) if self.instead and found.size else -1
+        places = np.flatnonzero(self.columns == node)
+        return int(places[0]) if self.instead and places.size else -1
 
 
 @saved
@@ -130,7 +130,7 @@ class Table:
     Attributes
     ----------
     values : array of shape (n, d)
-        The rows.
+        The rows, nan where a value is missing.
     names : tuple
         The user's names of the columns, of any type that can be hashed; x0, x1, ... where there are none.
     known_moments : array of shape (d, d), optional
@@ -156,11 +156,9 @@ class Table:
         The variance of that, where it is known without looking at rows.
     others : OtherColumns, optional
         Columns on other scales, which estimators may judge effects on.
-    gaps : array of shape (n, d), optional
-        Where values are missing; they are nan there. Estimators never see such a table: it is completed before.
     copies : int
-        How often every row is there, each time with other draws in its gaps: ``values`` and all that goes with
-        them hold one completed table after the other. They say no more than one of them would.
+        How often every row is there, each time with other draws of what it lacks: ``values`` and all that goes
+        with them hold one completed table after the other. They say no more than one of them would.
     known_summary : Summary, optional
         Moments that are expected of the columns as they are, where they are known better than by draws.
     known_support : Support, optional
@@ -181,7 +179,6 @@ class Table:
     dither: FloatArray | None = field(default=None, kw_only=True)
     known_rounding: FloatArray | None = field(default=None, kw_only=True)
     others: OtherColumns | None = field(default=None, kw_only=True)
-    gaps: BoolArray | None = field(default=None, kw_only=True)
     copies: int = field(default=1, kw_only=True)
     known_summary: Summary | None = field(default=None, kw_only=True)
     known_support: Support | None = field(default=None, kw_only=True)
@@ -195,6 +192,12 @@ class Table:
     def n_columns(self) -> int:
         """Number of variables d."""
         return len(self.names)
+
+    @cached_property
+    def missing(self) -> BoolArray | None:
+        """Where values (n, d) are nan; None if none is. Estimators never see any: a table is completed before."""
+        missing = np.isnan(self.values)
+        return missing if missing.any() else None
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
@@ -245,10 +248,10 @@ class Table:
 
     @cached_property
     def summary(self) -> Summary:
-        """Moments of the columns as they are; of those with gaps, the likeliest."""
+        """Moments of the columns as they are; where some are missing, the likeliest."""
         if self.known_summary is not None:
             return self.known_summary
-        if self.gaps is None:
+        if self.missing is None:
             return Moments().update(self.values).summary()
         found = fit_normal(self.values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
         scaled = (self.values - np.nanmean(self.values, axis=0)) / np.nanstd(self.values, axis=0)
@@ -265,7 +268,7 @@ class Table:
 
     def quantiles(self, probs: FloatArray) -> FloatArray:
         """Values (q, d) that shares ``probs`` (q,) of each column do not exceed, interpolated between rows."""
-        quantile = np.quantile if self.gaps is None else np.nanquantile
+        quantile = np.quantile if self.missing is None else np.nanquantile
         return np.asarray(quantile(self.values, probs, axis=0), dtype=np.float64)
 
     def moments_of(self, features: Callable[[FloatArray], FloatArray], *, exact: bool = True) -> FloatArray:
@@ -273,7 +276,7 @@ class Table:
 
         Exact ones do not depend on the sequence of the rows; others are faster.
         """
-        if self.gaps is not None:
+        if self.missing is not None:
             return _expected(features(self.values))
         if self.copies > 1:  # draws break all ties
             exact = False
@@ -335,12 +338,11 @@ class Table:
         kinds = tuple(self.kinds[j] for j in columns) if self.kinds else ()
         table = Table(values[rows], names, None, intervened, named=self.named, kinds=kinds)
         out = intervened
-        if self.gaps is not None:
-            gaps = np.isnan(table.values)
-            table = replace(table, gaps=gaps, known_summary=self.summary.take(columns))
-            out = gaps if intervened is None else gaps | intervened
-        known = np.array([kind.step for kind in kinds]) if kinds else None
-        spread = untie(table.values, np.flatnonzero(~table.discrete), known, out)
+        if table.missing is not None:
+            out = table.missing if intervened is None else table.missing | intervened
+            table = replace(table, known_summary=self.summary.take(columns))
+        kind_steps = np.array([kind.step for kind in kinds]) if kinds else None
+        spread = untie(table.values, np.flatnonzero(~table.discrete), kind_steps, out)
         if spread is None:
             return table
         untied, steps = spread
@@ -350,44 +352,43 @@ class Table:
         """Some of its rows, each draw of what is missing once: those ``chosen``, or as many as ``limit`` allows.
 
         Those up to a limit are the first, which :meth:`canonical` has mixed; where interventions keep rows of
-        complete tables from counting for a column, they are all. Of a table with gaps what is known of values and
-        moments stays that of all rows.
+        complete tables from counting for a column, they are all. Of a table with missing values what is known of
+        values and moments stays that of all rows.
         """
-        known: dict[str, Any] = {}
+        kept: dict[str, Any] = {}
         if chosen is None:
-            no_limit = limit is None or (self.gaps is None and self.intervened is not None)
+            no_limit = limit is None or (self.missing is None and self.intervened is not None)
             n_rows = self.n_rows if no_limit else min(limit or 0, self.n_rows)
             if n_rows == self.n_rows and self.copies == 1:
                 return self
             chosen = slice(n_rows)
-            if self.gaps is not None:
-                known = {"known_support": self.support, "known_summary": self.known_summary}
+            if self.missing is not None:
+                kept = {"known_support": self.support, "known_summary": self.known_summary}
         parts = {
             name: getattr(self, name)[chosen]
-            for name in ("values", "intervened", "untied", "dither", "gaps")
+            for name in ("values", "intervened", "untied", "dither")
             if getattr(self, name) is not None
         }
-        return replace(self, copies=1, **({"known_moments": None, "known_summary": None} | known | parts))
+        return replace(self, copies=1, **({"known_moments": None, "known_summary": None} | kept | parts))
 
     def completed(self, draws: FloatArray) -> "Table":
-        """The table with every row as often as there are ``draws`` (m, n, d): values where it has gaps."""
-        assert self.gaps is not None
+        """The table with every row as often as there are ``draws`` (m, n, d): values where it has none."""
         m = len(draws)
-        gaps = np.tile(self.gaps, (m, 1))
-        values = np.where(gaps, draws.reshape(gaps.shape), np.tile(self.values, (m, 1)))
+        values = np.tile(self.values, (m, 1))
+        missing = np.isnan(values)
+        values = np.where(missing, draws.reshape(values.shape), values)
         untied = None
         if self.untied is not None:
             # Draws are on no atom, but on the grid of their column.
             steps = np.zeros(self.n_columns) if self.steps is None else self.steps
             offsets = steps * (np.random.default_rng(SEED).random(values.shape) - 0.5)
-            untied = np.where(gaps, values + offsets, np.tile(self.untied, (m, 1)))
+            untied = np.where(missing, values + offsets, np.tile(self.untied, (m, 1)))
         intervened = None if self.intervened is None else np.tile(self.intervened, (m, 1))
         return replace(
             self,
             values=values,
             intervened=intervened,
             untied=untied,
-            gaps=None,
             copies=m,
             known_summary=None,
             known_support=self.support,
@@ -404,7 +405,7 @@ class Table:
         if self.known_summary is not None and scales.measured:
             known = self.known_summary
             centre, spread, moments = _standard(known.mean, known.covariance, standardize)
-        elif self.gaps is not None:
+        elif self.missing is not None:
             normal = fit_normal(values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
             centre, spread, moments = _standard(normal.mean, normal.covariance, standardize)
         elif self.intervened is None:
@@ -421,8 +422,8 @@ class Table:
             )
         scaled = np.ascontiguousarray((values - centre) / spread)
         dither = None if self.untied is None else (scales.apply(self.untied) - values) / spread
-        if dither is not None and self.gaps is not None:
-            dither = np.where(self.gaps, 0.0, dither)
+        if dither is not None and self.missing is not None:
+            dither = np.where(self.missing, 0.0, dither)
         table = replace(self, values=scaled, known_moments=moments, untied=None, dither=dither, known_summary=None)
         if dither is not None and self.steps is not None and scales.measured:
             one_cell = np.abs(dither).max(axis=0) * spread <= 0.5001 * self.steps  # no more: no atom
@@ -605,8 +606,8 @@ def _standard(
 
 def _expected(features: FloatArray) -> FloatArray:
     """Second moments (p, p) that EM expects of features (n, p) with nan, as if they were normal."""
-    found = fit_normal(features, FEATURE_STEPS, SUMMARY_TOLERANCE)
-    moments: FloatArray = found.covariance + np.outer(found.mean, found.mean)
+    fit = fit_normal(features, FEATURE_STEPS, SUMMARY_TOLERANCE)
+    moments: FloatArray = fit.covariance + np.outer(fit.mean, fit.mean)
     return moments
 
 

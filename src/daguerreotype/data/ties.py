@@ -45,7 +45,7 @@ def untie(
     """
     first_of_like: BoolArray | None = None
     untied: FloatArray | None = None
-    found = np.zeros(values.shape[1])
+    grid_steps = np.zeros(values.shape[1])
     for j in columns.tolist():
         counted = np.ones(len(values), dtype=np.bool_) if left_out is None else ~left_out[:, j]
         column = values[counted, j]
@@ -60,10 +60,10 @@ def untie(
         step = grid_step(*distinct(np.sort(seen))) if steps is None else float(steps[j])
         if step == 0.0 and np.unique(seen, return_counts=True)[1].max(initial=1) <= FEW:
             continue
-        found[j] = step
+        grid_steps[j] = step
         untied = values.copy() if untied is None else untied
         untied[counted, j] = column + _offsets(column, step, np.random.default_rng([SEED, 1 + j]))
-    return None if untied is None else (untied, found)
+    return None if untied is None else (untied, grid_steps)
 
 
 def _offsets(column: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:

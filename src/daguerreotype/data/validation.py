@@ -182,11 +182,11 @@ def check_covariance(
             "their places in a graph apart. Keep one of them."
         )
     if n > d:
-        some = np.arange(d) if unordered is None else np.flatnonzero(~unordered)
+        ordered = np.arange(d) if unordered is None else np.flatnonzero(~unordered)
         may = np.zeros(d, dtype=np.bool_) if discrete is None else discrete
-        if some.size:
+        if ordered.size:
             _check_collinear(
-                (correlation + np.eye(d))[np.ix_(some, some)], [names[int(j)] for j in some], may[some]
+                (correlation + np.eye(d))[np.ix_(ordered, ordered)], [names[int(j)] for j in ordered], may[ordered]
             )
 
 
@@ -203,11 +203,11 @@ def _check_collinear(correlation: FloatArray, names: Sequence[str], may: BoolArr
 
 def _check_determined(correlation: FloatArray, names: Sequence[str], target: int) -> None:
     """Refuse one column if the others determine it."""
-    others = np.delete(np.arange(len(names)), target)
-    inner, cross = correlation[np.ix_(others, others)], correlation[others, target]
+    rest = np.delete(np.arange(len(names)), target)
+    inner, cross = correlation[np.ix_(rest, rest)], correlation[rest, target]
     weights, *_ = np.linalg.lstsq(inner, cross, rcond=1e-12)
     if 1.0 - cross @ weights < SPANNED:
-        part = others[np.abs(weights) > 1e-6]
+        part = rest[np.abs(weights) > 1e-6]
         raise ValueError(
             f"column {names[target]!r} is an exact linear combination of {listed([names[j] for j in part])}: "
             "their places in a graph cannot be told apart. Drop one of these columns."

@@ -33,19 +33,18 @@ ROWS_SEED = 141_421
 
 
 class Completer:
-    """A table with gaps, its rows and columns in canonical order, and the latest draws of what it lacks.
+    """A table with missing values, its rows and columns in canonical order, and the latest draws of what it lacks.
 
     Parameters
     ----------
     table : Table
-        With gaps.
+        With missing values.
     several : bool
         Whether several completed tables can be learned from together.
     """
 
     def __init__(self, table: Table, several: bool) -> None:
-        assert table.gaps is not None
-        self.table, self._missing = table, table.gaps
+        self.table, self._missing = table, np.isnan(table.values)
         at_once, kept = (AT_ONCE_DISCRETE, KEPT_DISCRETE) if table.discrete.any() else (AT_ONCE, KEPT)
         self._kept = int(np.clip(MAX_ROWS // table.n_rows, 1, kept)) if several else 1
         self._at_once = min(at_once, self._kept)
@@ -106,7 +105,7 @@ class Completer:
         return self.table.completed(np.concatenate(self._draws))
 
     def redraw(self, mechanisms: Mechanisms, n_sweeps: int | None = None) -> None:
-        """Draw all gaps anew from fitted mechanisms, and forget draws that are older than enough.
+        """Draw all missing values anew from fitted mechanisms, and forget draws that are older than enough.
 
         One sweep goes on from the draws before; without any it takes some to forget where they began.
         """
@@ -144,7 +143,7 @@ class Completer:
 
 
 def first_draws(table: Table, copies: int, rng: np.random.Generator) -> FloatArray:
-    """Completed tables (m, n, d) of a table with gaps, each drawn from a normal copula.
+    """Completed tables (m, n, d) of a table with missing values, each drawn from a normal copula.
 
     Columns are replaced by the normal scores of their ranks, levels without an order by one indicator for each
     level. What is drawn goes back by the quantiles of what was seen, so that no draw is beyond that.
@@ -190,11 +189,11 @@ def _values(scores: FloatArray, column: FloatArray) -> FloatArray:
 
 
 def integrated(
-    mechanisms: Mechanisms, values: FloatArray, gaps: BoolArray, intervened: BoolArray | None = None
+    mechanisms: Mechanisms, values: FloatArray, missing: BoolArray, intervened: BoolArray | None = None
 ) -> FloatArray:
     """Log-likelihood (m,) of what is seen of rows (m, d), what is missing being integrated out by draws."""
     rng = np.random.default_rng(ROWS_SEED)
-    sampler = MissingSampler(mechanisms, values, gaps, intervened)
+    sampler = MissingSampler(mechanisms, values, missing, intervened)
     particles = np.stack([sampler.log_likelihood(rng) for _ in range(PARTICLES)])
     means: FloatArray = np.logaddexp.reduce(particles) - np.log(PARTICLES)
     return means

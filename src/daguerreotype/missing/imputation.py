@@ -20,7 +20,7 @@ CALM = 0.01  # nats per column and row by which they move the loss
 @saved
 @dataclass(frozen=True)
 class Completion:
-    """How a table with gaps was completed.
+    """How a table with missing values was completed.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class MissingValues:
     Attributes
     ----------
     counts : dict
-        How many values are missing of each column; only columns with gaps.
+        How many values are missing of each column; only columns that lack any.
     n_rows, n_complete : int
-        Rows of the table, and those without gaps.
+        Rows of the table, and those that are complete.
     n_dropped : int
         Rows that were left out, with ``missing="drop"``.
     n_completions : int
@@ -64,10 +64,10 @@ class MissingValues:
     loss_change : float
         By how much the last round moved the loss, in nats per column and row.
     depends_on : dict
-        Columns whose gaps depend on others, and on which: there values are not missing completely at random. That
-        is taken care of, but a column whose gaps depend on others may hide that they depend on itself.
+        Columns whose missing values depend on others, and on which: they are not missing completely at random.
+        That is taken care of, but such a column may hide that they depend on itself.
     shares : array of shape (b, c)
-        A map of the gaps: the share of missing values in blocks of successive rows, of each column with any.
+        A map of them: the share of missing values in blocks of successive rows, of each column with any.
     """
 
     counts: dict[Any, int]
@@ -111,7 +111,7 @@ class Imputation:
         0 where a value was seen.
     draws : list of DataFrame or array
         The completed tables that these summarise: for whatever is to be computed from complete rows, compute it
-        from each of them, and the spread of the results is what the gaps make uncertain.
+        from each of them, and the spread of the results is what the missing values make uncertain.
     """
 
     table: Any
@@ -121,10 +121,10 @@ class Imputation:
 
 def make_imputation(X: Any, values: FloatArray, draws: FloatArray, kinds: Sequence[Kind]) -> Imputation:
     """From values (m, d) with nan, and draws (k, m, d) of them, as codes of levels, to tables like ``X``."""
-    gaps = np.isnan(values)
+    missing = np.isnan(values)
     middle, spread = values.copy(), np.zeros(values.shape)
     for j, kind in enumerate(kinds):
-        rows = np.flatnonzero(gaps[:, j])
+        rows = np.flatnonzero(missing[:, j])
         drawn = draws[:, rows, j]  # (k, r)
         if kind.levels and rows.size:
             votes = np.stack([(drawn == code).sum(axis=0) for code in range(len(kind.levels))])
@@ -137,9 +137,9 @@ def make_imputation(X: Any, values: FloatArray, draws: FloatArray, kinds: Sequen
             spread[rows, j] = drawn.std(axis=0, ddof=1) if len(draws) > 1 else 0.0
     like = to_pandas(X)
     if not isinstance(like, pd.DataFrame):
-        tables = [_plain(each, kinds) for each in (middle, *draws)]
+        tables = [_plain(table, kinds) for table in (middle, *draws)]
         return Imputation(tables[0], spread, tables[1:])
-    frames = [_frame(like, each, gaps, kinds) for each in (middle, *draws)]
+    frames = [_frame(like, table, missing, kinds) for table in (middle, *draws)]
     return Imputation(frames[0], pd.DataFrame(spread, columns=like.columns, index=like.index), frames[1:])
 
 
@@ -150,18 +150,18 @@ def _plain(values: FloatArray, kinds: Sequence[Kind]) -> Any:
     return np.column_stack(columns) if numbers else np.array(columns, dtype=object).T
 
 
-def _frame(like: pd.DataFrame, values: FloatArray, gaps: Any, kinds: Sequence[Kind]) -> pd.DataFrame:
-    """The DataFrame with its gaps filled, its columns of the types that they have."""
+def _frame(like: pd.DataFrame, values: FloatArray, missing: Any, kinds: Sequence[Kind]) -> pd.DataFrame:
+    """The DataFrame with what it lacks filled in, its columns of the types that they have."""
     filled = like.copy()
     for j, kind in enumerate(kinds):
-        rows = np.flatnonzero(gaps[:, j])
+        rows = np.flatnonzero(missing[:, j])
         if rows.size:
             column = like.iloc[:, j]
             new = list(kind.show(values[rows, j]))
             if not kind.levels and pd.api.types.is_integer_dtype(column.dtype):
-                new = [round(each) for each in new]
+                new = [round(value) for value in new]
             if column.dtype == bool or set(kind.levels) == {False, True}:
-                new = [bool(each) for each in new]
+                new = [bool(value) for value in new]
             column = column.copy()
             column.iloc[rows] = new
             filled.isetitem(j, column.array)

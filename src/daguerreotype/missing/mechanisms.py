@@ -78,11 +78,11 @@ class Mechanisms:
     @cached_property
     def children(self) -> list[list[int]]:
         """The columns that each one is a cause of."""
-        found: list[list[int]] = [[] for _ in self.fits]
+        children: list[list[int]] = [[] for _ in self.fits]
         for node, fit in enumerate(self.fits):
             for parent in fit.parents.tolist():
-                found[parent].append(node)
-        return found
+                children[parent].append(node)
+        return children
 
     @cached_property
     def discrete(self) -> BoolArray:
@@ -173,11 +173,11 @@ class Mechanisms:
         """Numbers from a little below to a little above what was seen, as close as the noise is narrow."""
         effects = self.scaled.of_effects
         seen = self.support.of(node)
-        known, places = np.unique(effects.column(node, seen), return_index=True)
-        low, high = (known[end] + sign * _tail(sign * known) for end, sign in ((0, -1.0), (-1, 1.0)))
+        scaled, places = np.unique(effects.column(node, seen), return_index=True)
+        low, high = (scaled[end] + sign * _tail(sign * scaled) for end, sign in ((0, -1.0), (-1, 1.0)))
         size = int(np.clip((high - low) / (FINE * self._narrowest(node)), FEWEST, MOST))
         wanted, step = np.linspace(low, high, size, retstep=True)
-        values = _invert(wanted, known, seen[places])
+        values = _invert(wanted, scaled, seen[places])
         # Beyond what a scale can hold there is no value.
         with np.errstate(all="ignore"):
             reached, causes = effects.column(node, values), self.scaled.column(node, values)
@@ -185,8 +185,8 @@ class Mechanisms:
             if seen[0] > 0.0 or seen[-1] < 0.0:  # nor on the other side of zero
                 inside &= np.sign(values) == np.sign(seen[0])
             usable = np.flatnonzero(inside)
-        some = slice(int(usable[0]), int(usable[-1]) + 1)
-        return Candidates(values[some], causes[some], wanted[some], dense=True)
+        inner = slice(int(usable[0]), int(usable[-1]) + 1)
+        return Candidates(values[inner], causes[inner], wanted[inner], dense=True)
 
     def _narrowest(self, node: int) -> float:
         """The least standard deviation that a column has given its causes, or given one of its effects."""
@@ -211,11 +211,11 @@ class Mechanisms:
         return values
 
 
-def _tail(known: FloatArray) -> float:
+def _tail(quantiles: FloatArray) -> float:
     """How far beyond the largest of quantiles (k,) a value may be: as far as that is from the upper tenth."""
-    ordered = np.sort(known)
+    ordered = np.sort(quantiles)
     upper = float(ordered[-1] - ordered[-1 - ordered.size // 10])
-    return min(max(upper, 1e-3 * float(np.ptp(ordered))), BEYOND * (float(known.std()) or 1.0)) or 1.0
+    return min(max(upper, 1e-3 * float(np.ptp(ordered))), BEYOND * (float(quantiles.std()) or 1.0)) or 1.0
 
 
 def _deviation(noise: Density | Mass) -> float:
@@ -225,11 +225,11 @@ def _deviation(noise: Density | Mass) -> float:
     return noise.scale * np.pi / np.sqrt(3.0) if isinstance(noise, RelativeDensity) else UNKNOWN
 
 
-def _invert(targets: FloatArray, known: FloatArray, values: FloatArray) -> FloatArray:
+def _invert(targets: FloatArray, scaled: FloatArray, values: FloatArray) -> FloatArray:
     """Values whose scaled ones are ``targets``, by interpolation between known pairs, with straight ends."""
-    found = np.interp(targets, known, values)
-    if known.size > 1:
-        for end, near, beyond in ((0, 1, targets < known[0]), (-1, -2, targets > known[-1])):
-            slope = (values[end] - values[near]) / (known[end] - known[near])
-            found[beyond] = values[end] + slope * (targets[beyond] - known[end])
-    return found
+    inverted = np.interp(targets, scaled, values)
+    if scaled.size > 1:
+        for end, near, beyond in ((0, 1, targets < scaled[0]), (-1, -2, targets > scaled[-1])):
+            slope = (values[end] - values[near]) / (scaled[end] - scaled[near])
+            inverted[beyond] = values[end] + slope * (targets[beyond] - scaled[end])
+    return inverted

@@ -53,7 +53,7 @@ class MissingRounds:
     """
 
     def __init__(self, table: Table, plan: Plan, run: Run) -> None:
-        assert table.gaps is not None
+        assert table.missing is not None
         self.table, self.plan, self.run = table, plan, run
         self._several = plan.estimator.can.copies and not plan.joint
         plain = not table.discrete.any() and table.intervened is None and plan.scales in ("auto", "none")
@@ -61,7 +61,7 @@ class MissingRounds:
         self.scales_first = plan.scales == "auto" and are_skewed(table)
         self.exact = plain and normal and plan.estimator.can.from_moments
         self.exact = self.exact and not self.scales_first
-        features = (table.gaps.mean() * (CUBIC + 2) * table.n_columns) ** 3 * table.n_rows
+        features = (table.missing.mean() * (CUBIC + 2) * table.n_columns) ** 3 * table.n_rows
         self._plain, self._curves_affordable = plain, features < AFFORDABLE
         # The first rows of long tables tell what to draw the others from.
         self._first_rows = table if self.exact else table.rows(limit=ENOUGH)

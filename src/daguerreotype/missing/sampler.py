@@ -15,15 +15,15 @@ ROWS = 2**13  # looked at together, so that memory holds a few of their candidat
 
 
 class MissingSampler:
-    """Rows with gaps, and what they may hold.
+    """Rows with missing values, and what these may be.
 
     Parameters
     ----------
     mechanisms : Mechanisms
         The graph that values come from.
     values : array of shape (m, d)
-        Rows as they came; what stands in gaps is where draws start from.
-    gaps : array of shape (m, d)
+        Rows as they came; what stands where a value is missing is where draws start from.
+    missing : array of shape (m, d)
         Where values are missing.
     intervened : array of shape (m, d), optional
         Where columns were set to their values: their causes say nothing about these.
@@ -38,18 +38,18 @@ class MissingSampler:
         self,
         mechanisms: Mechanisms,
         values: FloatArray,
-        gaps: BoolArray,
+        missing: BoolArray,
         intervened: BoolArray | None = None,
     ) -> None:
-        self.mechanisms, self.gaps = mechanisms, gaps
-        self.intervened = np.zeros(gaps.shape, dtype=np.bool_) if intervened is None else intervened
+        self.mechanisms, self.missing = mechanisms, missing
+        self.intervened = np.zeros(missing.shape, dtype=np.bool_) if intervened is None else intervened
         self.values: FloatArray = np.array(values, dtype=np.float64)
         if np.isnan(self.values).any():
-            middle = [seen[seen.size // 2] for seen in map(mechanisms.support.of, range(gaps.shape[1]))]
+            middle = [seen[seen.size // 2] for seen in map(mechanisms.support.of, range(missing.shape[1]))]
             self.values = np.where(np.isnan(self.values), middle, self.values)
         self._causes = mechanisms.scaled.apply(self.values)
         self._effects = mechanisms.scaled.of_effects.apply(self.values)
-        self._predictors = [mechanisms.predictors(node, self._causes) for node in range(gaps.shape[1])]
+        self._predictors = [mechanisms.predictors(node, self._causes) for node in range(missing.shape[1])]
         self._parts: dict[tuple[int, int], FloatArray] = {}  # what a parent contributes to a child now
 
     def sweep(self, rng: np.random.Generator) -> None:
@@ -67,22 +67,23 @@ class MissingSampler:
 
         Missing values are drawn one after the other, causes first. A value is drawn given its causes and those
         seen effects of it that have no missing cause later on, and the row's weight is multiplied by the integral
-        of what it is drawn from: single gaps, and gaps far from each other, are integrated without any noise.
+        of what it is drawn from: single missing values, and those far from each other, are integrated without any
+        noise.
         """
         mechanisms, total = self.mechanisms, np.zeros(len(self.values))
         rank = np.argsort(mechanisms.order)
         # The last missing cause of each column, -1 without any: there its likelihood can be told.
-        last = np.full(self.gaps.shape, -1)
+        last = np.full(self.missing.shape, -1)
         for node, fit in enumerate(mechanisms.fits):
             for parent in fit.parents[np.argsort(rank[fit.parents])].tolist():
-                last[self.gaps[:, parent], node] = parent
-        seen = ~self.gaps & ~self.intervened
+                last[self.missing[:, parent], node] = parent
+        seen = ~self.missing & ~self.intervened
         for node in mechanisms.order.tolist():
             children = mechanisms.children[node]
             waits = np.array([seen[:, child] & (last[:, child] == node) for child in children], dtype=np.bool_)
             total += self._draw(node, children, rng, waits.reshape(len(children), len(self.values)))
-            known = seen[:, node] & (last[:, node] < 0)
-            total[known] += mechanisms.log_mass(node, self.values[known, node], self._predictors[node][known])
+            whole = seen[:, node] & (last[:, node] < 0)
+            total[whole] += mechanisms.log_mass(node, self.values[whole, node], self._predictors[node][whole])
         return total
 
     # ------------------------------------------------------------------ one column
@@ -96,7 +97,7 @@ class MissingSampler:
         """
         integrals = np.zeros(len(self.values))
         for intervened in (False, True):
-            rows = np.flatnonzero(self.gaps[:, node] & (self.intervened[:, node] == intervened))
+            rows = np.flatnonzero(self.missing[:, node] & (self.intervened[:, node] == intervened))
             for first in range(0, rows.size, ROWS):
                 part = rows[first : first + ROWS]
                 candidates = self.mechanisms.candidates(node, intervened)
@@ -160,8 +161,8 @@ class MissingSampler:
         if exact:
             values = np.repeat(self.values[rows, child], size)
             return mechanisms.log_mass(child, values, predictors).reshape(rows.size, size)
-        known = self.values if mechanisms.discrete[child] else self._effects
-        outcomes = np.repeat(known[rows, child], size)
+        scaled = self.values if mechanisms.discrete[child] else self._effects
+        outcomes = np.repeat(scaled[rows, child], size)
         return mechanisms.log_density(child, outcomes, predictors).reshape(rows.size, size)
 
     def _part(self, child: int, node: int) -> FloatArray:
@@ -216,8 +217,8 @@ def pick(candidates: Candidates, weights: FloatArray, rng: np.random.Generator) 
     mass = np.where(flat, heights[:, :-1], change / np.where(flat, 1.0, rise))
     sums = np.cumsum(mass, axis=1)
     place = np.minimum((sums < at[:, None] * sums[:, -1:]).sum(axis=1), mass.shape[1] - 1)
-    each = np.arange(len(weights))
-    slope = rise[each, place]
+    rows = np.arange(len(weights))
+    slope = rise[rows, place]
     steep = np.abs(slope) >= 1e-6
     safe = np.where(steep, slope, 1.0)
     # From the higher end, so that nothing overflows.
