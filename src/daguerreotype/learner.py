@@ -21,7 +21,7 @@ from daguerreotype.data.streams import read_source
 from daguerreotype.graphs.cpdag import EquivalenceClass, equivalence_class
 from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.codec import check_saved
-from daguerreotype.persistence.learner_file import SavedLearner, load_learner, save_learner
+from daguerreotype.persistence.learner_file import load_learner, save_learner
 from daguerreotype.pipeline import fit_table
 from daguerreotype.training.plan import check_settings, check_streamable, make_plan, numbers_alone, read_part
 from daguerreotype.training.run import Run, running
@@ -353,7 +353,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             with run.cancel.at_once():
                 rows = read_source(source)
                 quantiles = check_streamable(settings, rows)
-                count = bar.task("rows read", None, shown=False)
+                count = bar.task("rows read", None)
                 read = table_of_chunks(rows, quantiles=quantiles, on_rows=count, missing=self.missing)
             return self._learn_streamed(read, settings, run)
 
@@ -639,7 +639,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         texts = hasattr(self, "feature_names_in_")
-        save_learner(path, SavedLearner(self.get_params(deep=False), texts, self._result))
+        save_learner(path, self.get_params(deep=False), texts, self._result)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -660,18 +660,18 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         ValueError
             If the file is cut short, is something else, or was written by a newer version.
         """
-        saved = load_learner(path)
-        unknown = set(saved.settings) - set(cls._get_param_names())
+        settings, texts, result = load_learner(path)
+        unknown = set(settings) - set(cls._get_param_names())
         if unknown:
             raise ValueError(
                 f"{path} has settings that this version does not know: {', '.join(sorted(unknown))}. Update it: "
                 "pip install --upgrade daguerreotype."
             )
-        learner = cls(**saved.settings)
-        learner.n_features_in_ = len(saved.result.names)
-        if saved.texts:
-            learner.feature_names_in_ = np.array(saved.result.names, dtype=object)
-        learner._keep(saved.result)
+        learner = cls(**settings)
+        learner.n_features_in_ = len(result.names)
+        if texts:
+            learner.feature_names_in_ = np.array(result.names, dtype=object)
+        learner._keep(result)
         return learner
 
     def sample_posterior(

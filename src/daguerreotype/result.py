@@ -426,7 +426,6 @@ class FitResult:
             n_dropped=self.n_dropped,
             **vars(done),
             depends_on=depends,
-            shares=self.gaps.shares[:, self.gaps.counts > 0],
         )
 
     @property

@@ -43,11 +43,15 @@ def test_a_writer_that_dies_leaves_the_old_file_and_what_it_left_is_removed_in_t
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")
     with pytest.raises(TypeError), replaced(path) as file:
         file.write(b"new" + None)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as root every file may be written to
+    with pytest.raises(PermissionError) as caught:
+        replace_text(path, "new")
+    assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
 
@@ -64,34 +68,19 @@ def test_new_files_have_the_mode_that_open_gives_and_old_ones_keep_theirs(tmp_pa
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o604
 
 
-def test_a_file_that_may_not_be_written_to_is_not_replaced(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("old")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as root every file may be written to
-    with pytest.raises(PermissionError) as caught:
-        replace_text(tmp_path / "file", "new")
-    assert caught.value.filename == str(tmp_path / "file")
-
-
-def test_a_link_stays_a_link(tmp_path):
+def test_a_link_stays_a_link_a_pipe_is_written_to_and_a_name_may_be_as_long_as_any(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
     replace_text(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "folder" / "file").read_text() == "new"
-
-
-def test_what_is_no_regular_file_is_written_to():
     reading, writing = os.pipe()
     replace_text(Path(f"/dev/fd/{writing}"), "new")
     os.close(writing)
     with open(reading) as file:
         assert file.read() == "new"
-
-
-def test_a_name_as_long_as_any_can_be_replaced(tmp_path):
-    path = tmp_path / ("é" * 127)
-    replace_text(path, "new")
-    assert os.listdir(tmp_path) == [path.name]
+    replace_text(tmp_path / "folder" / ("é" * 127), "new")
+    assert sorted(os.listdir(tmp_path / "folder")) == ["file", "é" * 127]
 
 
 def test_a_place_can_be_checked_without_changing_anything(tmp_path):

@@ -19,7 +19,7 @@ def the_handler_is_python_s_own_again_in_the_end():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_cancellation_is_raised_once():
+def test_a_cancellation_is_raised_once_by_the_next_check():
     token = CancelToken()
     token.check()
     token.cancel()
@@ -29,7 +29,7 @@ def test_a_cancellation_is_raised_once():
     assert token.asked
 
 
-def test_ctrl_c_is_raised_by_the_next_check_and_not_where_it_comes():
+def test_ctrl_c_is_raised_by_the_next_check_or_at_the_end_and_not_where_it_comes_unless_it_was_answered():
     token, done = CancelToken(), []
     with token.listening():
         press()
@@ -37,15 +37,8 @@ def test_ctrl_c_is_raised_by_the_next_check_and_not_where_it_comes():
         with pytest.raises(KeyboardInterrupt):
             token.check()
     assert done == ["on"]
-
-
-def test_ctrl_c_that_nobody_checks_for_is_raised_at_the_end():
-    token = CancelToken()
-    with pytest.raises(KeyboardInterrupt), token.listening():
+    with pytest.raises(KeyboardInterrupt), CancelToken().listening():
         press()
-
-
-def test_ctrl_c_that_was_answered_is_not_raised():
     token = CancelToken()
     with token.listening():
         assert not token.answered()
@@ -62,14 +55,11 @@ def test_a_second_ctrl_c_raises_wherever_it_comes():
         token.answered()
 
 
-def test_what_takes_long_ends_at_once():
+def test_what_takes_long_ends_at_once_and_does_not_begin_after_ctrl_c():
     token = CancelToken()
     with token.listening(), pytest.raises(KeyboardInterrupt), token.at_once():
         press()
     token.check()
-
-
-def test_what_takes_long_does_not_begin_after_ctrl_c():
     token = CancelToken()
     with token.listening():
         press()
@@ -87,30 +77,22 @@ def test_what_is_put_together_is_not_interrupted():
             token.check()
 
 
-@pytest.mark.parametrize("moment", ["at once", "the second time"])
-def test_an_interrupt_that_compiled_code_turns_into_an_error_is_an_interrupt(moment):
-    token = CancelToken()
-
+def test_an_interrupt_that_compiled_code_turns_into_an_error_is_an_interrupt_and_other_errors_stay():
     def compiled():
         try:
             press()
         except KeyboardInterrupt as interrupt:
             raise SystemError("returned a result with an exception set") from interrupt
 
-    def listen():
-        with token.listening():
-            if moment == "at once":
-                with token.at_once():
-                    compiled()
-            else:
-                press()
-                compiled()
+    def the_second_time():
+        press()
+        compiled()
 
-    with pytest.raises(KeyboardInterrupt):
-        listen()
-
-
-def test_an_error_without_ctrl_c_stays_what_it_is():
+    token = CancelToken()
+    with pytest.raises(KeyboardInterrupt), token.listening(), token.at_once():
+        compiled()
+    with pytest.raises(KeyboardInterrupt), CancelToken().listening():
+        the_second_time()
     token = CancelToken()
     with pytest.raises(ValueError, match="wrong"), token.listening(), token.at_once():
         raise ValueError("wrong")
@@ -126,37 +108,22 @@ def test_what_listens_around_hears_of_it_too_and_ends_after_what_is_inside():
             outer.check()
 
 
-def test_the_handler_of_somebody_else_stays():
-    heard = []
+def test_the_handler_of_somebody_else_stays_and_what_it_raises_in_compiled_code_is_an_interrupt():
+    heard, token = [], CancelToken()
     before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
     try:
-        token = CancelToken()
         with token.listening():
             press()
-        assert heard == [signal.SIGINT]
-        assert not token.asked
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_what_the_handler_of_somebody_else_raises_in_compiled_code_is_an_interrupt():
-    before = signal.signal(signal.SIGINT, lambda number, frame: None)
-    try:
+        assert (heard, token.asked) == ([signal.SIGINT], False)
         with pytest.raises(KeyboardInterrupt), CancelToken().listening():
             raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
         with pytest.raises(SystemError, match="another"), CancelToken().listening():
             raise SystemError("another")
     finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_a_handler_that_came_in_between_stays():
-    def other(number, frame):
-        return None
-
+        ours = signal.signal(signal.SIGINT, before)
     with CancelToken().listening():
-        signal.signal(signal.SIGINT, other)
-    assert signal.signal(signal.SIGINT, signal.default_int_handler) is other
+        signal.signal(signal.SIGINT, ours)
+    assert signal.signal(signal.SIGINT, signal.default_int_handler) is ours  # it came in between
 
 
 def test_another_thread_hears_nothing_and_can_be_cancelled():

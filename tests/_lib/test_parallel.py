@@ -21,7 +21,7 @@ MANY = range(1000 * HANG)  # items of a millisecond each: nobody comes to their 
 
 @given(st.lists(st.integers()), st.integers(1, 5))
 def test_results_come_in_the_order_of_the_items(items, n_jobs):
-    assert Threads(n_jobs).each(lambda item: item + 1, items) == [item + 1 for item in items]
+    assert Threads(n_jobs).map(lambda item: item + 1, items) == [item + 1 for item in items]
 
 
 def test_as_many_threads_make_calls_as_there_are_jobs():
@@ -33,7 +33,7 @@ def test_as_many_threads_make_calls_as_there_are_jobs():
 
     threads = Threads(3)
     for _ in range(5):
-        threads.each(call, range(12))
+        threads.map(call, range(12))
     assert len(seen) == 3
 
 
@@ -49,7 +49,7 @@ def test_an_error_in_another_thread_comes_back_and_ends_all():
         time.sleep(0.001)
 
     with pytest.raises(ValueError, match="of another thread"):
-        Threads(2).each(call, MANY)
+        Threads(2).map(call, MANY)
     assert len(begun) < len(MANY)
 
 
@@ -66,18 +66,18 @@ def test_ctrl_c_in_the_callers_thread_ends_all_and_leaves_no_call_running():
         ended.append(item)
 
     with pytest.raises(KeyboardInterrupt):
-        Threads(2).each(call, MANY)
+        Threads(2).map(call, MANY)
     assert len(begun) < len(MANY)
     assert len(ended) == len(begun) - 1
 
 
 def test_threads_end_with_those_who_asked_for_them():
     threads, before, meeting = Threads(3), set(threading.enumerate()), threading.Barrier(3)
-    threads.each(lambda _: meeting.wait(HANG), range(6))
-    others = set(threading.enumerate()) - before
-    assert len(others) == 2
+    threads.map(lambda _: meeting.wait(HANG), range(6))
+    started = set(threading.enumerate()) - before
+    assert len(started) == 2
     del threads
-    for thread in others:
+    for thread in started:
         thread.join(HANG)
         assert not thread.is_alive()
 
@@ -93,7 +93,7 @@ def counts(_=None):
     return {library["num_threads"] for library in threadpool_info()}
 
 before = counts()
-assert Threads(2).each(counts, range(4)) == [{1}] * 4
+assert Threads(2).map(counts, range(4)) == [{1}] * 4
 assert counts() == before
 """
 
@@ -129,7 +129,7 @@ def test_numerical_libraries_have_one_thread_as_long_as_any_fit_runs():
     np.ones((2, 2)) @ np.ones((2, 2))
 
     def threads():
-        return {each["num_threads"] for each in threadpool_info()}
+        return {library["num_threads"] for library in threadpool_info()}
 
     before, first_out = threads(), threading.Event()
 

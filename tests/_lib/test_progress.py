@@ -36,19 +36,16 @@ def take_steps(status):
     status.step("second: failed")
 
 
-def test_notes_and_steps_alone_are_lines_off_a_terminal(shown):
+def test_notes_and_steps_alone_are_lines_off_a_terminal_and_quiet_work_says_nothing(shown):
     assert shown(learn, terminal=False) == "note: [b]mind[/b] this\n"
     assert shown(take_steps, terminal=False, steps=2) == "first: done\nsecond: failed\n"
+    assert shown(learn, terminal=True, quiet=True) == shown(learn, terminal=False, quiet=True) == ""
 
 
 def test_on_a_terminal_one_line_says_what_is_done_and_is_wiped_in_the_end(shown):
     seen = shown(learn, terminal=True)
     assert "learning [b]" in seen
     assert seen.endswith("\x1b[2K")
-
-
-def test_quiet_work_says_nothing_at_all(shown):
-    assert shown(learn, terminal=True, quiet=True) == shown(learn, terminal=False, quiet=True) == ""
 
 
 def test_steps_move_a_bar_on_a_terminal_and_never_take_a_second_line(shown):
@@ -90,21 +87,18 @@ def bars(monkeypatch, verbose, work):
 def test_a_bar_counts_training_steps_rows_and_any_other_task(monkeypatch):
     def work(bar):
         bar.update("log", Progress("train", 1.5, 4, 0.25))
-        read = bar.task("rows read", None, shown=False)
+        read = bar.task("rows read", None)
         read(10)
         read(5)
-        bar.task("compiling kernels", 60)(12)
+        bar.task("resamples", 60)(12)
+        bar.task("compiling", None)
+        bar.task("graphs", 7)
 
     lines = {line.split()[0]: " ".join(line.split()) for line in bars(monkeypatch, 1, work).splitlines()}
     assert "1/3" in lines["log"]
     assert lines["log"].endswith("objective 1.5000, 4 orders, 25% cache hits (train)")
     assert "15/?" in lines["rows"]
-    assert "12/60" in lines["compiling"]
-
-
-def test_a_task_is_shown_before_its_first_step(monkeypatch):
-    assert "0/60" in bars(monkeypatch, 1, lambda bar: bar.task("compiling kernels", 60))
-
-
-def test_a_bar_that_nobody_asked_for_is_silent(monkeypatch):
-    assert bars(monkeypatch, 0, lambda bar: bar.task("compiling kernels", 60)(1)) == ""
+    assert "12/60" in lines["resamples"]
+    assert "0/7" in lines["graphs"]  # before its first step
+    assert "compiling" not in lines  # there may be none
+    assert bars(monkeypatch, 0, work) == ""  # nobody asked for it

@@ -42,7 +42,7 @@ class Plain:
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch):
+def registered(monkeypatch):
     for record in (Leaf, Tree, Plain):
         monkeypatch.setitem(RECORDS, record.__name__, record)
 

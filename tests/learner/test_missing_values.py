@@ -181,9 +181,6 @@ def test_what_was_missing_and_what_was_done_is_said():
     assert not dataclasses.replace(missing, loss_change=0.02).settled
     assert not dataclasses.replace(missing, n_changed=3).settled
     assert str(missing).startswith("130 missing values in 2 columns: 4 completed tables, ")
-    assert missing.shares.shape == (48, 2)
-    assert missing.shares[0, 0] == 1.0
-    assert missing.shares[-1].sum() == 0.0
     assert Daguerreotype(posterior=0).fit(frame.dropna()).missing_ is None
 
 

@@ -40,7 +40,7 @@ def test_every_edge_has_a_panel_with_the_curve_of_the_learner(model, table):
         assert len(panel["lines"]) == (0 if shown.shape[1] == 1 else shown.shape[1])
 
 
-def test_numbers_are_curves_counts_points_and_levels_bars(model, table):
+def test_numbers_are_curves_counts_points_and_levels_bars_with_their_units_in_words(model, table):
     panels = panels_of(collect(model, table))
     assert {cause: panel["shape"] for (cause, _), panel in panels.items()} == {
         "dose": "line",
@@ -53,18 +53,14 @@ def test_numbers_are_curves_counts_points_and_levels_bars(model, table):
     assert dose["values"][0] == pytest.approx(table["dose"].min())
     assert dose["values"][-1] == pytest.approx(table["dose"].max())
     assert visits["values"] == list(range(table["visits"].max() + 1))
-
-
-def test_units_are_said_in_words(model, table):
-    units = {effect: panel["unit"] for (_, effect), panel in panels_of(collect(model, table)).items()}
-    assert units == {
+    assert {effect: panel["unit"] for (_, effect), panel in panels.items()} == {
         "size": "standard deviations",
         "visits": "log of the mean",
         "grade": "log-odds of a higher level",
         "smoker": "log-odds of True",
         "diet": "log-odds against fish",
     }
-    assert panels_of(collect(model, table))["dose", "diet"]["lines"] == ["meat", "plants"]
+    assert panels["dose", "diet"]["lines"] == ["meat", "plants"]
 
 
 def test_the_surest_and_then_the_strongest_come_first_and_the_rest_is_counted(model, table, monkeypatch):
@@ -75,15 +71,14 @@ def test_the_surest_and_then_the_strongest_come_first_and_the_rest_is_counted(mo
     assert (content["more"], content["without_range"]) == (len(norms) - 3, 0)
 
 
-def test_without_rows_levels_alone_have_a_range(model, tmp_path):
+def test_without_rows_effects_are_drawn_over_what_was_seen_and_causes_without_values_are_counted(
+    model, table, tmp_path
+):
     model.save(tmp_path / "model.npz")
-    for each in (model, Daguerreotype.load(tmp_path / "model.npz")):
-        content = collect(each)
-        assert set(panels_of(content)) == {("city", "size"), ("smoker", "diet")}
-        assert content["effects"]["without_range"] == len(model.causal_graph_.edges) - 2
-
-
-def test_a_cause_without_values_in_the_rows_is_counted(model, table):
+    for learner in (model, Daguerreotype.load(tmp_path / "model.npz")):
+        panels = panels_of(collect(learner))
+        assert set(panels) == set(model.causal_graph_.edges)
+        assert panels["dose", "size"]["values"][-1] == pytest.approx(table["dose"].max())
     content = collect(model, table.assign(dose=np.nan))
     assert not any(cause == "dose" for cause, _ in panels_of(content))
     assert content["effects"]["without_range"] == 3

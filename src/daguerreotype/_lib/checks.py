@@ -36,15 +36,15 @@ def optional(check: Check) -> Check:
     return lambda value, name: value is None or check(value, name)
 
 
-def one_of(*known: str) -> Check:
+def one_of(*choices: str) -> Check:
     """The check of a name among these."""
-    return partial(check_choice, known=known)
+    return partial(check_choice, choices=choices)
 
 
-def check_choice(value: object, name: str, known: Collection[str]) -> str:
-    """``value`` as one of the names that are known."""
-    if not isinstance(value, str) or value not in known:
-        *most, last = map(repr, known)
+def check_choice(value: object, name: str, choices: Collection[str]) -> str:
+    """``value`` as one of these names."""
+    if not isinstance(value, str) or value not in choices:
+        *most, last = map(repr, choices)
         raise ValueError(f"{name} must be {', '.join(most)}{' or ' if most else ''}{last}, got {shown(value)}.")
     return value
 

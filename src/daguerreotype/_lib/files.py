@@ -62,10 +62,10 @@ def is_device(file: IO[bytes]) -> bool:
 def most_bytes(file: IO[bytes]) -> int:
     """Bytes that a file may hold once it is unpacked, if nobody says otherwise."""
     try:
-        found = os.fstat(file.fileno())
+        status = os.fstat(file.fileno())
     except (OSError, io.UnsupportedOperation):
         return PIPED
-    return max(LEAST, RATIO * found.st_size) if stat.S_ISREG(found.st_mode) else PIPED
+    return max(LEAST, RATIO * status.st_size) if stat.S_ISREG(status.st_mode) else PIPED
 
 
 class Bounded(io.RawIOBase):
@@ -75,7 +75,7 @@ class Bounded(io.RawIOBase):
         self._stream, self._left, self._limit = stream, limit, limit
 
     def readable(self) -> bool:
-        """Always."""
+        """The stream can be read from."""
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]

@@ -52,8 +52,8 @@ class CancelToken:
         around hears of it, too. Only the main thread can hear Ctrl-C. A handler that somebody else has installed
         stays, and what it raises in compiled code becomes a KeyboardInterrupt again.
         """
-        others = signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, _hear)
-        if others or not _in_main_thread():
+        foreign = signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, _hear)
+        if foreign or not _in_main_thread():
             try:
                 yield
             except SystemError as error:

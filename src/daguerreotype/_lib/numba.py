@@ -20,8 +20,6 @@ from numba.extending import intrinsic
 logger = logging.getLogger("daguerreotype")
 F = TypeVar("F", bound=Callable[..., object])
 PACKAGE = __name__.partition(".")[0]
-# Kernels that the first fit with default settings compiles, those inside others counted too.
-DEFAULT_FIT_KERNELS = 90
 # What a file holds that has kernels, or tuples for them to take.
 KERNELS = re.compile(rb"^@\w*kernel$|NamedTuple", re.MULTILINE)
 
@@ -56,7 +54,7 @@ def subkernel(function: F) -> F:
 def address_of(function: Callable[..., int], *arguments: object) -> int:
     """Address of a kernel that returns an integer, compiled for arguments of the types of these."""
     dispatcher = cast(Any, function)
-    types = tuple(cast(Any, numba).typeof(each) for each in arguments)
+    types = tuple(cast(Any, numba).typeof(argument) for argument in arguments)
     dispatcher.compile(types)
     compiled = dispatcher.overloads[types]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
@@ -64,7 +62,7 @@ def address_of(function: Callable[..., int], *arguments: object) -> int:
 
 def _call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
     def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        types = [context.get_value_type(each) for each in arguments]
+        types = [context.get_value_type(argument) for argument in arguments]
         unpacked = [builder.extract_value(values[1], k) for k in range(len(arguments))]
         return builder.call(
             builder.inttoptr(values[0], ir.FunctionType(ir.IntType(64), types).as_pointer()), unpacked

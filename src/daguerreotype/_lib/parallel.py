@@ -41,7 +41,7 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None  # its threads end with it
         self._controller: Any = None
 
-    def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """``function`` of every item, in their order; after an error or Ctrl-C nobody begins another."""
         n_others = min(self.n_jobs, len(items)) - 1
         if n_others < 1:
@@ -62,17 +62,17 @@ class Threads:
             finally:
                 deque(places, maxlen=0)  # after an error, nobody begins another
 
-        others: list[Future[None]] = []
+        futures: list[Future[None]] = []
         with self._controller.limit(limits=1):
             try:
                 for _ in range(n_others):
-                    others.append(self._pool.submit(work))  # one by one: Ctrl-C may come in between
+                    futures.append(self._pool.submit(work))  # one by one: Ctrl-C may come in between
                 work()
             finally:
                 deque(places, maxlen=0)
-                wait(others)
-        for other in others:
-            other.result()  # its error, if it had one
+                wait(futures)
+        for future in futures:
+            future.result()  # its error, if it had one
         return [results[place] for place in range(len(items))]
 
     def rest(self) -> None:

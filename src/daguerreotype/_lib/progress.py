@@ -60,12 +60,12 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def task(self, name: str, total: int | None, *, shown: bool = True) -> Callable[[int], None]:
-        """A bar for ``total`` steps, None if nobody knows how many; what it returns moves the bar on.
+    def task(self, name: str, total: int | None) -> Callable[[int], None]:
+        """A bar for ``total`` steps, shown at once; what it returns moves the bar on.
 
-        It is ``shown`` at once, or with its first step.
+        With None nobody knows how many steps there are, if any: then it is shown with the first one.
         """
-        if shown:
+        if total is not None:
             self._advance(name, total, 0)
         return lambda count: self._advance(name, total, count)
 

@@ -61,8 +61,8 @@ class Shape:
         self.sizes, self.order, self.finite, self.least, self.below = sizes, order, finite, least, below
         self.filled, self.empty, self.labels = filled, empty, labels
 
-    def fits(self, value: Any, known: dict[str, int]) -> bool:
-        """Whether a value is of this shape; letters that are new are added to those that are known."""
+    def fits(self, value: Any, lengths: dict[str, int]) -> bool:
+        """Whether a value is of this shape; letters that are new are added to the lengths by letter."""
         if isinstance(value, list | tuple):
             shape: tuple[int, ...] = (len(value),)
         else:
@@ -72,7 +72,7 @@ class Shape:
             return self.empty
         if len(shape) != len(self.sizes):
             return False
-        if any(_size(size, known, length) != length for size, length in zip(self.sizes, shape, strict=True)):
+        if any(_size(size, lengths, length) != length for size, length in zip(self.sizes, shape, strict=True)):
             return False
         if not isinstance(value, np.ndarray) or not value.size:
             return True
@@ -80,16 +80,16 @@ class Shape:
             (not self.order or bool((np.sort(value, axis=-1) == np.arange(shape[-1])).all()))
             and (not self.finite or bool(np.isfinite(value).all()))
             and (self.least is None or bool(value.min() >= self.least))
-            and (self.below is None or bool(value.max() < _size(self.below, known)))
+            and (self.below is None or bool(value.max() < _size(self.below, lengths)))
         )
 
 
-def _size(size: str | int, known: dict[str, int], length: int = -1) -> int:
+def _size(size: str | int, lengths: dict[str, int], length: int = -1) -> int:
     """The number that a size stands for; a letter that is new stands for ``length``."""
     if isinstance(size, int):
         return size
     letter, _, more = size.partition("+")
-    return known.setdefault(letter, length - int(more or 0)) + int(more or 0)
+    return lengths.setdefault(letter, length - int(more or 0)) + int(more or 0)
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ def declared(record: Any) -> Mapping[str, Any]:
 
 def shape_of(hint: Any) -> Shape | None:
     """What a declared type says beside the type."""
-    return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Shape)), None)
+    return next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Shape)), None)
 
 
-def check_record(record: Any, known: Mapping[str, int]) -> None:
-    """Refuse a record that holds other than its class declares; letters that are ``known`` have these sizes."""
-    sizes, kind = dict(known), cast(type, type(record))
+def check_record(record: Any, lengths: Mapping[str, int]) -> None:
+    """Refuse a record that holds other than its class declares; letters among ``lengths`` stand for these."""
+    sizes, kind = dict(lengths), cast(type, type(record))
     values = {name: getattr(record, name) for name in declared(kind)}
     for name, hint in declared(kind).items():
         shape = shape_of(hint)

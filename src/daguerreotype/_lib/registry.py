@@ -58,7 +58,7 @@ def saved(record: Class) -> Class:
 def load(location: str) -> Any:
     """The object behind ``package.module:name``, or behind ``package.module:Class.method``, imported now."""
     module, _, path = location.partition(":")
-    found: Any = import_module(module)
+    part: Any = import_module(module)
     for name in path.split("."):
-        found = getattr(found, name)
-    return found
+        part = getattr(part, name)
+    return part

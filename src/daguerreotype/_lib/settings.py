@@ -29,11 +29,11 @@ class Parameters:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Self:
-        """Change some settings."""
-        known = self.get_params()
+        """Change the settings that are named."""
+        current = self.get_params()
         for name, value in params.items():
-            if name not in known:
-                own = ", ".join(map(repr, known)) or "none"
+            if name not in current:
+                own = ", ".join(map(repr, current)) or "none"
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {own}.")
             setattr(self, name, value)
         return self

@@ -80,7 +80,7 @@ class Journal:
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record, and those that could not be written before; then they are on the disk."""
         with self._lock:
-            told = bool(self._waiting)
+            warned = bool(self._waiting)
             self._waiting.append(encode_line(record))
             try:
                 with open(self.path, "ab+") as file:
@@ -89,7 +89,7 @@ class Journal:
                     self._write(file)
                 self._waiting.clear()
             except OSError as error:
-                if not told:
+                if not warned:
                     logger.warning(
                         "cannot add to %s: %s. The work goes on, and the next record tries again; if it is killed "
                         "before that, what is not in the file is lost.",
@@ -187,11 +187,11 @@ def sole_use(path: Path) -> Iterator[None]:
 
 def digest(*arrays: npt.NDArray[Any]) -> str:
     """SHA-256 of shapes, types and bytes."""
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for array in arrays:
-        found.update(f"{array.shape}{array.dtype}".encode())
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()
+        total.update(f"{array.shape}{array.dtype}".encode())
+        total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()
 
 
 def digest_table(frame: pd.DataFrame) -> str:
@@ -228,11 +228,11 @@ def plain_setting(value: Any, depth: int = DEPTH) -> Any:
     if isinstance(value, type) or depth == 0:
         return getattr(value, "__qualname__", type(value).__qualname__)
     if isinstance(value, Mapping):
-        return {str(key): plain_setting(each, depth - 1) for key, each in value.items()}
+        return {str(key): plain_setting(item, depth - 1) for key, item in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(str, value))
     if isinstance(value, list | tuple):
-        return [plain_setting(each, depth - 1) for each in value]
+        return [plain_setting(item, depth - 1) for item in value]
     if isinstance(value, FunctionType):
         return [value.__qualname__, _code(value), *(plain_setting(part, depth - 1) for part in _bound(value))]
     # Of anything else, what pickle would make it from: its class, arguments and state.
@@ -246,7 +246,7 @@ def plain_setting(value: Any, depth: int = DEPTH) -> Any:
 def _code(function: FunctionType) -> str:
     """Digest of what a function does, apart from the values that it was made with."""
     code = function.__code__
-    constants = [each for each in code.co_consts if not hasattr(each, "co_code")]
+    constants = [constant for constant in code.co_consts if not hasattr(constant, "co_code")]
     return hashlib.sha256(code.co_code + repr((constants, code.co_names)).encode()).hexdigest()[:12]
 
 

@@ -111,7 +111,7 @@ def fit(
         # Imports take a second or two, while the spinner turns; a bad file is refused before the longest.
         kinds = options.read_kinds(kind)
         task = options.read_table(status, data, interventions, kinds, **reading)
-        known = options.read_truth(truth, task)
+        true_graph = options.read_truth(truth, task)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             for name in FILES:
@@ -138,7 +138,7 @@ def fit(
         if bootstrap and not interrupted:
             resampled = resample(model, task, bootstrap, seed, jobs, status)
             interrupted = resampled is None or resampled.n_resamples < bootstrap
-        outcome = FitOutput(model, task, known, seconds, resampled)
+        outcome = FitOutput(model, task, true_graph, seconds, resampled)
         files: list[str] = []
         if out is not None:
             status(f"writing to {out}")
@@ -164,7 +164,7 @@ def _tell_about(model: "Daguerreotype", status: Status) -> None:
         status.note(f"note: left rows out of what explains the columns that were set in them: {listed}.")
     if model.missing_ is not None and model.missing_.depends_on:
         names = ", ".join(
-            f"{name!r} (on {', '.join(map(repr, others))})" for name, others in model.missing_.depends_on.items()
+            f"{name!r} (on {', '.join(map(repr, causes))})" for name, causes in model.missing_.depends_on.items()
         )
         status.note(
             f"note: whether a value is missing depends on other columns: {names}. That is taken care of; "

@@ -46,7 +46,7 @@ class FitOutput:
         The fitted learner.
     task : Input
         What it was fitted to.
-    known : DataFrame of shape (d, d) or None
+    truth : DataFrame of shape (d, d) or None
         The graph to compare with.
     seconds : float
         How long it took.
@@ -56,7 +56,7 @@ class FitOutput:
 
     model: "Daguerreotype"
     task: "Input"
-    known: "pd.DataFrame | None"
+    truth: "pd.DataFrame | None"
     seconds: float
     bootstrap: "Bootstrap | None" = None
 
@@ -76,16 +76,16 @@ class FitOutput:
         """All metrics against the known graph, if there is one."""
         from daguerreotype.metrics import evaluate
 
-        if self.known is None:
+        if self.truth is None:
             return None
-        return evaluate(self.known, self.model.adjacency_matrix_, self.model.causal_order_)
+        return evaluate(self.truth, self.model.adjacency_matrix_, self.model.causal_order_)
 
     def verdict(self, edge: dict[str, Any]) -> str:
         """What the known graph says of an edge."""
-        assert self.known is not None
-        if self.known.loc[edge["cause"], edge["effect"]]:
+        assert self.truth is not None
+        if self.truth.loc[edge["cause"], edge["effect"]]:
             return "right"
-        return "reversed" if self.known.loc[edge["effect"], edge["cause"]] else "absent"
+        return "reversed" if self.truth.loc[edge["effect"], edge["cause"]] else "absent"
 
 
 def to_json(outcome: FitOutput, files: Sequence[str] = (), interrupted: bool = False) -> str:
@@ -147,21 +147,17 @@ def _posterior_facts(posterior: "Posterior | None") -> dict[str, Any] | None:
 
 
 def _missing_facts(missing: "MissingValues | None") -> dict[str, Any] | None:
-    """Where values were missing, and what was done about it, without the map."""
-    if missing is None:
-        return None
-    facts = asdict(missing) | {"settled": missing.settled}
-    del facts["shares"]
-    return facts
+    """Where values were missing, and what was done about it."""
+    return None if missing is None else asdict(missing) | {"settled": missing.settled}
 
 
 def _bootstrap_facts(bootstrap: "Bootstrap | None") -> dict[str, Any] | None:
     """How many resamples there were, and the graph that they agree on."""
     if bootstrap is None:
         return None
-    found = bootstrap.consensus
-    pairs = ((cause, effect) for cause in found.index for effect in found.columns if found.loc[cause, effect])
-    consensus = [{"cause": cause, "effect": effect} for cause, effect in pairs]
+    graph = bootstrap.consensus
+    pairs = zip(*graph.to_numpy().nonzero(), strict=True)
+    consensus = [{"cause": graph.index[i], "effect": graph.columns[j]} for i, j in pairs]
     return {"n_resamples": bootstrap.n_resamples, "consensus": consensus}
 
 
@@ -239,10 +235,10 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
     """The four figures that matter most, with a word on each."""
     from daguerreotype.metrics.summary import MEANINGS, title_of
 
-    scores, known = outcome.metrics, outcome.known
+    scores, truth = outcome.metrics, outcome.truth
     assert scores is not None
-    assert known is not None
-    n_known, d = int(known.to_numpy().sum()), len(known)
+    assert truth is not None
+    n_known, d = int(truth.to_numpy().sum()), len(truth)
     verdicts = [outcome.verdict(edge) for edge in outcome.edges]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
     rows = {
@@ -252,7 +248,7 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
         "n_edges": (f"{scores['n_edges']}", f"found: {counts}; {n_known} are known"),
     }
     console.print()
-    whose = "the consensus graph" if known is outcome.task.known else "the known graph"
+    whose = "the consensus graph" if truth is outcome.task.known else "the known graph"
     say(console, f"Compared with {whose}", style="bold")
     console.print()
     facts = {title_of(name): (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()}
@@ -263,7 +259,7 @@ def _edge_table(outcome: FitOutput, arrow: str, line: str) -> Table:
     """One line per edge, an arrow or, where its direction is open, a line; names are shown as they are."""
     shown = dict(zip(NUMBERS, NUMBERS, strict=True)) | (LIKELY if outcome.model.posterior_ is not None else {})
     numbers = [*shown] + ["bootstrap"] * (outcome.bootstrap is not None)
-    judged = ["known graph"] * (outcome.known is not None)
+    judged = ["known graph"] * (outcome.truth is not None)
     table = make_table("cause", "", "effect", *numbers, *judged, right=numbers)
     for edge in outcome.edges:
         mark = line if edge["direction_open"] else arrow
@@ -271,7 +267,7 @@ def _edge_table(outcome: FitOutput, arrow: str, line: str) -> Table:
         cells += [Text(f"{edge[name]:z.2f}") for name in shown.values()]
         if outcome.bootstrap is not None:
             cells.append(Text(f"{edge['frequency']:.2f}"))
-        if outcome.known is not None:
+        if outcome.truth is not None:
             verdict = outcome.verdict(edge)
             cells.append(Text(verdict, style=VERDICTS[verdict]))
         table.add_row(*cells)
@@ -293,7 +289,7 @@ def save_fit(outcome: FitOutput, folder: Path, status: Status) -> Iterator[str]:
         "graph.dot": lambda path: replace_text(path, to_dot(model)),
         "model.npz": model.save,
         "report.html": lambda path: model.report(
-            path, X=outcome.task.table, truth=outcome.known, bootstrap=outcome.bootstrap
+            path, X=outcome.task.table, truth=outcome.truth, bootstrap=outcome.bootstrap
         ),
         "graph.png": lambda path: _save_picture(outcome, path),
     }
@@ -307,6 +303,6 @@ def save_fit(outcome: FitOutput, folder: Path, status: Status) -> Iterator[str]:
 
 def _save_picture(outcome: FitOutput, path: Path) -> None:
     """Draw the graph, beside the known one if there is one."""
-    figure = outcome.model.plot(truth=outcome.known).figure
+    figure = outcome.model.plot(truth=outcome.truth).figure
     with replaced(path) as file:
         figure.savefig(file, format="png", dpi=150, bbox_inches="tight")

@@ -196,7 +196,8 @@ def with_reading(verb: Callable[P, None]) -> Callable[P, None]:
     """Declare the options of `read_table` where ``verb`` takes ``**reading``."""
     signature = inspect.signature(verb)
     *own, _ = signature.parameters.values()
-    shared = [each for each in inspect.signature(read_table).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    options = inspect.signature(read_table).parameters.values()
+    shared = [option for option in options if option.kind is option.KEYWORD_ONLY]
     verb.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
     return verb
 
@@ -212,7 +213,7 @@ def read_knowledge(path: Path | None, max_parents: int | None = None) -> "Knowle
     """What is known, of a file if there is one, with the limit of the option in place of that of the file."""
     from daguerreotype.knowledge import Knowledge
 
-    known = None if path is None else Knowledge.of(path)
+    knowledge = None if path is None else Knowledge.of(path)
     if max_parents is None:
-        return known
-    return replace(known or Knowledge(), max_parents=max_parents)
+        return knowledge
+    return replace(knowledge or Knowledge(), max_parents=max_parents)

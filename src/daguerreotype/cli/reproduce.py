@@ -22,11 +22,11 @@ ALL = "all"
 
 def _named(names: list[str]) -> list[str]:
     """Experiments by name or file, each once."""
-    known = (*EXPERIMENTS, ALL)
-    strange = [name for name in names if name not in known and not name.endswith(".toml")]
+    choices = (*EXPERIMENTS, ALL)
+    strange = [name for name in names if name not in choices and not name.endswith(".toml")]
     if strange:
         raise typer.BadParameter(
-            f"{strange[0]!r} is no experiment; choose among {', '.join(known)}, or give a .toml file.",
+            f"{strange[0]!r} is no experiment; choose among {', '.join(choices)}, or give a .toml file.",
             param_hint="EXPERIMENT",
         )
     return list(dict.fromkeys(one for name in names for one in (EXPERIMENTS if name == ALL else (name,))))

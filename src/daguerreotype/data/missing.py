@@ -22,7 +22,6 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.validation import LEAST_ROWS
 
 MISSING = ("auto", "error", "drop")
-BLOCKS = 48  # of rows that the map of missing values tells apart
 LEAST = 10  # missing values, and seen ones, that tell what it depends on
 CHANCE = 1e-3  # of one false sign in a table
 TOLERANCE = 1e-7  # of correlations, from one step to the next
@@ -43,8 +42,6 @@ class Gaps:
         Missing values of each column.
     n_complete : int
         Rows without any.
-    shares : array of shape (b, d)
-        A map: the share of missing values in blocks of successive rows.
     depends : array of shape (d, d)
         Whether values of column j are missing more often, or less, depending on what column i is.
     """
@@ -52,7 +49,6 @@ class Gaps:
     n_rows: int
     counts: Annotated[IntArray, Shape("d")]
     n_complete: int
-    shares: Annotated[FloatArray, Shape("b", "d")]
     depends: Annotated[BoolArray, Shape("d", "d")]
 
     @classmethod
@@ -61,18 +57,14 @@ class Gaps:
         missing = np.isnan(values)
         if not missing.any():
             return None
-        n = len(values)
-        blocks = min(n, BLOCKS)
-        ends = np.arange(blocks + 1) * n // blocks
-        shares = np.add.reduceat(missing, ends[:-1], axis=0, dtype=np.float64) / np.diff(ends)[:, None]
         n_complete = int((~missing.any(axis=1)).sum())
-        return cls(n, missing.sum(axis=0), n_complete, shares, _dependence(values, missing, unordered))
+        return cls(len(values), missing.sum(axis=0), n_complete, _dependence(values, missing, unordered))
 
     @classmethod
     def counted(cls, n_rows: int, counts: IntArray, n_complete: int) -> "Gaps":
-        """Of rows that were not looked at one by one: without a map, and without what depends on what."""
+        """Of rows that were not looked at one by one: without what depends on what."""
         d = counts.size
-        return cls(n_rows, counts, n_complete, np.zeros((0, d)), np.zeros((d, d), dtype=np.bool_))
+        return cls(n_rows, counts, n_complete, np.zeros((d, d), dtype=np.bool_))
 
 
 def check_missing(missing: object) -> None:

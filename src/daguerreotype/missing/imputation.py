@@ -1,7 +1,7 @@
 """What users are told of missing values: where they were, what a fit did, and imputations with their spread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,8 +66,6 @@ class MissingValues:
     depends_on : dict
         Columns whose missing values depend on others, and on which: they are not missing completely at random.
         That is taken care of, but such a column may hide that they depend on itself.
-    shares : array of shape (b, c)
-        A map of them: the share of missing values in blocks of successive rows, of each column with any.
     """
 
     counts: dict[Any, int]
@@ -79,7 +77,6 @@ class MissingValues:
     n_changed: int
     loss_change: float
     depends_on: dict[Any, list[Any]]
-    shares: FloatArray = field(repr=False)
 
     @property
     def settled(self) -> bool:

@@ -46,9 +46,8 @@ class Writer:
         if isinstance(value, list | tuple):
             return {type(value).__name__: self._put_items(name, value)}
         if isinstance(value, Mapping):
-            return {
-                "dict": [[self.put(name, key), self.put(f"{name}.{key}", each)] for key, each in value.items()]
-            }
+            items = [[self.put(name, key), self.put(f"{name}.{key}", item)] for key, item in value.items()]
+            return {"dict": items}
         return {"unsaved": Unsaved.of(value).what}
 
     def _put_array(self, name: str, array: npt.NDArray[Any]) -> Any:
@@ -101,7 +100,9 @@ class Reader:
         if not isinstance(saved, dict):
             return saved
         if "record" in saved:
-            return find_class(saved["record"])(**{part: self.take(each) for part, each in saved["fields"].items()})
+            return find_class(saved["record"])(
+                **{part: self.take(value) for part, value in saved["fields"].items()}
+            )
         ((kind, content),) = saved.items()
         match kind:
             case "array":
@@ -126,9 +127,9 @@ class Reader:
 
     def _take_items(self, saved: Any) -> list[Any]:
         if isinstance(saved, list):
-            return [self.take(each) for each in saved]
+            return [self.take(item) for item in saved]
         record = find_class(saved["records"])
-        columns = {part: self._take_column(each) for part, each in saved["fields"].items()}
+        columns = {part: self._take_column(column) for part, column in saved["fields"].items()}
         return [
             record(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)
         ]
@@ -151,7 +152,7 @@ def _content(value: Any, record: type, part: str) -> Any:
 
 def class_of(kind: type) -> type | None:
     """The nearest class that files may hold: its own, or one that it is derived from."""
-    return next((each for each in kind.__mro__ if is_saved(each)), None)
+    return next((parent for parent in kind.__mro__ if is_saved(parent)), None)
 
 
 def is_saved(kind: type) -> bool:

@@ -1,7 +1,7 @@
 """Files of fitted learners: plain arrays with a JSON header, never code."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from daguerreotype._lib.archive import UnreadableError, read_archive, write_archive
@@ -10,15 +10,16 @@ from daguerreotype._lib.records import check_record
 from daguerreotype.persistence.codec import Reader, Writer
 from daguerreotype.result import FitResult
 
-FORMAT = 7  # counts up with every change; no other is read
+FORMAT = 8  # counts up with every change; no other is read
 KIND = "fitted learner of daguerreotype"
 
 
-@dataclass(frozen=True)
-class SavedLearner:
-    """All that a file holds of a learner.
+def save_learner(
+    path: str | os.PathLike[str], settings: Mapping[str, Any], texts: bool, result: FitResult
+) -> None:
+    """Write a fitted learner to ``path``; an error leaves the file that was there.
 
-    Attributes
+    Parameters
     ----------
     settings : dict
         What the learner was made with. A function or object of the user's comes back as ``Unsaved``.
@@ -27,14 +28,6 @@ class SavedLearner:
     result : FitResult
         What was learned, without the rows it was learned from.
     """
-
-    settings: dict[str, Any]
-    texts: bool
-    result: FitResult
-
-
-def save_learner(path: str | os.PathLike[str], saved: SavedLearner) -> None:
-    """Write ``saved`` to ``path``; an error leaves the file that was there."""
     path = check_path(path, "path")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}. Create it first.")
@@ -42,15 +35,15 @@ def save_learner(path: str | os.PathLike[str], saved: SavedLearner) -> None:
     header = {
         "kind": KIND,
         "format": FORMAT,
-        "parameters": {name: writer.put(f"parameters.{name}", value) for name, value in saved.settings.items()},
-        "texts": saved.texts,
-        "result": writer.put("result", saved.result),
+        "parameters": {name: writer.put(f"parameters.{name}", value) for name, value in settings.items()},
+        "texts": texts,
+        "result": writer.put("result", result),
     }
     write_archive(path, writer.arrays, header, compress=True)
 
 
-def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
-    """What `save_learner` wrote, or an error that says what the file is instead."""
+def load_learner(path: str | os.PathLike[str]) -> tuple[dict[str, Any], bool, FitResult]:
+    """The settings, texts and result that `save_learner` wrote, or an error that says what the file is instead."""
     path = check_path(path, "path")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path} to load a learner from.")
@@ -83,7 +76,7 @@ def load_learner(path: str | os.PathLike[str]) -> SavedLearner:
         if not isinstance(result, FitResult):
             raise TypeError(f"a {type(result).__name__} in place of the result")
         check_record(result, {"d": len(result.names)})
-        return SavedLearner(settings, bool(header["texts"]), result)
+        return settings, bool(header["texts"]), result
     except Exception as error:  # whatever the parts of a file that nobody saved lead to
         raise ValueError(
             f"{path} is damaged, or not quite of format {FORMAT}: {type(error).__name__} at {error}. Save again."

@@ -52,9 +52,7 @@ class Effect:
     logarithmic: bool = False
 
 
-def view_effect(
-    model: Any, cause: int, effect: int, rows: FloatArray | None, points: int = POINTS
-) -> Effect | None:
+def view_effect(model: Any, cause: int, effect: int, rows: FloatArray, points: int = POINTS) -> Effect | None:
     """The effect of one column on another over the values in rows (n, d); None where no range is known.
 
     Causes with levels need no rows.
@@ -67,7 +65,7 @@ def view_effect(
         heights = _two_dimensional(result.component(cause, effect, codes))
         levels, heights = _pool_bars(tuple(map(str, kind.levels)), heights)
         return Effect(cause, effect, "bars", codes[: len(levels)], levels, heights, lines, unit)
-    values = np.zeros(0) if rows is None else rows[np.isfinite(rows[:, cause]), cause]
+    values = rows[np.isfinite(rows[:, cause]), cause]
     if not values.size:
         return None
     low, high = float(values.min()), float(values.max())

@@ -151,8 +151,8 @@ class _Label(mpl.Text):
 
 def _points_per_em(ax: mpl.Axes) -> float:
     """How large one unit of the data comes out."""
-    left, right = ax.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0]
-    return float(right - left) * 72 / ax.figure.dpi
+    start, end = ax.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0]
+    return float(end - start) * 72 / ax.figure.dpi
 
 
 def _draw_node(ax: mpl.Axes, layout: Layout, node: int, label: str, *, strong: bool) -> None:

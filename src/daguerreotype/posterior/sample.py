@@ -180,7 +180,7 @@ class Chains:
         threads = Threads(n_jobs)
         members = from_bits(self.lists.bits, self.d)
         while self.done < self.n_blocks:
-            threads.each(self._block, range(self.n_chains))
+            threads.map(self._block, range(self.n_chains))
             for chain, state in enumerate(self.states):
                 first = self.lists.starts[:-1]
                 mass = np.add.reduceat(state.mass[:, None] * members, first)  # (node, parent)

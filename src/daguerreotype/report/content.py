@@ -72,7 +72,7 @@ def collect(
         "settings": [[name, _word(value)] for name, value in model.get_params(deep=False).items()],
         "resamples": None if bootstrap is None else getattr(bootstrap, "n_resamples", None),
         "metrics": None if view.truth is None else _metrics(view.truth, view),
-        "effects": _effects(model, view, rows),
+        "effects": _effects(model, view, model._result.seen if rows is None else rows),
         "data": None if X is None or rows is None else summarise(model, X, rows, view),
         "gaps": _gaps(model),
         "cite": [PAPER, SOFTWARE.format(version=release)],
@@ -231,30 +231,22 @@ def _word(value: Any) -> str:
     return type(value).__name__ if " at 0x" in text else text
 
 
-def _effects(model: Any, view: GraphView, rows: FloatArray | None) -> dict[str, Any] | None:
+def _effects(model: Any, view: GraphView, rows: FloatArray) -> dict[str, Any] | None:
     """Panels over the values in rows (n, d), how many more there are, and how many have no range.
 
-    None where edges are no curves. Without rows, causes with levels have panels alone.
+    None where edges are no curves.
     """
     if not model._result.has_curves:
         return None
     edges = [(int(cause), int(effect)) for cause, effect in np.argwhere(view.adjacency)]
     edges.sort(key=lambda edge: (-round(view.probability(*edge) or 0.0, DIGITS), -float(view.norms[edge])))
-    causes = {cause for cause, _ in edges if _has_range(model, cause, rows)}
-    drawable = [edge for edge in edges if edge[0] in causes]
-    effects = [view_effect(model, *edge, rows, EFFECT_POINTS) for edge in drawable[:MOST_EFFECTS]]
+    effects = [view_effect(model, *edge, rows, EFFECT_POINTS) for edge in edges]
+    drawable = [effect for effect in effects if effect is not None]
     return {
-        "panels": [_panel(effect, view) for effect in effects if effect is not None],
+        "panels": [_panel(effect, view) for effect in drawable[:MOST_EFFECTS]],
         "more": max(len(drawable) - MOST_EFFECTS, 0),
         "without_range": len(edges) - len(drawable),
     }
-
-
-def _has_range(model: Any, cause: int, rows: FloatArray | None) -> bool:
-    """Whether it is known which values a cause takes."""
-    if model._result.kinds[cause].levels:
-        return True
-    return rows is not None and bool(np.isfinite(rows[:, cause]).any())
 
 
 def _panel(effect: Effect, view: GraphView) -> dict[str, Any]:

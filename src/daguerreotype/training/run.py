@@ -10,7 +10,7 @@ import numpy as np
 
 from daguerreotype._lib.checks import check_path
 from daguerreotype._lib.interrupts import CancelToken
-from daguerreotype._lib.numba import DEFAULT_FIT_KERNELS, compiling
+from daguerreotype._lib.numba import compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
 from daguerreotype._lib.progress import COMPILING, Progress, ProgressBar
 from daguerreotype._lib.records import Shape, saved
@@ -142,9 +142,7 @@ def running(
     cancel, steps = CancelToken(), read_training(settings["training"]).max_iter
     # Threads of a numerical library within threads of ours would only get in each other's way.
     with cancel.listening(), ProgressBar(settings["verbose"], steps) as bar, one_thread, ExitStack() as contexts:
-        # How many kernels there are to compile is known of the default edges alone.
-        is_default = isinstance(settings["edges"], str) and settings["edges"] == "gam"
-        compiled = bar.task(COMPILING, DEFAULT_FIT_KERNELS if is_default else None, shown=False)
+        compiled = bar.task(COMPILING, None)
         contexts.enter_context(compiling(lambda _: compiled(1)))
         checkpoint = None if file is None else contexts.enter_context(Checkpoint(file, cancel=cancel))
         yield Run(count_jobs(settings["n_jobs"]), CACHE_BYTES, bar.update, cancel, checkpoint), bar

@@ -132,7 +132,7 @@ class FitWorkers:
                 return method(*argument)
 
         start = time.perf_counter()
-        results = self.threads.each(call, arguments)
+        results = self.threads.map(call, arguments)
         self._seconds += time.perf_counter() - start
         self._calls += len(arguments)
         return results
