@@ -47,12 +47,9 @@ def test_the_help_lists_verbs_options_and_exit_codes():
         assert code in page
 
 
-def test_the_version_is_that_of_the_package():
+def test_the_version_is_that_of_the_package_and_no_verb_shows_the_help():
     run = shell("--version")
     assert (run.returncode, run.stdout) == (0, f"daguerreotype {daguerreotype.__version__}\n")
-
-
-def test_no_verb_shows_the_help():
     assert "Usage" in shell().stdout + shell().stderr
 
 
@@ -60,9 +57,9 @@ def test_a_pipe_gets_one_json_object_and_nothing_else():
     run = shell("fit", "--json", "--quiet", "--edges", "bic", "--scales", "none")
     assert run.returncode == 0
     assert run.stderr == ""
-    found = json.loads(run.stdout)
-    assert sorted(found["order"]) == sorted(found["data"]["columns"])
-    assert found["metrics"]["n_edges"] == len(found["edges"])
+    answer = json.loads(run.stdout)
+    assert sorted(answer["order"]) == sorted(answer["data"]["columns"])
+    assert answer["metrics"]["n_edges"] == len(answer["edges"])
 
 
 def test_a_table_comes_through_a_pipe():
@@ -71,13 +68,6 @@ def test_a_table_comes_through_a_pipe():
     assert run.returncode == 0
     assert json.loads(run.stdout)["data"] == {"name": "standard input", "rows": 60, "columns": ["a", "b"]}
     assert "note: read decimal commas in 'a', 'b'." in run.stderr
-
-
-def test_a_missing_file_is_one_line_on_stderr_and_status_3(tmp_path):
-    run = shell("fit", "nowhere.csv", cwd=tmp_path)
-    assert run.returncode == 3
-    assert run.stdout == ""
-    assert run.stderr == "error: there is no file nowhere.csv. Check its name and folder.\n"
 
 
 def complete(line):
@@ -98,8 +88,11 @@ def test_the_shell_completes_verbs_options_and_their_values():
 
 
 def test_completion_is_installed_for_the_shell_of_the_user(tmp_path):
-    told = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # which shell, by name
-    run = shell("--install-completion", "bash", env=os.environ | told)
+    variables = {
+        "HOME": str(tmp_path),
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }  # which shell, by name
+    run = shell("--install-completion", "bash", env=os.environ | variables)
     assert run.returncode == 0
     assert "complete_bash" in (tmp_path / ".bash_completions" / "daguerreotype.sh").read_text()
     assert "daguerreotype.sh" in (tmp_path / ".bashrc").read_text()

@@ -90,20 +90,20 @@ def test_when_nothing_comes_to_an_end_the_status_is_5(data, fated):
 
 def test_without_a_known_graph_the_agreement_of_every_two_methods_is_shown(data, table):
     result = run(data, "--methods", "bic,empty,lars", "--held-out", 0, "--time-limit", 0, "--json")
-    found = json.loads(result.stdout)
+    answer = json.loads(result.stdout)
     bic, lars = (Daguerreotype(edges=name).fit(table).adjacency_matrix_ for name in ("bic", "lars"))
-    assert found["agreement"]["bic"]["lars"] == found["agreement"]["lars"]["bic"] == f1(bic, lars)
-    assert found["agreement"]["bic"]["empty"] == 0
-    assert all(found["agreement"][name][name] == 1 for name in ("bic", "empty", "lars"))
+    assert answer["agreement"]["bic"]["lars"] == answer["agreement"]["lars"]["bic"] == f1(bic, lars)
+    assert answer["agreement"]["bic"]["empty"] == 0
+    assert all(answer["agreement"][name][name] == 1 for name in ("bic", "empty", "lars"))
 
 
 def test_rows_are_held_out_of_learning_and_judge_it(data, table):
-    found = json.loads(run(data, "--methods", "bic", "--seed", 4, "--time-limit", 0, "--json").stdout)
+    answer = json.loads(run(data, "--methods", "bic", "--seed", 4, "--time-limit", 0, "--json").stdout)
     rows = np.random.default_rng(4).permutation(120)
     train, test = table.iloc[np.sort(rows[24:])], table.iloc[np.sort(rows[:24])]
     model = Daguerreotype(edges="bic", random_state=4).fit(train)
-    assert found["data"]["held_out"] == 24
-    assert found["methods"]["bic"][0]["held_out_likelihood"] == pytest.approx(model.score(test))
+    assert answer["data"]["held_out"] == 24
+    assert answer["methods"]["bic"][0]["held_out_likelihood"] == pytest.approx(model.score(test))
 
 
 def test_our_learner_is_ended_after_its_time_too(data, tmp_path, rng):
@@ -114,9 +114,9 @@ def test_our_learner_is_ended_after_its_time_too(data, tmp_path, rng):
 
 
 def test_a_limit_changes_nothing_about_what_is_found(data, table, truth):
-    found = json.loads(run(data, "--methods", "bic", "--time-limit", 100, "--truth", truth, "--json").stdout)
-    columns = found["data"]["columns"]
-    edges = {(columns[i], columns[j]) for i, j in found["methods"]["bic"][0]["edges"]}
+    answer = json.loads(run(data, "--methods", "bic", "--time-limit", 100, "--truth", truth, "--json").stdout)
+    columns = answer["data"]["columns"]
+    edges = {(columns[i], columns[j]) for i, j in answer["methods"]["bic"][0]["edges"]}
     assert edges == set(Daguerreotype(edges="bic").fit(table).causal_graph_.edges)
 
 

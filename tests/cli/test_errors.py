@@ -1,12 +1,9 @@
 """Every way to end has its exit code, and one line on stderr."""
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
-from daguerreotype import Daguerreotype
 from daguerreotype.cli.errors import one_line_errors
-from daguerreotype.cli.main import app
 
 
 def ending(error):
@@ -21,46 +18,31 @@ def ending(error):
     return CliRunner().invoke(small, [])
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "line"),
-    [
-        (None, 0, ""),
-        (
-            ZeroDivisionError("oh"),
-            1,
-            "error: unexpected ZeroDivisionError: oh. Set DAGUERREOTYPE_TRACEBACK=1 to see",
-        ),
-        (ValueError("bad\n table"), 3, "error: bad table\n"),
-        (TypeError("bad object"), 3, "error: bad object\n"),
-        (FileNotFoundError(2, "No such file", "k.toml"), 3, "error: cannot open k.toml: No such file.\n"),
-        (OSError(28, "No space left", "out.csv"), 3, "error: cannot read or write out.csv: No space left.\n"),
-        (OSError(28, "No space left"), 3, "error: cannot read or write: No space left.\n"),
-        (FileNotFoundError("there is no file m.npz"), 3, "error: there is no file m.npz\n"),
-        (OSError("strange"), 1, "error: unexpected OSError: strange."),
-        (ImportError("Run: pip install torch"), 4, "error: Run: pip install torch\n"),
-        (KeyboardInterrupt(), 130, "interrupted\n"),
-        (typer.Exit(7), 7, ""),
-    ],
+ENDINGS = (
+    (None, 0, ""),
+    (ZeroDivisionError("oh"), 1, "error: unexpected ZeroDivisionError: oh. Set DAGUERREOTYPE_TRACEBACK=1 to see"),
+    (ValueError("bad\n table"), 3, "error: bad table\n"),
+    (TypeError("bad object"), 3, "error: bad object\n"),
+    (FileNotFoundError(2, "No such file", "k.toml"), 3, "error: cannot open k.toml: No such file.\n"),
+    (OSError(28, "No space left", "out.csv"), 3, "error: cannot read or write out.csv: No space left.\n"),
+    (OSError(28, "No space left"), 3, "error: cannot read or write: No space left.\n"),
+    (FileNotFoundError("there is no file m.npz"), 3, "error: there is no file m.npz\n"),
+    (OSError("strange"), 1, "error: unexpected OSError: strange."),
+    (ImportError("Run: pip install torch"), 4, "error: Run: pip install torch\n"),
+    (KeyboardInterrupt(), 130, "interrupted\n"),
+    (typer.Exit(7), 7, ""),
 )
-def test_an_error_becomes_a_line_and_a_code(error, code, line):
-    result = ending(error)
-    assert result.exit_code == code
-    assert result.stderr.startswith(line)
-    assert result.stderr.count("\n") == bool(line)
-    assert result.stdout == ""
 
 
-def test_a_bad_parameter_keeps_its_own_words_and_is_status_2():
-    result = ending(typer.BadParameter("no such thing"))
+def test_an_error_becomes_a_line_and_a_code(monkeypatch):
+    for error, code, line in ENDINGS:
+        result = ending(error)
+        assert result.exit_code == code
+        assert result.stderr.startswith(line)
+        assert result.stderr.count("\n") == bool(line)
+        assert result.stdout == ""
+    result = ending(typer.BadParameter("no such thing"))  # keeps its own words
     assert result.exit_code == 2
     assert "no such thing" in result.stderr
-
-
-def test_a_missing_extra_is_status_4(monkeypatch, tmp_path):
-    def no_torch(*_, **__):
-        raise ImportError("edges='mlp' need torch. Run: pip install 'daguerreotype[torch]'")
-
-    monkeypatch.setattr(Daguerreotype, "fit", no_torch)
-    result = CliRunner().invoke(app, ["fit", "-q"])
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert "pip install 'daguerreotype[torch]'" in result.stderr
+    monkeypatch.setenv("DAGUERREOTYPE_TRACEBACK", "1")
+    assert isinstance(ending(RuntimeError("oh")).exception, RuntimeError)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from rich.text import Text
 from typer.testing import CliRunner
 
 from daguerreotype import Daguerreotype
@@ -56,8 +57,8 @@ def test_the_json_is_what_the_learner_finds(data):
     result = run(data, "--json", "--seed", 3, "--penalty", 2, "--min-gain", 0.05, *MORE)
     found = json.loads(result.stdout)
     X = pd.read_csv(data)
-    settings = {"scales": "none", "penalty": 2.0, "min_gain": 0.05, "random_state": 3}
-    model = make_learner(edges="gam", operator="sparsemap", **settings).fit(X)
+    settings = {"edges": "gam", "scales": "none", "penalty": 2.0, "min_gain": 0.05}
+    model = make_learner(operator="sparsemap", random_state=3, **settings).fit(X)
     assert found["order"] == model.causal_order_
     assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
     for edge in found["edges"]:
@@ -67,22 +68,11 @@ def test_the_json_is_what_the_learner_finds(data):
         assert edge["probability"] == pytest.approx(pair.forward, abs=1e-8)
         assert edge["reverse_probability"] == pytest.approx(pair.backward, abs=1e-8)
         assert edge["direction_open"] == pair.direction_open
-    assert found["posterior"]["n_chains"] == model.posterior_.n_chains
-    assert found["posterior"]["n_sweeps"] == model.posterior_.n_sweeps
-    assert found["posterior"]["agreement"] == pytest.approx(model.posterior_.agreement, abs=1e-8)
-    assert found["posterior"]["settled"] == model.posterior_.settled
-    assert found["posterior"]["effective_sample_size"] == round(model.posterior_.effective_sample_size, 1)
-    assert found["settings"] == {
-        "edges": "gam",
-        "operator": "sparsemap",
-        "training": "bilevel",
-        "scales": "none",
-        "penalty": 2.0,
-        "min_gain": 0.05,
-        "posterior": 100,
-        "knowledge": None,
-        "seed": 3,
-    }
+    assert found["posterior"].keys() == {"n_sweeps", "n_chains", "effective_sample_size", "agreement", "settled"}
+    for name, value in found["posterior"].items():
+        assert value == pytest.approx(getattr(model.posterior_, name), abs=0.05 if "size" in name else 1e-8)
+    others = {"operator": "sparsemap", "training": "bilevel", "posterior": 100, "knowledge": None, "seed": 3}
+    assert found["settings"] == settings | others
     assert found["data"] == {"name": "data.csv", "rows": 300, "columns": list(X.columns)}
     assert found["scales"] == dict.fromkeys(X.columns, "none")
     assert found["metrics"] is None
@@ -135,20 +125,6 @@ def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path):
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
         assert result.stderr.startswith("error: ")
         assert expected in result.stderr
-
-
-def test_a_failure_that_is_not_the_users_is_one_line_and_status_1(data, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError("out of\nluck")
-
-    monkeypatch.setattr(Daguerreotype, "fit", fail)
-    result = run(data, "-q")
-    assert result.exit_code == 1
-    assert result.stderr == (
-        "error: unexpected RuntimeError: out of luck. Set DAGUERREOTYPE_TRACEBACK=1 to see where it happened.\n"
-    )
-    monkeypatch.setenv("DAGUERREOTYPE_TRACEBACK", "1")
-    assert isinstance(run(data).exception, RuntimeError)
 
 
 def test_knowledge_from_a_file_is_obeyed_and_its_limit_replaced_by_that_of_the_command_line(data, tmp_path):
@@ -213,16 +189,9 @@ def test_options_that_cannot_be_are_refused(data):
 def test_names_and_defaults_of_the_options_are_those_of_the_learner():
     learner = inspect.signature(Daguerreotype).parameters
     command = inspect.signature(verb.fit).parameters
-    for ours, theirs in {
-        "edges": "edges",
-        "operator": "operator",
-        "scales": "scales",
-        "training": "training",
-        "seed": "random_state",
-    }.items():
-        assert command[ours].default == learner[theirs].default
-    for name in ("penalty", "knowledge", "posterior", "min_gain"):
+    for name in ("edges", "operator", "scales", "training", "penalty", "knowledge", "posterior", "min_gain"):
         assert command[name].default == learner[name].default
+    assert command["seed"].default == learner["random_state"].default
     assert list(options.Edges) == list(EDGES)
     assert {"auto", *options.SCALES} == set(get_args(learner["scales"].annotation))
 
@@ -244,31 +213,23 @@ def test_a_column_can_say_which_others_were_set_from_outside(experiments):
     path, X = experiments
     result = run(path, "--interventions", "set", "--scales", "none", "--missing", "drop", "--json")
     kept = X.drop(index=50)
-    told = [[name.strip() for name in entry.split(";")] for entry in kept.pop("set")]
-    model = Daguerreotype(scales="none").fit(kept, interventions=told)
+    targets = [[name.strip() for name in entry.split(";")] for entry in kept.pop("set")]
+    model = Daguerreotype(scales="none").fit(kept, interventions=targets)
     found = json.loads(result.stdout)
     assert found["data"]["columns"] == ["effect", "cause", "other"]
     assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
     weight = pytest.approx(model.weights_.loc["cause", "effect"], rel=1e-14)  # pandas 2 rounds what it reads
     assert [edge["weight"] for edge in found["edges"]] == [weight]
     assert "were set in them: 'effect' (99), 'other' (1)." in result.stderr
-
-
-def test_a_bootstrap_of_experiments_resamples_what_was_set(experiments):
-    path, _ = experiments
     options = ("--interventions", "set", "--scales", "none", "--edges", "bic", "--missing", "drop")
     found = json.loads(run(path, *options, "--bootstrap", 3, "--json").stdout)
     assert found["bootstrap"]["consensus"] == [{"cause": "cause", "effect": "effect"}]
 
 
-def test_a_column_of_interventions_that_is_not_there_is_refused(experiments):
-    path, _ = experiments
-    result = run(path, "--interventions", "st")
+def test_a_column_of_interventions_is_refused_unless_it_is_there_and_that_of_sachs_is_called_target(experiments):
+    result = run(experiments[0], "--interventions", "st")
     assert result.exit_code == 3
     assert "experiments.csv has no column 'st' of interventions: its columns are 'effect'," in result.stderr
-
-
-def test_the_sachs_table_calls_its_interventions_target():
     task = read_input(None, Reading(interventions="target"))
     sachs = load_sachs(interventional=True)
     pd.testing.assert_frame_equal(task.table, sachs.X)
@@ -341,9 +302,9 @@ def a_posterior(order, chains, agreement):
     return Posterior(tuple(order), True, mean, edges, errors, 0 * errors, none, np.zeros(0), n_sweeps=180)
 
 
-def outcome(edges, order=("a", "b", "c"), known=None, **posterior):
+def outcome(edges, order=("a", "b", "c"), truth=None, **posterior):
     task = Input("my.csv", pd.DataFrame(0.0, index=range(4), columns=list(order)))
-    return FitOutput(Fitted(edges, list(order), **posterior), task, known, 1.23)
+    return FitOutput(Fitted(edges, list(order), **posterior), task, truth, 1.23)
 
 
 def shown(result, **settings):
@@ -352,21 +313,14 @@ def shown(result, **settings):
     return stream.getvalue()
 
 
-def test_an_edge_is_shown_with_its_sign_and_its_norm():
-    lines = shown(outcome([("a", "b", -0.8, 1.0), ("b", "c", -0.01, 1.0)])).splitlines()
-    (head,) = [line.split() for line in lines if "cause" in line]
-    assert head == ["cause", "effect", "weight", "norm", "probability", "reverse"]
-    (bent,) = [line.split() for line in lines if "-0.01" in line]
-    assert bent[-4:] == ["-0.01", "0.40", "1.00", "0.00"]
-    assert any("-0.80" in line for line in lines)
-
-
 def rows_of(text):
     return [line.split() for line in text.splitlines() if " → " in line or " ─ " in line]
 
 
 def test_an_edge_whose_direction_is_open_has_no_head_and_both_numbers_and_an_explanation():
+    heads = ["cause", "effect", "weight", "norm", "probability", "reverse"]
     text = shown(outcome([("a", "b", 1.0, 0.7, 0.3), ("b", "c", 1.0, 0.4, 0.1), ("a", "c", 1.0, 0.3, 0.6)]))
+    assert heads in [line.split() for line in text.splitlines()]
     assert rows_of(text)[:3] == [
         ["a", "─", "b", "1.00", "1.00", "0.70", "0.30"],
         ["b", "→", "c", "1.00", "1.00", "0.40", "0.10"],
@@ -387,10 +341,11 @@ def test_probabilities_that_have_not_settled_say_so_with_numbers():
     assert not json.loads(to_json(outcome(edges, agreement=0.24)))["posterior"]["settled"]
 
 
-def test_without_a_posterior_there_is_no_probability_in_words_and_null_in_json():
-    result = outcome([("b", "c", -0.9), ("a", "b", 0.5)], chains=0)
+def test_edges_have_sign_and_norm_and_without_a_posterior_no_probability_in_words_and_null_in_json():
+    result = outcome([("b", "c", -0.9), ("a", "b", -0.01)], chains=0)
     text = shown(result)
-    assert [row[:3] for row in rows_of(text)][:2] == [["b", "→", "c"], ["a", "→", "b"]]
+    assert "cause effect weight norm" in " ".join(text.replace("│", " ").split())
+    assert rows_of(text)[:2] == [["b", "→", "c", "-0.90", "0.90"], ["a", "→", "b", "-0.01", "0.40"]]
     assert "probability" not in text
     assert "reverse" not in text
     found = json.loads(to_json(result))
@@ -417,32 +372,23 @@ def test_the_scale_of_each_column_is_shown():
     assert json.loads(to_json(result))["scales"] == result.model.columns_["scale"].to_dict()
 
 
-def test_a_graph_without_edges_says_so_in_words_and_in_json():
+def test_each_edge_is_held_against_the_known_graph_and_a_graph_without_edges_says_so():
+    truth = pd.DataFrame([[0, 1, 0], [0, 0, 0], [0, 1, 0]], list("abc"), list("abc"))
+    lines = shown(outcome([("a", "b", 1.0, 1.0), ("b", "c", 1.0, 0.9), ("a", "c", 1.0, 0.8)], truth=truth))
+    assert [line.split()[-1] for line in lines.splitlines() if "1.00 " in line] == ["right", "reversed", "absent"]
+    assert "found: 1 right, 1 reversed, 1 absent; 2 are known" in lines
     assert "No edges" in shown(outcome([]))
     assert json.loads(to_json(outcome([])))["edges"] == []
 
 
-def test_each_edge_is_held_against_the_known_graph():
-    known = pd.DataFrame([[0, 1, 0], [0, 0, 0], [0, 1, 0]], list("abc"), list("abc"))
-    lines = shown(outcome([("a", "b", 1.0, 1.0), ("b", "c", 1.0, 0.9), ("a", "c", 1.0, 0.8)], known=known))
-    assert [line.split()[-1] for line in lines.splitlines() if "1.00 " in line] == ["right", "reversed", "absent"]
-    assert "found: 1 right, 1 reversed, 1 absent; 2 are known" in lines
-
-
-def test_off_a_terminal_there_is_no_colour_and_long_names_stay_whole():
+def test_long_names_stay_whole_without_colour_off_a_terminal_and_no_line_is_too_long_on_a_narrow_one():
     long = "a very [red]long[/red] name of a column " * 8
     text = shown(outcome([(long, "b", 1.0, 1.0)], (long, "b")))
     assert "\x1b" not in text
     assert any(long.strip() in line and " b " in line for line in text.splitlines())
-
-
-def test_on_a_narrow_terminal_no_line_is_too_long():
     long = "column_" * 12
     text = shown(outcome([(long, "b", 1.0, 1.0)], (long, "b")), force_terminal=True, no_color=True, width=60)
-    plain = [
-        line.replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "") for line in text.splitlines()
-    ]
-    assert max(map(len, plain)) <= 60
+    assert max(len(Text.from_ansi(line).plain) for line in text.splitlines()) <= 60
 
 
 def test_without_unicode_arrows_are_made_of_dashes():

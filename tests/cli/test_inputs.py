@@ -116,7 +116,7 @@ def test_options_and_arguments_do_the_same(text, options, expected, tmp_path, fi
         assert "--" not in message
         message = re.sub(
             r"drop=\[(.*?)\]",
-            lambda found: " ".join(f"--drop {column}" for column in found[1].split(", ")),
+            lambda match: " ".join(f"--drop {column}" for column in match[1].split(", ")),
             message,
         )
         message = message.replace("missing='drop'", "--missing drop").replace("missing='auto'", "--missing auto")

@@ -50,21 +50,14 @@ def test_names_of_rows_and_dates_are_refused_with_the_options_that_leave_them_ou
     assert "Or leave them out: --drop 'id' --drop 'seen'." in result.stderr
 
 
-def test_the_kinds_of_a_table_are_printed(people):
-    result = run("fit", people, "--drop", "id", "--drop", "seen", "-q", *QUICK)
+def test_the_kinds_and_the_noise_of_a_table_are_printed_and_json_has_it_by_column(people):
+    call = ("fit", people, "--drop", "id", "--drop", "seen", "-q", *QUICK)
+    result = run(*call)
     assert result.exit_code == 0, result.stderr
     words = " ".join(result.stdout.split())
-    assert (
-        "kinds 2 continuous, 1 count (visits), 2 binary (sex, smoker), 1 ordinal (pain), 1 categorical (city)"
-        in words
-    )
-
-
-def test_the_noise_of_columns_is_printed_where_it_differs_and_json_has_it_by_column(people):
-    result = run("fit", people, "--drop", "id", "--drop", "seen", "-q", *QUICK)
-    words = " ".join(result.stdout.split())
-    result = run("fit", people, "--drop", "id", "--drop", "seen", "-q", "--json", *QUICK)
-    noise = json.loads(result.stdout)["noise"]
+    kinds = "2 continuous, 1 count (visits), 2 binary (sex, smoker), 1 ordinal (pain), 1 categorical (city)"
+    assert f"kinds {kinds}" in words
+    noise = json.loads(run(*call, "--json").stdout)["noise"]
     assert list(noise) == ["age", "sex", "smoker", "city", "visits", "pain", "height"]
     assert (noise["sex"], noise["smoker"], noise["city"]) == ("bernoulli", "bernoulli", "categorical")
     assert noise["visits"] == "poisson"
@@ -80,9 +73,11 @@ def test_weights_of_discrete_columns_are_explained(tmp_path):
     assert "levels in no order have no sign: there the weight is the norm" in words
 
 
-def test_noise_of_one_kind_is_not_printed(tmp_path):
+def test_kinds_and_noise_of_smooth_tables_are_not_printed(tmp_path):
     pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=list("abc")).to_csv(tmp_path / "a.csv")
-    assert "noise" not in run("fit", tmp_path / "a.csv", "-q", *QUICK).stdout
+    shown = run("fit", tmp_path / "a.csv", "-q", *QUICK).stdout
+    assert "kinds" not in shown
+    assert "noise" not in shown
 
 
 def test_what_is_said_of_a_column_goes_and_json_tells_all(people):
@@ -103,33 +98,29 @@ def test_what_is_said_of_a_column_goes_and_json_tells_all(people):
     assert kinds["smoker"]["levels"] == [False, True]
 
 
-def test_kinds_of_smooth_tables_are_not_printed(tmp_path):
-    pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=list("abc")).to_csv(tmp_path / "a.csv")
-    assert "kinds" not in run("fit", tmp_path / "a.csv", "-q", *QUICK).stdout
-
-
-@pytest.mark.parametrize(
-    ("option", "status", "message"),
-    [
-        ("age", 2, "'age' is not COLUMN=KIND, such as age=count"),
-        ("age=cuont", 2, "'age' is 'cuont', which is no kind; did you mean 'count'?"),
-        ("agee=count", 3, "kinds names 'agee', which is no column; did you mean 'age'?"),
-        ("city=ordinal", 3, "kinds says that 'city' is ordinal, but its levels 'Bonn', 'Oslo', 'Rome' do not say"),
-    ],
-)
-def test_what_is_no_kind_or_no_column_is_refused(people, option, status, message):
-    result = run("fit", people, "--drop", "id", "--drop", "seen", "--kind", option, "-q")
-    assert result.exit_code == status
-    words = result.stderr.replace("│", " ")
-    assert " ".join(message.split()) in " ".join(words.split())
-
-
-def test_edges_that_take_numbers_alone_refuse_text_by_name(people):
-    result = run("fit", people, "--drop", "id", "--drop", "seen", "--edges", "lars", "-q")
+def test_what_is_no_kind_or_no_column_or_no_number_where_one_must_be_is_refused(people):
+    for option, status, message in (
+        ("--kind=age", 2, "'age' is not COLUMN=KIND, such as age=count"),
+        ("--kind=age=cuont", 2, "'age' is 'cuont', which is no kind; did you mean 'count'?"),
+        ("--kind=agee=count", 3, "kinds names 'agee', which is no column; did you mean 'age'?"),
+        (
+            "--kind=city=ordinal",
+            3,
+            "kinds says that 'city' is ordinal, but its levels 'Bonn', 'Oslo', 'Rome' do not",
+        ),
+        (
+            "--edges=lars",
+            3,
+            "edges='lars' takes continuous columns alone, but 'city' is categorical: use edges='gam'",
+        ),
+    ):
+        result = run("fit", people, "--drop", "id", "--drop", "seen", option, "-q")
+        assert result.exit_code == status
+        assert message in " ".join(result.stderr.replace("│", " ").split())
+    result = run("compare", people, "--methods", "empty", "-q")
     assert result.exit_code == 3
-    assert (
-        "edges='lars' takes continuous columns alone, but 'city' is categorical: use edges='gam'" in result.stderr
-    )
+    assert "'city' ('Bonn' in row" in result.stderr or "'id' ('p000' in row 1)" in result.stderr
+    assert "--drop 'city'" in result.stderr or "--drop 'id'" in result.stderr
 
 
 def test_a_broken_column_of_numbers_may_be_said_to_be_levels(tmp_path):
@@ -140,13 +131,6 @@ def test_a_broken_column_of_numbers_may_be_said_to_be_levels(tmp_path):
     assert "--drop 'stage'" in result.stderr
     result = run("fit", tmp_path / "a.csv", "-q", "--kind", "stage=categorical", "--json", *QUICK)
     assert json.loads(result.stdout)["kinds"]["stage"]["levels"] == ["0", "1", "2", "x"]
-
-
-def test_methods_that_take_numbers_are_not_compared_on_text(people):
-    result = run("compare", people, "--methods", "empty", "-q")
-    assert result.exit_code == 3
-    assert "'city' ('Bonn' in row" in result.stderr or "'id' ('p000' in row 1)" in result.stderr
-    assert "--drop 'city'" in result.stderr or "--drop 'id'" in result.stderr
 
 
 def test_a_saved_model_is_reported_with_its_table(people, tmp_path):

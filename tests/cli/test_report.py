@@ -34,9 +34,9 @@ def test_fit_leaves_the_graph_the_model_the_report_and_a_picture_in_a_folder(dat
     out = tmp_path / "new" / "results"
     result = run("fit", data, *QUICK, "--out", out, "--json", "--bootstrap", 3)
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found["files"] == [str(out / name) for name in FILES]
-    edges = pd.DataFrame(found["edges"]).drop(columns="direction_open")  # which follows from the numbers
+    answer = json.loads(result.stdout)
+    assert answer["files"] == [str(out / name) for name in FILES]
+    edges = pd.DataFrame(answer["edges"]).drop(columns="direction_open")  # which follows from the numbers
     written = pd.read_csv(out / "graph.csv")
     pd.testing.assert_frame_equal(written, edges[written.columns])
     assert {"cause", "effect", "probability", "reverse_probability"} <= set(written)
@@ -45,14 +45,14 @@ def test_fit_leaves_the_graph_the_model_the_report_and_a_picture_in_a_folder(dat
     for name in ("graph.csv", "adjacency.csv"):
         graph = read_graph(out / name, tuple(model.adjacency_matrix_.columns))
         pd.testing.assert_frame_equal(graph, model.adjacency_matrix_, check_dtype=False)
-    assert (out / "graph.dot").read_text().count("->") == len(found["edges"])
+    assert (out / "graph.dot").read_text().count("->") == len(answer["edges"])
     assert (out / "graph.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (out / "report.html").read_text()
     resampled = model.bootstrap(pd.read_csv(data), 3, random_state=0)
-    assert found["bootstrap"]["n_resamples"] == 3
-    for edge in found["edges"]:
+    assert answer["bootstrap"]["n_resamples"] == 3
+    for edge in answer["edges"]:
         assert edge["frequency"] == pytest.approx(resampled.edge_frequencies.loc[edge["cause"], edge["effect"]])
-    consensus = {(edge["cause"], edge["effect"]) for edge in found["bootstrap"]["consensus"]}
+    consensus = {(edge["cause"], edge["effect"]) for edge in answer["bootstrap"]["consensus"]}
     frame = resampled.consensus
     assert consensus == {(frame.index[i], frame.columns[j]) for i, j in np.argwhere(frame.to_numpy())}
 

@@ -12,16 +12,7 @@ from daguerreotype.cli.main import app
 from daguerreotype.cli.tune import read_ranges
 from daguerreotype.tune import search, tune_table
 
-FAST = (
-    "--edges",
-    "bic",
-    "--space",
-    "penalty=0.5:8:log",
-    "--space",
-    "training.n_restarts=0,1",
-    "--space",
-    "scales=none",
-)
+FAST = ("--edges=bic", "--space=penalty=0.5:8:log", "--space=training.n_restarts=0,1", "--space=scales=none")
 SPACE = {"penalty": (0.5, 8, "log"), "training.n_restarts": [0, 1], "scales": ["none"]}
 
 

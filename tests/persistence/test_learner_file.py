@@ -51,14 +51,6 @@ def draw_mixed(seed=0, n=150):
     return X
 
 
-def draw_numbered(seed=0):
-    return draw_table(seed).set_axis([10, 11, 12, 13], axis=1)
-
-
-def draw_array(seed=0):
-    return draw_table(seed).to_numpy()
-
-
 def draw_binary(seed=0):
     X = draw_table(seed)
     return X.assign(alone=X["late"] > 0).astype(float)  # a curve of two values is a line
@@ -75,37 +67,37 @@ def reload(learner, folder):
     return Daguerreotype.load(folder / "model.npz")
 
 
-def assert_equal(found, expected, path="learner"):
+def assert_equal(loaded, expected, path="learner"):
     """The same values of the same types, all the way down."""
-    assert type(found) is type(expected), path
+    assert type(loaded) is type(expected), path
     if isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype, path
-        np.testing.assert_array_equal(found, expected, err_msg=path)
+        assert loaded.dtype == expected.dtype, path
+        np.testing.assert_array_equal(loaded, expected, err_msg=path)
     elif isinstance(expected, pd.DataFrame):
-        pd.testing.assert_frame_equal(found, expected)
+        pd.testing.assert_frame_equal(loaded, expected)
     elif isinstance(expected, OrderDistribution):
         for name in ("probs", "ranks", "tree"):
-            assert_equal(getattr(found, name), getattr(expected, name), f"{path}.{name}")
+            assert_equal(getattr(loaded, name), getattr(expected, name), f"{path}.{name}")
         gradient = np.random.default_rng(0).normal(size=len(expected))
-        np.testing.assert_array_equal(found.vjp(gradient), expected.vjp(gradient), err_msg=path)
+        np.testing.assert_array_equal(loaded.vjp(gradient), expected.vjp(gradient), err_msg=path)
     elif dataclasses.is_dataclass(expected):
         for field in dataclasses.fields(expected):
             name = field.name
-            assert_equal(getattr(found, name), getattr(expected, name), f"{path}.{name}")
+            assert_equal(getattr(loaded, name), getattr(expected, name), f"{path}.{name}")
     elif isinstance(expected, tuple):
-        for place, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        for place, (ours, theirs) in enumerate(zip(loaded, expected, strict=True)):
             assert_equal(ours, theirs, f"{path}[{place}]")
     else:
-        assert found == expected, path
+        assert loaded == expected, path
 
 
-def assert_same_learner(found, expected):
+def assert_same_learner(loaded, expected):
     public = {name for name in vars(expected) if name.endswith("_") and not name.startswith("_")}
-    assert {name for name in vars(found) if name.endswith("_") and not name.startswith("_")} == public
+    assert {name for name in vars(loaded) if name.endswith("_") and not name.startswith("_")} == public
     assert {"adjacency_matrix_", "order_distribution_", "history_", "theta_", "edges_", "columns_"} <= public
     for name in public:
-        assert_equal(getattr(found, name), getattr(expected, name), name)
-    assert nx.utils.graphs_equal(found.causal_graph_, expected.causal_graph_)
+        assert_equal(getattr(loaded, name), getattr(expected, name), name)
+    assert nx.utils.graphs_equal(loaded.causal_graph_, expected.causal_graph_)
 
 
 # ---------------------------------------------------------------------- what comes back
@@ -115,8 +107,8 @@ FITS = {
     "gam": {"edges": "gam"},
     "gam, a column of two values": {"edges": "gam", "draw": draw_binary},
     "bic": {},
-    "bic, an array": {"draw": draw_array},
-    "bic, numbered columns": {"draw": draw_numbered},
+    "bic, an array": {"draw": lambda seed=0: draw_table(seed).to_numpy()},
+    "bic, numbered columns": {"draw": lambda seed=0: draw_table(seed).set_axis([10, 11, 12, 13], axis=1)},
     "lars": {"edges": "lars"},
     "lasso": {"edges": "lasso"},
     "sparsemap": {"operator": "sparsemap"},
@@ -155,16 +147,16 @@ def fit_by_name(name):
 @pytest.mark.parametrize("name", FITS)
 def test_everything_a_fit_leaves_comes_back_equal_and_says_the_same_of_unseen_rows(name, tmp_path):
     learner, unseen = fit_by_name(name)
-    found = reload(learner, tmp_path)
-    assert_same_learner(found, learner)
-    assert hasattr(found, "feature_names_in_") == hasattr(learner, "feature_names_in_")
-    assert found.score(unseen) == learner.score(unseen)
-    assert found.get_params() == learner.get_params()
+    loaded = reload(learner, tmp_path)
+    assert_same_learner(loaded, learner)
+    assert hasattr(loaded, "feature_names_in_") == hasattr(learner, "feature_names_in_")
+    assert loaded.score(unseen) == learner.score(unseen)
+    assert loaded.get_params() == learner.get_params()
     if "gam" in name:
         cause, effect = next(iter(learner.causal_graph_.edges))
         grid = np.linspace(-5, 5, 41)
-        np.testing.assert_array_equal(found.curve(cause, effect, grid), learner.curve(cause, effect, grid))
-    found.save(tmp_path / "again.npz")
+        np.testing.assert_array_equal(loaded.curve(cause, effect, grid), learner.curve(cause, effect, grid))
+    loaded.save(tmp_path / "again.npz")
     first, second = np.load(tmp_path / "model.npz"), np.load(tmp_path / "again.npz")
     assert set(first.files) == set(second.files)
     for array in first.files:
@@ -178,22 +170,22 @@ def test_a_loaded_learner_fits_again_like_the_first(tmp_path):
 
 def test_levels_of_any_type_come_back_in_words_and_others_are_refused(tmp_path):
     X = draw_mixed().assign(band=pd.cut(np.random.default_rng(0).random(150), [0, 0.3, 0.6, 1]))
-    found = reload(fit(X), tmp_path)
-    assert found._result.kinds[list(X).index("band")].levels == ("(0.0, 0.3]", "(0.3, 0.6]", "(0.6, 1.0]")
-    found.score(X)
+    loaded = reload(fit(X), tmp_path)
+    assert loaded._result.kinds[list(X).index("band")].levels == ("(0.0, 0.3]", "(0.3, 0.6]", "(0.6, 1.0]")
+    loaded.score(X)
     with pytest.raises(ValueError, match="column 'city' has the level 'Nice' in row 1"):
-        found.score(X.assign(city="Nice"))
+        loaded.score(X.assign(city="Nice"))
 
 
 def test_the_file_holds_no_rows(tmp_path):
     n = 977  # a length that nothing else has
-    found = reload(fit(draw_table(n=n), edges="gam"), tmp_path)
+    loaded = reload(fit(draw_table(n=n), edges="gam"), tmp_path)
     with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
         for name in file.files:
             assert file[name].size < n or name == "header", name
             assert n not in file[name].shape, name
     assert (tmp_path / "model.npz").stat().st_size < 30_000
-    assert found._result.best.scaled.table.n_rows == 0
+    assert loaded._result.best.scaled.table.n_rows == 0
 
 
 def test_a_network_is_loaded_and_scored_without_torch(tmp_path, monkeypatch):
@@ -215,9 +207,9 @@ def test_columns_with_bases_of_other_sizes_by_intervention_come_back(tmp_path):
 # ---------------------------------------------------------------------- settings
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_settings_come_back(tmp_path):
+    (tmp_path / "known.json").write_text(json.dumps({"roots": ["alone"]}))
+    for changes in (
         {"tau": 0.5, "k": np.int64(7), "l2": np.float64(0.1)},
         {"edges": GamEdges(n_knots=3, penalty=2.0)},
         {"edges": LassoEdges(alpha=0.25), "penalty": 2.0},
@@ -225,28 +217,20 @@ def test_columns_with_bases_of_other_sizes_by_intervention_come_back(tmp_path):
         {"start": np.array([0.3, -0.1, 0.2, 0.0])},
         {"start": np.array(["late", "alone", "effect é", "the dose"])},
         {"knowledge": {"roots": ["alone"]}},
+        {"knowledge": tmp_path / "known.json"},
         {"knowledge": Knowledge(forbidden=[("late", "alone"), ("alone", "late")], roots=["al*"])},
         {"noise": FreeShape("maxent")},
         {"kinds": {"alone": Kind("continuous", "given")}},
-    ],
-    ids=lambda changes: "-".join(changes),
-)
-def test_settings_come_back(changes, tmp_path):
-    learner = fit(**changes)
-    found, expected = reload(learner, tmp_path).get_params(), learner.get_params()
-    for name in expected:
-        ours, theirs = found[name], expected[name]
-        assert isinstance(ours, tuple) == isinstance(theirs, tuple), name
-        if name == "edges" and not isinstance(theirs, str):
-            assert type(ours) is type(theirs)
-            ours, theirs = vars(ours), vars(theirs)
-        np.testing.assert_equal(ours, theirs, err_msg=name)
-
-
-def test_knowledge_in_a_file_comes_back_as_its_path(tmp_path):
-    path = tmp_path / "known.json"
-    path.write_text(json.dumps({"roots": ["alone"]}))
-    assert reload(fit(knowledge=path), tmp_path).knowledge == path
+    ):
+        learner = fit(**changes)
+        loaded, expected = reload(learner, tmp_path).get_params(), learner.get_params()
+        for name, theirs in expected.items():
+            ours = loaded[name]
+            assert isinstance(ours, tuple) == isinstance(theirs, tuple), name
+            if name == "edges" and not isinstance(theirs, str):
+                assert type(ours) is type(theirs)
+                ours, theirs = vars(ours), vars(theirs)
+            np.testing.assert_equal(ours, theirs, err_msg=name)
 
 
 def test_a_setting_survives_json():
@@ -259,9 +243,9 @@ def test_a_setting_survives_json():
         Path("known.toml"),
     ):
         writer = Writer()
-        found = Reader(writer.arrays).take(json.loads(json.dumps(writer.put("setting", setting))))
-        assert found == setting
-        assert type(found) is type(setting)
+        read = Reader(writer.arrays).take(json.loads(json.dumps(writer.put("setting", setting))))
+        assert read == setting
+        assert type(read) is type(setting)
 
 
 def my_loss(variance, dof, n_rows):
@@ -269,31 +253,26 @@ def my_loss(variance, dof, n_rows):
 
 
 def my_operator(theta, tau):
-    found = top_k_sparsemax(theta, 5, tau=tau)
-    return dataclasses.replace(found, pullback=lambda gradient: found.vjp(gradient))
+    best = top_k_sparsemax(theta, 5, tau=tau)
+    return dataclasses.replace(best, pullback=lambda gradient: best.vjp(gradient))
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"training__loss": my_loss}, "my_loss"),
-        ({"operator": my_operator}, "my_operator"),
-        ({"edges": LinearRegression()}, r"LinearRegression\(\)"),
-    ],
-    ids=["loss", "operator", "edges"],
-)
-def test_a_setting_that_no_file_can_hold_is_asked_for_before_fitting_again(changes, named, tmp_path):
-    ((name, value),) = changes.items()
-    learner = make_learner(edges="bic", **QUICK).set_params(**changes).fit(draw_table())
-    found = reload(learner, tmp_path)
-    np.testing.assert_array_equal(found.adjacency_matrix_, learner.adjacency_matrix_)
-    assert "not saved" in repr(found)
-    for unfit in (found, reload(found, tmp_path), clone(found)):
-        message = f"{name} was .*{named}.*, which a file cannot hold.*Set it again.*set_params\\({name}="
-        with pytest.raises(ValueError, match=message):
-            unfit.fit(draw_table())
-    again = found.set_params(**{name: value}).fit(draw_table())
-    np.testing.assert_array_equal(again.adjacency_matrix_, learner.adjacency_matrix_)
+def test_a_setting_that_no_file_can_hold_is_asked_for_before_fitting_again(tmp_path):
+    for name, value, named in (
+        ("training__loss", my_loss, "my_loss"),
+        ("operator", my_operator, "my_operator"),
+        ("edges", LinearRegression(), r"LinearRegression\(\)"),
+    ):
+        learner = make_learner(edges="bic", **QUICK).set_params(**{name: value}).fit(draw_table())
+        loaded = reload(learner, tmp_path)
+        np.testing.assert_array_equal(loaded.adjacency_matrix_, learner.adjacency_matrix_)
+        assert "not saved" in repr(loaded)
+        for unfit in (loaded, reload(loaded, tmp_path), clone(loaded)):
+            message = f"{name} was .*{named}.*, which a file cannot hold.*Set it again.*set_params\\({name}="
+            with pytest.raises(ValueError, match=message):
+                unfit.fit(draw_table())
+        again = loaded.set_params(**{name: value}).fit(draw_table())
+        np.testing.assert_array_equal(again.adjacency_matrix_, learner.adjacency_matrix_)
 
 
 # ---------------------------------------------------------------------- parts of the user's own
@@ -339,31 +318,33 @@ def test_an_own_estimator_with_a_predictor_scores_after_loading(tmp_path):
     assert reload(learner, tmp_path).score(draw_table(1)) == learner.score(draw_table(1))
 
 
-@pytest.mark.parametrize(
-    ("chosen", "what"),
-    [({"edges": LinearRegression()}, "RegressorModels"), ({"noise": LaplaceNoise()}, "LaplaceDensity")],
-)
-def test_what_no_file_can_hold_is_missed_where_rows_are_scored_and_the_error_says_so(chosen, what, tmp_path):
-    learner = fit(**chosen)
-    assert np.isfinite(learner.score(draw_table(1)))
-    found = reload(learner, tmp_path)
-    assert_same_learner(found, learner)
-    for loaded in (found, reload(found, tmp_path)):
-        with pytest.raises(ValueError, match=rf"{what} was not saved.*neither predict nor score.*Fit it again"):
-            loaded.score(draw_table())
+def test_what_no_file_can_hold_is_missed_where_rows_are_scored_and_the_error_says_so(tmp_path):
+    for chosen, what in (
+        ({"edges": LinearRegression()}, "RegressorModels"),
+        ({"noise": LaplaceNoise()}, "LaplaceDensity"),
+    ):
+        learner = fit(**chosen)
+        assert np.isfinite(learner.score(draw_table(1)))
+        first = reload(learner, tmp_path)
+        assert_same_learner(first, learner)
+        for loaded in (first, reload(first, tmp_path)):
+            with pytest.raises(
+                ValueError, match=rf"{what} was not saved.*neither predict nor score.*Fit it again"
+            ):
+                loaded.score(draw_table())
 
 
 def test_the_derivative_of_an_own_operator_is_gone_and_the_error_says_so(tmp_path):
     def operator(theta, tau):
-        found = sparsemap(theta, tau=2 * tau)
-        return dataclasses.replace(found, pullback=found.vjp)
+        sparse = sparsemap(theta, tau=2 * tau)
+        return dataclasses.replace(sparse, pullback=sparse.vjp)
 
     learner = fit(operator=operator, refine=False, start="variances")
-    found = reload(learner, tmp_path).order_distribution_
-    np.testing.assert_array_equal(found.probs, learner.order_distribution_.probs)
-    assert len(found) > 1
+    loaded = reload(learner, tmp_path).order_distribution_
+    np.testing.assert_array_equal(loaded.probs, learner.order_distribution_.probs)
+    assert len(loaded) > 1
     with pytest.raises(ValueError, match="vjp was not saved"):
-        found.vjp(found.probs)
+        loaded.vjp(loaded.probs)
 
 
 # ---------------------------------------------------------------------- files
@@ -392,12 +373,12 @@ def test_a_damaged_byte_is_noticed_or_does_not_matter(content, tmp_path, share, 
     damaged[int(share * len(content))] ^= flip
     path.write_bytes(damaged)
     try:
-        found = Daguerreotype.load(path)
+        loaded = Daguerreotype.load(path)
     except ValueError as error:
         assert "damaged.npz is " in str(error)  # noqa: PT017
     else:
         path.write_bytes(content)
-        assert_same_learner(found, Daguerreotype.load(path))
+        assert_same_learner(loaded, Daguerreotype.load(path))
 
 
 def rewrite(content, path, change):
@@ -501,7 +482,11 @@ def test_a_saved_learner_is_no_checkpoint(content, tmp_path):
     assert path.read_bytes() == content
 
 
-def test_places_that_are_not_there_are_named(tmp_path):
+def test_the_file_gets_the_name_that_was_given_and_places_that_are_not_there_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fit().save("my model")
+    assert os.listdir() == ["my model"]
+    assert Daguerreotype.load(Path("my model")).n_features_in_ == 4
     with pytest.raises(FileNotFoundError, match=r"there is no file .*nothing\.npz to load a learner from"):
         Daguerreotype.load(tmp_path / "nothing.npz")
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere. Create it first"):
@@ -524,10 +509,3 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(content, tmp_pat
                 learner.save(path)
         assert path.read_bytes() == content
         assert os.listdir(tmp_path) == ["model.npz"]
-
-
-def test_the_file_gets_the_name_that_was_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    fit().save("my model")
-    assert os.listdir() == ["my model"]
-    assert Daguerreotype.load(Path("my model")).n_features_in_ == 4
