@@ -133,10 +133,10 @@ def test_settings_out_of_range_are_refused(rng):
     cases = [
         (CAM(n_basis=3), "n_basis must be at least 4, got 3"),
         (CAM(neighbours=0), "neighbours must be at least 1, got 0"),
-        (CAM(alpha=0.0), "alpha must be above 0, got 0.0"),
-        (CAM(alpha=5), "alpha is 5: give a significance level between 0 and 1, or None to keep all edges"),
+        (CAM(alpha=0.0), "alpha must be above 0 and at most 1, got 0.0"),
+        (CAM(alpha=5), "alpha must be above 0 and at most 1, got 5"),
         (NPVAR(n_basis=2.5), "n_basis must be a whole number of at least 4, got 2.5"),
-        (NPVAR(alpha=2.0), "alpha is 2.0: give a significance level between 0 and 1, or None to keep all edges"),
+        (NPVAR(alpha=2.0), "alpha must be above 0 and at most 1, got 2.0"),
     ]
     for model, message in cases:
         with pytest.raises(ValueError, match=message):

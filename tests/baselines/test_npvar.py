@@ -21,11 +21,11 @@ def order_by_refits(X):
     order = []
     while len(order) < d:
         design = np.column_stack([np.ones(n), *(bases[i] for i in order)])
-        left = {}
+        remaining = {}
         for j in set(range(d)) - set(order):
             beta = np.linalg.lstsq(design, X[:, j], rcond=1e-7)[0]
-            left[j] = np.mean((X[:, j] - design @ beta) ** 2)
-        order.append(min(left, key=left.get))
+            remaining[j] = np.mean((X[:, j] - design @ beta) ** 2)
+        order.append(min(remaining, key=remaining.get))
     return order
 
 

@@ -1,6 +1,7 @@
 """Additive spline regressions and their F-tests, from second moments alone."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -8,12 +9,13 @@ from scipy.interpolate import BSpline
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 from scipy.special import fdtrc
 
-from daguerreotype._lib.checks import check_positive
+from daguerreotype._lib.checks import Check, check_count, check_frequency, optional
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.additive.basis import fit_nonlinear_basis
 
 SPANNED = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 CUBIC = 3  # columns of a cubic polynomial, beside the constant
+CHECKS: dict[str, Check] = {"n_basis": partial(check_count, least=CUBIC + 1), "alpha": optional(check_frequency)}
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,12 @@ def _roughness(spline: BSpline) -> FloatArray:
     return integrals
 
 
-def condition(left: FloatArray, start: int, stop: int) -> None:
-    """Second moments ``left`` given the columns from ``start`` to ``stop`` too: a Schur complement, in place."""
-    sizes, directions = np.linalg.eigh(left[start:stop, start:stop])
+def condition(moments: FloatArray, start: int, stop: int) -> None:
+    """Make second moments conditional on the columns from ``start`` to ``stop``: a Schur complement, in place."""
+    sizes, directions = np.linalg.eigh(moments[start:stop, start:stop])
     kept = sizes > SPANNED
-    roots = left[:, start:stop] @ (directions[:, kept] / np.sqrt(sizes[kept]))  # (columns, rank)
-    left -= roots @ roots.T
+    roots = moments[:, start:stop] @ (directions[:, kept] / np.sqrt(sizes[kept]))  # (columns, rank)
+    moments -= roots @ roots.T
 
 
 def prune(curves: Curves, graph: BoolArray, alpha: float | None) -> tuple[IntArray, FloatArray]:
@@ -143,18 +145,6 @@ def p_values(curves: Curves, node: int, parents: IntArray) -> FloatArray:
         if dof > 0 and free > 0:
             p[i] = fdtrc(dof, free, max(rise, 0.0) / dof / (fit.variance / free))
     return p
-
-
-def check_alpha(alpha: object) -> float | None:
-    """``alpha`` as a significance level, or None."""
-    if alpha is None:
-        return None
-    level = check_positive(alpha, "alpha")
-    if level > 1:
-        raise ValueError(
-            f"alpha is {alpha}: give a significance level between 0 and 1, or None to keep all edges."
-        )
-    return level
 
 
 class _Regression(NamedTuple):

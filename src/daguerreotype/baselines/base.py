@@ -1,14 +1,16 @@
 """Contract of all baselines: a table in, a DAG with the learner's fitted attributes out."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from daguerreotype._lib.checks import check_flag, check_positive, check_seed, optional
+from daguerreotype._lib.checks import Check, check_flag, check_positive, check_positive_int, check_seed, optional
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.parallel import one_thread
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
@@ -17,6 +19,16 @@ from daguerreotype.baselines.quiet import load
 from daguerreotype.data.columns import to_pandas
 from daguerreotype.data.validation import validate_table
 from daguerreotype.graphs import find_cycle
+
+# What a setting of a name or a type may be, unless its method says otherwise.
+CHECKS: dict[Any, Check] = {
+    "random_state": optional(check_seed),
+    bool: check_flag,
+    int: check_positive_int,
+    float: partial(check_positive, zero=True),
+    int | None: optional(check_positive_int),
+    float | None: optional(check_positive),
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,9 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
     libraries: ClassVar[tuple[str, ...]] = ()
     """Modules that `learn` needs of an extra; imported, or missed with advice, before the clock starts."""
 
+    checks: ClassVar[Mapping[str, Check]] = {}
+    """What settings may be, by name, where their types do not say it: see ``CHECKS``."""
+
     standardize: bool = True
     random_state: int | None = 0
     time_limit: float | None = None
@@ -101,9 +116,10 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         ImportError
             If a library of ``libraries`` is missing; says which extra to install.
         """
-        check_flag(self.standardize, "standardize")
-        optional(check_seed)(self.random_state, "random_state")
-        limit = None if self.time_limit is None else check_positive(self.time_limit, "time_limit")
+        for field in fields(self):
+            check = self.checks.get(field.name) or CHECKS.get(field.name) or CHECKS.get(field.type)
+            if check is not None:
+                check(getattr(self, field.name), field.name)
         self.load_libraries()
         X = to_pandas(X)
         values, names = validate_table(self, X)
@@ -111,7 +127,7 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         if self.standardize:
             table /= table.std(axis=0)
         rng = np.random.default_rng(self.random_state)
-        timed = self.timed(table, rng) if limit is None else learn_in_child(self, table, rng, limit)
+        timed = self.timed(table, rng) if self.time_limit is None else learn_in_child(self, table, rng)
         learned, self.fit_seconds_, self.fit_cpu_seconds_ = timed
         self._verify(learned, names)
         self._store(learned, X.columns.tolist() if isinstance(X, pd.DataFrame) else None)

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import exp1
 
-from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.baselines.base import Baseline, Learned
@@ -76,7 +76,8 @@ class BCDNets(Baseline):
     (4, 4)
     """
 
-    libraries: ClassVar[tuple[str, ...]] = ("torch",)
+    libraries = ("torch",)
+    checks = dict.fromkeys(("degree", "learning_rate", "temperature", "tolerance", "logit_bound"), check_positive)
 
     equal_variance: bool = False
     degree: float = 1.0
@@ -91,11 +92,6 @@ class BCDNets(Baseline):
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Maximise the ELBO and report the mode."""
-        for name in ("n_steps", "batch_size", "hidden"):
-            check_positive_int(getattr(self, name), name)
-        for name in ("degree", "learning_rate", "temperature", "tolerance", "logit_bound"):
-            check_positive(getattr(self, name), name)
-        check_positive(self.threshold, "threshold", zero=True)
         generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
         n, d = X.shape
         posterior = Posterior(d, self, generator)
@@ -122,8 +118,8 @@ class BCDNets(Baseline):
 
 def horseshoe_scale(d: int, n_rows: int, degree: float) -> float:
     """Scale of the prior at which about 2 * degree of d - 1 weights are large; 1 / (2 d) for tiny graphs."""
-    left = d - 1 - 2 * degree
-    return 2 * degree / (left * math.sqrt(n_rows)) if left > 0 else 1 / (2 * d)
+    small = d - 1 - 2 * degree
+    return 2 * degree / (small * math.sqrt(n_rows)) if small > 0 else 1 / (2 * d)
 
 
 Tensor = torch.Tensor

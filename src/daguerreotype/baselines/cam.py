@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from daguerreotype._lib.checks import check_count, check_positive_int
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.baselines.additive import SPANNED, Curves, check_alpha, condition, prune, spline_curves
+from daguerreotype.baselines.additive import CHECKS, SPANNED, Curves, condition, prune, spline_curves
 from daguerreotype.baselines.base import Baseline, Learned
 from daguerreotype.graphs import topological_order
 
@@ -57,21 +56,21 @@ class CAM(Baseline):
            [1, 0]])
     """
 
+    checks = CHECKS
+
     n_basis: int = 10
     neighbours: int | None = 10
     alpha: float | None = 0.001
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Neighbours, greedy edges, pruning."""
-        n_basis = check_count(self.n_basis, "n_basis", 4)
-        neighbours = None if self.neighbours is None else check_positive_int(self.neighbours, "neighbours")
-        alpha = check_alpha(self.alpha)
         n, d = X.shape
         max_parents = min(d - 1, max(1, round(n / ROWS_PER_PARENT)))
-        curves = spline_curves(X, n_basis, max_parents)
-        candidates = ~np.eye(d, dtype=np.bool_) if neighbours is None else select_neighbours(curves, neighbours)
+        curves = spline_curves(X, self.n_basis, max_parents)
+        most = self.neighbours
+        candidates = ~np.eye(d, dtype=np.bool_) if most is None else select_neighbours(curves, most)
         complete = add_edges(curves, candidates, max_parents)
-        adjacency, weights = prune(curves, complete, alpha)
+        adjacency, weights = prune(curves, complete, self.alpha)
         return Learned(adjacency, weights, topological_order(complete))
 
 
@@ -112,22 +111,22 @@ class _Node:
         self._stride = curves.stride
         owners = np.append(candidates, index)  # the response and its nonlinear basis come last
         columns = (owners[:, None] * curves.stride + np.arange(curves.stride)).ravel()
-        self._left = curves.moments[np.ix_(columns, columns)]
+        self._moments = curves.moments[np.ix_(columns, columns)]
 
     def add(self, parent: int) -> None:
         """Condition on the curves of ``parent``."""
         place = int(np.searchsorted(self.candidates, parent))
-        condition(self._left, place * self._stride, (place + 1) * self._stride)
+        condition(self._moments, place * self._stride, (place + 1) * self._stride)
 
     def gains(self, asked: IntArray) -> FloatArray:
         """What each candidate ``asked`` for would take off log(residual variance): block Schur complements."""
         place, q = np.searchsorted(self.candidates, asked), self._stride
-        left = self._left.reshape(self.candidates.size + 1, q, -1, q)
-        sizes, directions = np.linalg.eigh(left[place, :, place, :])  # of (asked, q, q)
-        shared = np.einsum("iq,iqk->ik", left[-1, 0, place], directions)
+        moments = self._moments.reshape(self.candidates.size + 1, q, -1, q)
+        sizes, directions = np.linalg.eigh(moments[place, :, place, :])  # of (asked, q, q)
+        shared = np.einsum("iq,iqk->ik", moments[-1, 0, place], directions)
         kept = sizes > SPANNED
         explained = np.sum(np.where(kept, shared**2, 0.0) / np.where(kept, sizes, 1.0), axis=1)
-        variance = max(float(left[-1, 0, -1, 0]), SPANNED)
+        variance = max(float(moments[-1, 0, -1, 0]), SPANNED)
         gains: FloatArray = -np.log(np.maximum(1.0 - explained / variance, SPANNED))
         return gains
 

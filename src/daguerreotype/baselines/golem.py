@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.checks import check_positive
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.baselines.base import Baseline, Learned, threshold_to_dag
@@ -47,6 +47,8 @@ class GolemEV(Baseline):
            [2., 0.]])
     """
 
+    checks = {"learning_rate": check_positive}
+
     lambda1: float = 0.02
     lambda2: float = 5.0
     threshold: float = 0.3
@@ -60,12 +62,7 @@ class GolemEV(Baseline):
 
     def descend(self, X: FloatArray, start: FloatArray, lambda1: float, *, equal: bool) -> FloatArray:
         """Weights (d, d) after ``max_iter`` steps from ``start``."""
-        settings = (
-            check_positive(lambda1, "lambda1", zero=True),
-            check_positive(self.lambda2, "lambda2", zero=True),
-            check_positive(self.learning_rate, "learning_rate"),
-            check_positive_int(self.max_iter, "max_iter"),
-        )
+        settings = (float(lambda1), float(self.lambda2), float(self.learning_rate), self.max_iter)
         weights, ok = descend(X.T @ X / len(X), start, equal, *settings)
         if not ok:
             raise FloatingPointError(

@@ -16,22 +16,22 @@ class TimeLimitError(TimeoutError):
 
 
 def learn_in_child(
-    baseline: "Baseline", X: FloatArray, rng: np.random.Generator, limit: float
+    baseline: "Baseline", X: FloatArray, rng: np.random.Generator
 ) -> tuple["Learned", float, float]:
-    """What ``baseline.timed(X, rng)`` gives, from a new process that is killed after ``limit`` seconds.
+    """What ``baseline.timed(X, rng)`` gives, from a new process that is killed after its ``time_limit``.
 
     The clock starts when the process has imported its libraries and read the data.
     """
     name, child = type(baseline).__name__, ChildPool()
     try:
         timed: tuple[Learned, float, float] = child.call(
-            baseline.timed, X, rng, load=baseline.load_libraries, limit=limit
+            baseline.timed, X, rng, load=baseline.load_libraries, limit=baseline.time_limit
         )
         return timed
     except DeadlineError:
         raise TimeLimitError(
-            f"{name} did not finish within time_limit={limit:g} seconds on {X.shape[0]} rows and {X.shape[1]} "
-            "columns. Raise time_limit, or set it to None."
+            f"{name} did not finish within time_limit={baseline.time_limit:g} seconds on {X.shape[0]} rows and "
+            f"{X.shape[1]} columns. Raise time_limit, or set it to None."
         ) from None
     except CrashError as crash:
         raise RuntimeError(f"{name} ended with exit code {crash.code}: {crash.last}") from None

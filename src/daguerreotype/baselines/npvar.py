@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_count
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.baselines.additive import Curves, check_alpha, condition, prune, spline_curves
+from daguerreotype.baselines.additive import CHECKS, Curves, condition, prune, spline_curves
 from daguerreotype.baselines.base import Baseline, Learned
 
 TIED = 1e-9  # relative difference of variances that is rounding
@@ -54,32 +53,32 @@ class NPVAR(Baseline):
            [1, 0]])
     """
 
+    checks = CHECKS
+
     n_basis: int = 10
     alpha: float | None = 0.001
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Order, pruning."""
-        n_basis = check_count(self.n_basis, "n_basis", 4)
-        alpha = check_alpha(self.alpha)
         d = X.shape[1]
-        curves = spline_curves(X, n_basis, d - 1)
+        curves = spline_curves(X, self.n_basis, d - 1)
         order = find_order(curves, rng)
         place = np.argsort(order)
-        adjacency, weights = prune(curves, place[:, None] < place, alpha)
+        adjacency, weights = prune(curves, place[:, None] < place, self.alpha)
         return Learned(adjacency, weights, order)
 
 
 def find_order(curves: Curves, rng: np.random.Generator) -> IntArray:
     """Nodes, causes first: that of least variance given all before it comes next, of tied ones any."""
-    left = curves.moments.copy()  # second moments of all columns given the nodes of the order
+    moments = curves.moments.copy()  # second moments of all columns given the nodes of the order
     nodes = np.arange(curves.scales.size)
     order = np.empty(nodes.size, dtype=np.int64)
     for place in range(order.size):
         lines = nodes * curves.stride
-        variances = curves.scales[nodes] ** 2 * np.maximum(left[lines, lines], 0.0)
+        variances = curves.scales[nodes] ** 2 * np.maximum(moments[lines, lines], 0.0)
         least = variances.min()
         order[place] = rng.choice(nodes[variances - least <= TIED * least], size=1)[0]
         start = int(order[place]) * curves.stride
-        condition(left, start, start + curves.stride)
+        condition(moments, start, start + curves.stride)
         nodes = nodes[nodes != order[place]]
     return order

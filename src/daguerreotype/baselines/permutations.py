@@ -99,9 +99,9 @@ def log_matching_probability(permutations: Tensor, logits: Tensor) -> Tensor:
     at the marginals g that maximise it (Vontobel 2013): a lower bound (Gurvits 2011), off by at most d/2 log 2
     (Anari and Rezaei 2019). Being a maximum, its slope in the logits is g.
     """
-    found = bethe_marginals(np.ascontiguousarray(logits.detach().double().numpy()), BETHE_ITERATIONS)
-    entropy = (_x_log_x(1.0 - found) - _x_log_x(found)).sum(axis=(1, 2))
-    marginals = torch.from_numpy(found).to(logits.dtype)
+    exact = bethe_marginals(np.ascontiguousarray(logits.detach().double().numpy()), BETHE_ITERATIONS)
+    entropy = (_x_log_x(1.0 - exact) - _x_log_x(exact)).sum(axis=(1, 2))
+    marginals = torch.from_numpy(exact).to(logits.dtype)
     return ((permutations - marginals) * logits).sum(dim=(1, 2)) - torch.from_numpy(entropy).to(logits.dtype)
 
 

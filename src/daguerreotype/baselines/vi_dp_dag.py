@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive, check_positive_int
+from daguerreotype._lib.checks import check_positive, check_positive_int, one_of
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import FloatArray, IntArray
@@ -193,6 +193,18 @@ def train(settings: "VIDPDAG", law: SoftSortLaw | SinkhornLaw, X: FloatArray, rn
     return Trained(order.numpy(), dag.numpy().astype(np.int64), np.array(losses))
 
 
+def _check_between(value: Any, name: str) -> None:
+    """Refuse what is no share above 0 and below 1."""
+    if not 0 < check_positive(value, name, zero=True) < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, got {shown(value)}.")
+
+
+def _check_units(value: Any, name: str) -> None:
+    """Refuse layers without units."""
+    for units in value:
+        check_positive_int(units, name)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class VIDPDAG(Baseline):
     r"""Variational inference over DAGs sampled as an order and edges along it; networks explain the data.
@@ -240,7 +252,13 @@ class VIDPDAG(Baseline):
         Seconds after which to give up.
     """
 
-    libraries: ClassVar[tuple[str, ...]] = ("torch",)
+    libraries = ("torch",)
+    checks = {
+        **dict.fromkeys(("learning_rate", "dag_learning_rate", "temperature"), check_positive),
+        **dict.fromkeys(("prior", "validation_fraction"), _check_between),
+        "regularizer": one_of(*REGULARIZERS),
+        "hidden": _check_units,
+    }
 
     law: ClassVar[type[SoftSortLaw] | type[SinkhornLaw]]  # of orders; told by the two methods below
     regularization: float = 0.01
@@ -258,24 +276,8 @@ class VIDPDAG(Baseline):
 
     def learn(self, X: FloatArray, rng: np.random.Generator) -> Learned:
         """Train on most rows, stop by the others, report the mode."""
-        self._check_settings()
         trained = train(self, self.law(X.shape[1], self.temperature), X, rng)
         return Learned(trained.dag, order=trained.order)
-
-    def _check_settings(self) -> None:
-        """Refuse settings outside their range."""
-        if self.regularizer not in ("kl", "released"):
-            raise ValueError(f"regularizer must be 'kl' or 'released', got {shown(self.regularizer)}.")
-        for name in ("max_epochs", "patience", "frequency", "batch_size"):
-            check_positive_int(getattr(self, name), name)
-        for units in self.hidden:
-            check_positive_int(units, "hidden")
-        for name in ("learning_rate", "dag_learning_rate", "temperature"):
-            check_positive(getattr(self, name), name)
-        check_positive(self.regularization, "regularization", zero=True)
-        for name in ("prior", "validation_fraction"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
 
 
 class VIDPDAGSoftSort(VIDPDAG):

@@ -179,6 +179,7 @@ def search(
     # full its top bounds what can still matter.
     cheap, kept = _cheapest_swaps(nodes, theta, k - 1, max_loss, blocked)
     n_kept = cheap.size
+    kept_items = np.zeros(k, dtype=np.int64)  # only their losses count
     bound = min(max_loss, -kept[0]) if n_kept == k - 1 else max_loss
     next_cheap = 0
     frontier = np.empty(4 * k)
@@ -250,10 +251,10 @@ def search(
             n_frontier += 1
             n_met += 1
             if n_kept < k - 1:
-                _push_key(kept, n_kept, -loss)
+                heap_push(kept, kept_items, n_kept, -loss, n_met)
                 n_kept += 1
             else:
-                _replace_key(kept, n_kept, -loss)
+                heap_replace_top(kept, kept_items, n_kept, -loss, n_met)
             if n_kept == k - 1:
                 bound = min(max_loss, -kept[0])
         m += 1
@@ -281,39 +282,13 @@ def _cheapest_swaps(
             heap_replace_top(keys, items, size, -gap, r)
         if size == count:
             bound = -keys[0]
-    found = np.empty(size, dtype=np.int64)
+    positions = np.empty(size, dtype=np.int64)
     kept = np.empty(count + 1)
-    for left_over in range(size, 0, -1):
-        found[left_over - 1] = items[0]
-        kept[size - left_over] = keys[0]  # an ascending array is a heap
-        heap_pop(keys, items, left_over)
-    return found, kept
-
-
-@subkernel
-def _push_key(keys: FloatArray, size: int, key: float) -> None:
-    """Insert a key into a heap of keys alone."""
-    hole = size
-    while hole > 0 and key < keys[(hole - 1) >> 1]:
-        keys[hole] = keys[(hole - 1) >> 1]
-        hole = (hole - 1) >> 1
-    keys[hole] = key
-
-
-@subkernel
-def _replace_key(keys: FloatArray, size: int, key: float) -> None:
-    """Put a key in the place of the smallest of a heap of keys alone."""
-    hole = 0
-    child = 1
-    while child < size:
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[hole] = keys[child]
-        hole = child
-        child = 2 * hole + 1
-    keys[hole] = key
+    for rest in range(size, 0, -1):
+        positions[rest - 1] = items[0]
+        kept[size - rest] = keys[0]  # an ascending array is a heap
+        heap_pop(keys, items, rest)
+    return positions, kept
 
 
 @subkernel

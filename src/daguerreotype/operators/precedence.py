@@ -205,9 +205,7 @@ def _midpoints(theta: FloatArray, links: IntArray, n_all: int) -> FloatArray:
 
 
 @kernel
-def better_ranking(
-    keys: FloatArray, order: IntArray, before: BoolArray, scratch: IntArray, ranks: IntArray, m: int
-) -> bool:
+def better_ranking(keys: FloatArray, order: IntArray, before: BoolArray, ranks: IntArray, m: int) -> bool:
     """Write ranking m, which obeys and is better aligned with the keys than the m before it; False: none found.
 
     For few nodes it is the best. Else local search starts from the rankings before, all of which must obey, the
@@ -230,7 +228,7 @@ def better_ranking(
                     order[ranks[m - 1 - attempt, j]] = j
             else:
                 _build(keys, order, before, attempt == m)
-            _descend(keys, order, before, scratch)
+            _descend(keys, order, before)
         score = 0.0
         for p in range(d):
             ranks[m, order[p]] = p
@@ -293,8 +291,9 @@ def _build(keys: FloatArray, order: IntArray, before: BoolArray, forwards: bool)
 
 
 @kernel
-def _descend(keys: FloatArray, order: IntArray, before: BoolArray, scratch: IntArray) -> None:
+def _descend(keys: FloatArray, order: IntArray, before: BoolArray) -> None:
     """Make moves that gain until there is none; keys are whole numbers."""
+    scratch = np.empty(order.size, dtype=np.int64)
     for _ in range(order.size + 100):  # far more than it takes: rounding of huge sums must not go round in circles
         moved = False
         for at in range(order.size):

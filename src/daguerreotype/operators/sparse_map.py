@@ -209,7 +209,7 @@ def decompose(
     scale = unit_scale(d)
     centre = 0.5 * (d - 1)
     goal, residual = np.empty(d), np.empty(d)
-    order, scratch = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    order = np.empty(d, dtype=np.int64)
     for j in range(d):
         goal[j] = target[j] * scale
         order[j] = j
@@ -243,12 +243,12 @@ def decompose(
             # The last ranking that was chosen is where the sort begins: it is nearly sorted.
             for block in range(starts.size - 1):
                 if starts[block + 1] - starts[block] > 1:
-                    sort_block(residual, order, scratch, starts[block], starts[block + 1])
+                    _sort_block(residual, order, starts[block], starts[block + 1])
         for p in range(d):
             ranks[m, order[p]] = p
         # A branch of its own: numba leaves it out, and what it calls, where there is no partial order.
         if before is not None:  # noqa: SIM102
-            if m > 0 and not better_ranking(residual, order, before, scratch, ranks, m):
+            if m > 0 and not better_ranking(residual, order, before, ranks, m):
                 break
         iterations += 1
         products[m] = 0.0
@@ -404,38 +404,12 @@ def _drop_from_factor(factor: FloatArray, m: int, gone: int) -> None:
 
 
 @kernel
-def sort_block(keys: FloatArray, order: IntArray, scratch: IntArray, first: int, end: int) -> None:
-    """Merge sort of ``order[first:end]`` by keys; stable."""
-    run = 12
-    for start in range(first, end, run):  # short runs by insertion
-        for i in range(start + 1, min(start + run, end)):
-            item = order[i]
-            j = i - 1
-            while j >= start and keys[order[j]] > keys[item]:
-                order[j + 1] = order[j]
-                j -= 1
-            order[j + 1] = item
-    while run < end - first:
-        for start in range(first, end, 2 * run):
-            middle, stop = min(start + run, end), min(start + 2 * run, end)
-            if middle == stop or keys[order[middle - 1]] <= keys[order[middle]]:
-                continue
-            for i in range(start, middle):
-                scratch[i] = order[i]
-            left, right, at = start, middle, start
-            while left < middle and right < stop:
-                if keys[order[right]] < keys[scratch[left]]:
-                    order[at] = order[right]
-                    right += 1
-                else:
-                    order[at] = scratch[left]
-                    left += 1
-                at += 1
-            while left < middle:
-                order[at] = scratch[left]
-                at += 1
-                left += 1
-        run *= 2
+def _sort_block(keys: FloatArray, order: IntArray, first: int, end: int) -> None:
+    """Sort ``order[first:end]`` by keys; nodes of equal keys stay in the order that they are in."""
+    nodes = order[first:end].copy()
+    places = np.argsort(keys[nodes], kind="mergesort")
+    for i in range(end - first):
+        order[first + i] = nodes[places[i]]
 
 
 def support_factor(ranks: IntArray) -> FloatArray:
