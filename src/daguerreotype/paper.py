@@ -28,9 +28,9 @@ def paper_settings(
 ) -> dict[str, Any]:
     """Arguments of the learner for one configuration of the paper; the seed is for its edges."""
     if operator not in ("sparsemax", "sparsemap") or (edges, training) not in PAPER_EDGES:
-        known = ", ".join(f"{name} {mode}" for name, mode in PAPER_EDGES)
+        choices = ", ".join(f"{name} {mode}" for name, mode in PAPER_EDGES)
         raise ValueError(
-            f"the paper has operators 'sparsemax' and 'sparsemap' with edges and training {known}; got "
+            f"the paper has operators 'sparsemax' and 'sparsemap' with edges and training {choices}; got "
             f"{shown(operator)} with {shown(edges)} {shown(training)}."
         )
     if fits not in ("published", "converged"):

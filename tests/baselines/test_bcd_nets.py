@@ -89,20 +89,7 @@ def test_the_prior_scale_follows_piironen_and_vehtari_and_stays_positive_on_tiny
     assert horseshoe_scale(2, 100, 1) == pytest.approx(1 / 4)
 
 
-def test_settings_out_of_range_and_columns_beyond_single_precision_are_refused(rng):
-    X = rng.normal(size=(20, 3))
-    cases = [
-        ({"n_steps": 0}, X, "n_steps must be at least 1, got 0"),
-        ({"batch_size": 1.5}, X, "batch_size must be a whole number of at least 1, got 1.5"),
-        ({"temperature": 0.0}, X, "temperature must be above 0, got 0.0"),
-        ({"degree": -1}, X, "degree must be above 0, got -1"),
-        ({"threshold": -0.1}, X, "threshold must be at least 0, got -0.1"),
-        (
-            {"n_steps": 2, "standardize": False},
-            1e25 * X,
-            r"the ELBO became .* in step 0: columns of this scale .* Set standardize=True",
-        ),
-    ]
-    for settings, table, message in cases:
-        with pytest.raises(ValueError, match=message):
-            BCDNets(**settings).fit(table)
+def test_columns_beyond_single_precision_are_refused(rng):
+    message = r"the ELBO became .* in step 0: columns of this scale .* Set standardize=True"
+    with pytest.raises(ValueError, match=message):
+        BCDNets(n_steps=2, standardize=False).fit(1e25 * rng.normal(size=(20, 3)))

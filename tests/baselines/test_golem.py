@@ -45,15 +45,3 @@ def test_the_exponential_is_scipys(rng):
     for size in (0.0, 1e-6, 0.01, 0.3, 1.0, 5.0):
         matrix = size * rng.random((7, 7))
         np.testing.assert_allclose(expm(matrix), scipy.linalg.expm(matrix), rtol=1e-11)
-
-
-def test_settings_that_cannot_be_are_refused():
-    cases = [
-        ({"lambda1": -1.0}, "lambda1 must be at least 0, got -1"),
-        ({"lambda2": np.nan}, "lambda2 must be a finite number"),
-        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-    ]
-    for setting, message in cases:
-        with pytest.raises(ValueError, match=message):
-            baselines.get("golem-ev", **setting).fit(linear_data(0, 50, 3))

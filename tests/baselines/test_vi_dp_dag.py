@@ -126,10 +126,7 @@ def test_settings_out_of_range_and_columns_beyond_single_precision_are_refused(r
         ({"regularizer": "l1"}, X, "regularizer must be 'kl' or 'released', got 'l1'"),
         ({"prior": 1.0}, X, r"prior must lie between 0 and 1, got 1\.0"),
         ({"validation_fraction": 0}, X, "validation_fraction must lie between 0 and 1, got 0"),
-        ({"max_epochs": 0}, X, "max_epochs must be at least 1, got 0"),
         ({"hidden": (16, 0)}, X, "hidden must be at least 1, got 0"),
-        ({"learning_rate": 0.0}, X, "learning_rate must be above 0"),
-        ({"regularization": -1.0}, X, "regularization must be at least 0"),
         ({"standardize": False}, 1e25 * X, r"the validation loss became .* in pass 0: .* Set standardize=True"),
     ]
     for settings, table, message in cases:

@@ -137,7 +137,26 @@ def test_the_page_lists_every_baseline():
         assert sum(f"`{shown}`" in line for line in rows) == 1, f"{name} has no row in {PAGE.name}"
 
 
+def test_settings_that_cannot_be_are_refused_by_name(name, table):
+    for setting, parameter in inspect.signature(type(make(name))).parameters.items():
+        for kind, bad in ((int, 0), (int, 1.5), (float, -1.0), (float, np.nan), (bool, 2)):
+            if type(parameter.default) is kind and (setting, bad) != ("random_state", 0):
+                with pytest.raises(ValueError, match=f"{setting} must (be|lie)"):
+                    make(name, **{setting: bad}).fit(table)
+
+
 # What follows is decided before a method is called: any of them shows it.
+
+
+def test_settings_that_must_be_more_than_numbers_are_refused(table):
+    for name, settings, message in (
+        ("cam", {"n_basis": 3}, "n_basis must be at least 4, got 3"),
+        ("cam", {"neighbours": 0}, "neighbours must be at least 1, got 0"),
+        ("npvar", {"alpha": 2.0}, "alpha must be above 0 and at most 1, got 2.0"),
+        ("golem-ev", {"learning_rate": 0.0}, "learning_rate must be above 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(name, **settings).fit(table)
 
 
 def test_with_standardized_columns_units_do_not_matter(table):

@@ -157,7 +157,7 @@ def _scatter(axes: Axes, summary: pd.DataFrame, numbers: Sequence[int], publishe
     pixels = axes.transData.transform(points) * 72 / axes.figure.dpi  # points of print
     taken = [*pixels]
     for number, point, pixel in zip(numbers, points, pixels, strict=True):
-        spot = max(SPOTS, key=lambda each: min(np.hypot(*(pixel + each + (3, 3) - other)) for other in taken))
+        spot = max(SPOTS, key=lambda place: min(np.hypot(*(pixel + place + (3, 3) - other)) for other in taken))
         taken.append(pixel + spot + (3, 3))
         axes.annotate(
             str(number), (point[0], point[1]), xytext=spot, textcoords="offset points", fontsize=7, zorder=4

@@ -51,8 +51,6 @@ class Method:
         to it, and all else of it stays as the paper's configuration has it.
     varied : dict
         Those of them that differ among methods of one label: what figures have on their axes.
-    group : str
-        Methods of one group share a colour.
     draws : bool
         Whether the result hangs on the seed. If not, one repeat says all about one table.
     time_limit : float or None
@@ -68,7 +66,6 @@ class Method:
     name: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     varied: Mapping[str, Any] = field(default_factory=dict)
-    group: str = ""
     draws: bool = True
     time_limit: float | None = None
     where: Mapping[str, Sequence[Any]] = field(default_factory=dict)

@@ -70,10 +70,10 @@ class DataSource:
     def check(self) -> None:
         """Refuse settings that the source does not have."""
         with_settings: dict[str, Callable[..., Any]] = {"simulated": simulated, "files": from_files}
-        known = ("sachs", "syntren", *with_settings)
-        if self.data not in known:
+        sources = ("sachs", "syntren", *with_settings)
+        if self.data not in sources:
             raise ValueError(
-                f"problem {self.label!r} has data {self.data!r}; choose one of {', '.join(map(repr, known))}."
+                f"problem {self.label!r} has data {self.data!r}; choose one of {', '.join(map(repr, sources))}."
             )
         source = with_settings.get(self.data)
         parameters = [] if source is None else list(inspect.signature(source).parameters)[1:]

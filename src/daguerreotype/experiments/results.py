@@ -13,7 +13,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.experiments.runs import LEFT_OUT, OK, Store
 from daguerreotype.metrics.summary import title_of
 
-FIXED = ["problem", "method", "group", "repeat", "key", "status", "reason", "time_limit"]
+FIXED = ["problem", "method", "repeat", "key", "status", "reason", "time_limit"]
 NO_MEASURES = {"key", "version", "data", "configuration", "time_limit", "status", "reason", "edges"}
 DIGITS = {"f1": 3, "precision": 3, "recall": 3, "skeleton_f1": 3, "seconds": 2, "wall_seconds": 2}
 
@@ -35,7 +35,7 @@ def collect(store: Store, experiment: str) -> pd.DataFrame:
     for entry in plan_of(store, experiment)["entries"]:
         run = entry if entry.get("status") == LEFT_OUT else store.runs.get(entry["key"])
         if run is not None:
-            fixed = {name: entry[name] for name in ("problem", "method", "group", "repeat", "key")}
+            fixed = {name: entry[name] for name in ("problem", "method", "repeat", "key")}
             outcome = {name: run.get(name) for name in ("status", "reason", "time_limit")}
             measures = {name: value for name, value in run.items() if name not in {*NO_MEASURES, *entry}}
             rows.append(fixed | entry["varied"] | outcome | measures)
@@ -56,7 +56,7 @@ def summarize(store: Store, experiment: str) -> pd.DataFrame:
     method is left out both are 0, and ``reason`` says why.
     """
     plan, frame = plan_of(store, experiment), collect(store, experiment)
-    by = ["problem", "method", "group", *varied_names(store, experiment)]
+    by = ["problem", "method", *varied_names(store, experiment)]
     published = load_published(plan["published"])
     rows = []
     for values, runs in frame.groupby(by, sort=False, dropna=False):
@@ -87,8 +87,8 @@ def load_published(name: str) -> pd.DataFrame:
 
 def pareto_front(points: FloatArray) -> BoolArray:
     """Which points (m, 2) no other beats: as small in both coordinates, and smaller in one."""
-    others = points[None, :, :]
-    beaten = np.all(others <= points[:, None, :], axis=2) & np.any(others < points[:, None, :], axis=2)
+    own, rival = points[:, None, :], points[None, :, :]
+    beaten = np.all(rival <= own, axis=2) & np.any(rival < own, axis=2)
     front: BoolArray = np.logical_not(np.any(beaten, axis=1))
     return front
 

@@ -174,7 +174,6 @@ def _entry(key: str, problem: DataSource, method: Method, repeat: int) -> dict[s
         "key": key,
         "problem": problem.label,
         "method": method.label,
-        "group": method.group,
         "repeat": repeat,
         "varied": {**problem.varied, **method.varied},
     }

@@ -28,7 +28,7 @@ MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")
 FIGURES = {"pareto": (), "curves": ("x",), "graphs": ()}  # kind -> what it must name
 TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "methods", "figures", "quick"}
 OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
-OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "group", "draws", "time_limit", "where", "left_out"}
+OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "draws", "time_limit", "where", "left_out"}
 OF_PAPER = signature(Daguerreotype.paper).parameters.keys() - {"changes"}  # those are settings
 OF_FIGURE = {
     "file",
@@ -41,7 +41,6 @@ OF_FIGURE = {
     "log_x",
     "log_y",
     "published",
-    "title",
 }
 OF_QUICK = {"repeats", "time_limit", "leave_out", "vary"}
 
@@ -93,7 +92,7 @@ class Spec:
 def shipped() -> list[str]:
     """Names of the experiments that come with the package."""
     folder = resources.files("daguerreotype.experiments").joinpath("specs")
-    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml"))
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
 
 def load_spec(name: str, *, quick: bool = False, trust: bool = False) -> Spec:
@@ -131,20 +130,20 @@ def read_spec(
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"experiment {name!r} is not valid TOML: {error}.") from error
-    _known(content, TOP, f"experiment {name!r}")
+    _check_names(content, TOP, f"experiment {name!r}")
     changes = content.pop("quick", {})
-    _known(changes, OF_QUICK, f"[quick] of {name!r}")
+    _check_names(changes, OF_QUICK, f"[quick] of {name!r}")
     left_out = set(changes.get("leave_out", []))
     changes = changes if quick else {}
     vary = changes.get("vary", {})
-    problems = tuple(p for each in content.get("problems", []) for p in _problems(each, vary, folder))
-    methods = tuple(m for each in content.get("methods", []) for m in _methods(each, vary, trust))
-    strange = sorted(left_out - {each.label for each in problems} - {each.label for each in methods})
+    problems = tuple(p for entry in content.get("problems", []) for p in _problems(entry, vary, folder))
+    methods = tuple(m for entry in content.get("methods", []) for m in _methods(entry, vary, trust))
+    strange = sorted(left_out - {problem.label for problem in problems} - {method.label for method in methods})
     if strange:
         raise ValueError(f"[quick] of {name!r} leaves out {strange[0]!r}, which is neither problem nor method.")
     if quick:
-        problems = tuple(each for each in problems if each.label not in left_out)
-        methods = tuple(each for each in methods if each.label not in left_out)
+        problems = tuple(problem for problem in problems if problem.label not in left_out)
+        methods = tuple(method for method in methods if method.label not in left_out)
     if not problems or not methods:
         raise ValueError(
             f"experiment {name!r} has {len(problems)} problems and {len(methods)} methods; give both."
@@ -166,14 +165,14 @@ def read_spec(
         time_limit=check_positive(content.get("time_limit", 600.0), "time_limit"),
         measures=_measures(content.get("measures", MEASURES), name),
         published=content.get("published", ""),
-        figures=tuple(_figure(each, name) for each in content.get("figures", [])),
+        figures=tuple(_figure(entry, name) for entry in content.get("figures", [])),
     )
     return spec.resized(repeats=changes.get("repeats"), time_limit=changes.get("time_limit"))
 
 
 def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | None) -> Iterator[DataSource]:
     """A problem for every combination of what it varies."""
-    _known(entry, OF_PROBLEM, f"problem {entry.get('label', entry.get('data'))!r}")
+    _check_names(entry, OF_PROBLEM, f"problem {entry.get('label', entry.get('data'))!r}")
     data = str(entry.get("data", ""))
     tags, settings = entry.get("tags", {}), entry.get("settings", {})
     for varied in _combinations(entry.get("vary", {}), vary):
@@ -183,12 +182,12 @@ def _problems(entry: dict[str, Any], vary: Mapping[str, Any], folder: Path | Non
 
 def _filled(label: str, values: Mapping[str, Any]) -> str:
     """The label with what is varied in the place of its name in braces; all other braces are text."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), label)
+    return re.sub(r"\{(\w+)\}", lambda match: str(values.get(match[1], match[0])), label)
 
 
 def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Iterator[Method]:
     """A method for every combination of what it varies."""
-    _known(entry, OF_METHOD, f"method {entry.get('label')!r}")
+    _check_names(entry, OF_METHOD, f"method {entry.get('label')!r}")
     sources = [source for source in SOURCES if source in entry]
     if len(sources) != 1 or "label" not in entry:
         raise ValueError(f"method {entry.get('label')!r} needs a label and one of {', '.join(SOURCES)}.")
@@ -196,7 +195,7 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Ite
     # TOML has no word for None
     name, settings = entry[source], entry.get("settings", {}) | dict.fromkeys(entry.get("unset", []))
     if source == "paper":
-        _known(name, OF_PAPER, f"paper of method {label!r}")
+        _check_names(name, OF_PAPER, f"paper of method {label!r}")
         with suppress(ImportError):  # of torch, which its runs will miss
             paper_settings(**{"operator": None, "edges": None, "training": None} | name)
     elif source == "learner":
@@ -213,7 +212,6 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Ite
             name=name,
             settings=settings | varied,
             varied=varied,
-            group=str(entry.get("group", "")),
             draws=bool(entry.get("draws", True)),
             time_limit=None if limit is None else check_positive(limit, "time_limit"),
             where=entry.get("where", {}),
@@ -234,7 +232,7 @@ def _check_estimator(name: Any, label: str, trust: bool) -> None:
 
 def _figure(entry: dict[str, Any], name: str) -> dict[str, Any]:
     """A figure, checked."""
-    _known(entry, OF_FIGURE, f"a figure of {name!r}")
+    _check_names(entry, OF_FIGURE, f"a figure of {name!r}")
     if entry.get("kind") not in FIGURES or "file" not in entry:
         raise ValueError(f"a figure of {name!r} needs a file and a kind out of {', '.join(FIGURES)}; got {entry}.")
     check_file_name(entry["file"], f"file of a figure of {name!r}")
@@ -262,7 +260,7 @@ def _combinations(vary: Mapping[str, Sequence[Any]], instead: Mapping[str, Any])
         yield dict(zip(lists, values, strict=True))
 
 
-def _known(entry: Mapping[str, Any], allowed: set[str], what: str) -> None:
+def _check_names(entry: Mapping[str, Any], allowed: set[str], what: str) -> None:
     """Refuse names that would be ignored."""
     unknown = [name for name in entry if name not in allowed]
     if unknown:

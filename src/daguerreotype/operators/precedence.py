@@ -102,12 +102,12 @@ class Precedence:
         j = int(np.argmax(highest - values))
         return int(np.argmax(np.where(self.before[:, j], values, -np.inf))), j
 
-    def window(self, node: int, others: IntArray) -> tuple[int, int]:
-        """First and last position of ``node`` among ``others``, in an order that obeys; position q: before q."""
-        earlier = np.flatnonzero(self.before[others, node])
-        later = np.flatnonzero(self.before[node, others])
+    def window(self, node: int, order: IntArray) -> tuple[int, int]:
+        """First and last position of ``node`` in an ``order`` of other nodes that obeys; position q: before q."""
+        earlier = np.flatnonzero(self.before[order, node])
+        later = np.flatnonzero(self.before[node, order])
         first = int(earlier[-1]) + 1 if earlier.size else 0
-        return first, int(later[0]) if later.size else int(others.size)
+        return first, int(later[0]) if later.size else int(order.size)
 
     def _extend(self, priority: FloatArray | IntArray) -> IntArray:
         """All nodes, auxiliary ones too, in an order that obeys the links."""

@@ -10,7 +10,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from daguerreotype._lib.labels import shown
-from daguerreotype._lib.registry import Registry, load, saved
+from daguerreotype._lib.registry import Registry, saved
 from daguerreotype._lib.settings import Parameters
 
 if TYPE_CHECKING:  # the registry alone needs none of them
@@ -133,14 +133,13 @@ class OperatorEntry:
 
     Attributes
     ----------
-    make : str or callable
-        Without arguments, to the operator: a callable (theta, tau) -> OrderDistribution. As
-        ``package.module:name`` it is imported when it is asked for.
+    make : callable
+        Without arguments, to the operator: a callable (theta, tau) -> OrderDistribution.
     help : str
         What it is for, in one line.
     """
 
-    make: "str | Callable[[], Any]"
+    make: Callable[[], Any]
     help: str
 
 
@@ -157,8 +156,7 @@ OPERATORS: Registry[OperatorEntry] = Registry(
 def read_operator(operator: Any) -> Any:
     """The operator that a name stands for, or the object itself, its settings checked."""
     if operator in OPERATORS:
-        make = OPERATORS[operator].make
-        operator = (load(make) if isinstance(make, str) else make)()
+        operator = OPERATORS[operator].make()
     if isinstance(operator, FixedOrder | RandomOrder | Sparsemax | SparseMAP):
         operator.check()
     elif not callable(operator) or isinstance(operator, type):
@@ -198,8 +196,8 @@ class Watched:
 
     def __call__(self, theta: "FloatArray", tau: float) -> "OrderDistribution":
         """What the operator returns, checked; it is told the precedence if it has a parameter of that name."""
-        known: dict[str, Any] = {"precedence": self.precedence} if self.asks else {}
-        distribution = self.operator(theta, tau, **known)
+        asked: dict[str, Any] = {"precedence": self.precedence} if self.asks else {}
+        distribution = self.operator(theta, tau, **asked)
         for ranks in distribution.ranks:
             broken = self.precedence.broken_by(ranks)
             if broken is not None:
