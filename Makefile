@@ -29,7 +29,7 @@ help:
 	@echo "make test   set up .venv and run the tests"
 	@echo "make check  ruff, mypy and the import-direction test"
 	@echo "make docs   build the documentation into site/"
-	@echo "make fuzz   try random tables, inputs, kills and files for MINUTES=10"
+	@echo "make fuzz   try random tables, inputs and kills for MINUTES=10"
 	@echo "make test-next  a quick part of the tests on NEXT=python3.13; make test-again  a random part a second time"
 	@echo "make test-minimum  the lowest versions of all dependencies; make dist-check  the sdist and the wheel"
 	@echo "make lock   write requirements-dev.lock anew; LOCKED=1 installs from it"

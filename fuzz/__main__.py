@@ -23,7 +23,7 @@ from typing import Any
 # Before OpenMP is loaded: several threads of several processes would only wait for each other.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-PARTS = ("fits", "inputs", "kills", "files")
+PARTS = ("fits", "inputs", "kills")
 BATCH = 200  # cases of one process: enough that loading the package costs little beside them
 HANG = 300.0  # seconds that a case may take on a busy machine
 

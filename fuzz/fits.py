@@ -198,9 +198,8 @@ def check_refusal(error: Exception, names: list[str]) -> None:
     inside = "/daguerreotype/" in last.filename or "sklearn/utils" in last.filename
     hold(inside, f"refused by {Path(last.filename).name}, not by the library: {text}")
     parameters = {"X", "interventions", "source", "n_rows", "covariance", *Daguerreotype._get_param_names()}
-    parameters |= {
-        name for part in (Sparsemax, SparseMAP, FixedOrder, Bilevel, Joint) for name in part().get_params()
-    }
+    for part in (Sparsemax(), SparseMAP(), FixedOrder([]), Bilevel(), Joint()):
+        parameters |= part.get_params().keys()
     numbered = {f"x{number}" for number in range(len(names))}
     words = set(re.findall(r"\w+", text))
     hold(words & (parameters | set(names) | numbered), f"a refusal names no column and no parameter: {text}")
@@ -245,9 +244,9 @@ def _check_fit(model: Daguerreotype, problem: Problem) -> None:
         _check_knowledge(problem.case["knowledge"], matrix, probabilities, place, problem.names)
 
 
-def _check_knowledge(known: Any, matrix: Any, probabilities: list[Any], place: Any, names: list[str]) -> None:
+def _check_knowledge(knowledge: Any, matrix: Any, probabilities: list[Any], place: Any, names: list[str]) -> None:
     """The graph, all probabilities and the order obey."""
-    resolved = Knowledge.of(known).resolve(tuple(names), numbered=False)
+    resolved = Knowledge.of(knowledge).resolve(tuple(names), numbered=False)
     for values in (matrix, *probabilities):
         hold(not values[~resolved.allowed].any(), "an edge that knowledge does not allow")
         hold((np.abs(values[resolved.required] - 1) < 1e-9).all(), "a required edge is not there")

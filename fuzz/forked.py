@@ -1,9 +1,8 @@
-"""Forked child of a case: its output, its exit status and its memory, with limits, and a signal if wanted."""
+"""Forked child of a case: how it ended, and a signal to it if wanted."""
 
 import contextlib
 import os
 import pickle
-import resource
 import signal
 import sys
 import tempfile
@@ -15,19 +14,17 @@ from pathlib import Path
 from typing import Any
 
 HANG = 90.0  # seconds after which a child has not ended by itself
-NOBODY = 65534
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What is left of a child: exit status, signal, output, result or exception, bytes it grew by, seconds."""
+    """What is left of a child: exit status, signal, output, result or exception, seconds."""
 
     code: int | None
     signal: int | None
     out: bytes
     err: bytes
     result: Any
-    grown: int
     seconds: float
 
     def __str__(self) -> str:
@@ -39,38 +36,23 @@ class Ended:
 
 
 class Child:
-    """A function in a forked process of its own, in a folder.
+    """A function in a forked process of its own, in a folder."""
 
-    ``memory`` bounds its address space beyond what there is already, ``file_size`` the bytes of a file, as on a
-    full disk; ``powerless`` gives up the rights of a superuser, for whom no folder is read-only.
-    """
-
-    def __init__(
-        self,
-        function: Callable[[], Any],
-        folder: Path,
-        *,
-        memory: int | None = None,
-        file_size: int | None = None,
-        powerless: bool = False,
-        stdin: bytes = b"",
-    ) -> None:
-        self._files = [tempfile.TemporaryFile() for _ in range(4)]
+    def __init__(self, function: Callable[[], Any], folder: Path, *, stdin: bytes = b"") -> None:
+        self._files = [tempfile.TemporaryFile() for _ in range(4)]  # its three streams, and its result
         self._files[0].write(stdin)
         self._files[0].seek(0)
-        self._before, self._started = _pages(1), time.monotonic()
+        self._started = time.monotonic()
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                self._become(function, folder, memory, file_size, powerless)
+                self._become(function, folder)
             finally:
                 os._exit(99)
 
-    def _become(
-        self, function: Callable[[], Any], folder: Path, memory: int | None, file_size: int | None, powerless: bool
-    ) -> None:
+    def _become(self, function: Callable[[], Any], folder: Path) -> None:
         """Run the function in the child, and leave."""
         os.setpgid(0, 0)
         for descriptor in range(3):
@@ -80,14 +62,6 @@ class Child:
         )
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(folder)
-        if powerless and os.geteuid() == 0:
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-        if memory is not None:
-            limit = _pages(0) + memory
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        if file_size is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
         code: int = 0
         result: Any = None
         try:
@@ -98,14 +72,12 @@ class Child:
             code, result = 98, error
         sys.stdout.flush()
         sys.stderr.flush()
-        if file_size is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         try:
             text = pickle.dumps(result)
             pickle.loads(text)
-        except Exception as error:  # exceptions with arguments of their own do not survive it: their kind does
+        except Exception:  # exceptions with arguments of their own do not survive it: their kind does
             plain = next((kind for kind in type(result).__mro__ if kind.__module__ == "builtins"), RuntimeError)
-            text = pickle.dumps(plain(f"{result}") if isinstance(result, BaseException) else error)
+            text = pickle.dumps(plain(f"{result}"))
         self._files[3].write(text)
         self._files[3].flush()
         os._exit(code)
@@ -125,7 +97,7 @@ class Child:
 
         timer = threading.Timer(HANG, kill)
         timer.start()
-        _, status, usage = os.wait4(self.pid, 0)
+        _, status = os.waitpid(self.pid, 0)
         timer.cancel()
         if hung.is_set():
             raise TimeoutError(f"no end after {HANG:g} seconds")
@@ -135,17 +107,11 @@ class Child:
         result = pickle.loads(written) if written and ended_by is None else None
         for file in self._files:
             file.close()
-        grown = usage.ru_maxrss * 1024 - self._before
-        return Ended(code, ended_by, out, err, result, grown, time.monotonic() - self._started)
+        return Ended(code, ended_by, out, err, result, time.monotonic() - self._started)
 
     def _read(self, number: int) -> bytes:
         self._files[number].seek(0)
-        return self._files[number].read(50_000_000)
-
-
-def run_forked(function: Callable[[], Any], folder: Path, **limits: Any) -> Ended:
-    """Run ``function`` in a child to its end."""
-    return Child(function, folder, **limits).wait()
+        return self._files[number].read()
 
 
 def command(*arguments: str) -> None:
@@ -153,13 +119,3 @@ def command(*arguments: str) -> None:
     from daguerreotype.cli.main import app
 
     app(list(arguments), prog_name="daguerreotype")
-
-
-def run_command(arguments: list[str], folder: Path, **limits: Any) -> Ended:
-    """Run the command line in a child."""
-    return run_forked(lambda: command(*arguments), folder, **limits)
-
-
-def _pages(field: int) -> int:
-    """Bytes of address space (0) or of resident memory (1) of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[field]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Kills at random points of every long operation, two processes on one path, full disks and read-only folders."""
+"""Kills at random points of every long operation, and altered files to go on from."""
 
 import contextlib
 import hashlib
@@ -22,11 +22,10 @@ from hypothesis import strategies as st
 
 from daguerreotype import Daguerreotype
 from daguerreotype.training import Bilevel
-from fuzz.forked import Child, Ended, command, run_forked
-from fuzz.inputs import SPEC
+from fuzz.forked import Child, Ended, command
+from fuzz.inputs import SPEC, check_error
 from fuzz.strategies import hold
 
-LEAST_ROOM = 1000  # bytes: what a command says goes to a file, too
 SIGNALS = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "KILL": signal.SIGKILL}
 DONE, BAD_FILE, INTERRUPTED = 0, 3, 130  # exit codes of the command line
 
@@ -47,14 +46,12 @@ def learner(edges: str = "bic") -> Daguerreotype:
 
 
 def bits(model: Daguerreotype) -> dict[str, Any]:
-    """What a fit found, to the last bit."""
-    probabilities = None if model.posterior_ is None else model.posterior_.probabilities.tobytes()
-    weights = np.asarray(model.weights_).tobytes()
+    """What a fit leaves, to the last bit."""
     return {
         "interrupted": model.interrupted_,
-        "weights": weights,
+        "weights": np.asarray(model.weights_).tobytes(),
         "theta": model.theta_.tobytes(),
-        "p": probabilities,
+        "p": None if model.posterior_ is None else model.posterior_.probabilities.tobytes(),
     }
 
 
@@ -73,12 +70,6 @@ def _save() -> Any:
     return bits(Daguerreotype.load("model.npz")) | {"interrupted": model.interrupted_}
 
 
-def _report() -> Any:
-    model = learner("gam").fit(table())
-    model.report("report.html", table())
-    return bits(model)
-
-
 def _fit_command(*more: str) -> None:
     command("fit", "table.csv", "--edges", "bic", "-o", "out", "--quiet", "--json", *more)
 
@@ -93,50 +84,36 @@ def _old_out() -> None:
 class Operation:
     """Something that takes a while and leaves files.
 
-    ``old`` was done there before, so that there are files to be replaced. The exit code of a verb counts. Of what
-    goes on from a file, two at a time may refuse each other.
+    ``old`` was done there before, so that there are files to be replaced; ``resumes`` is the file that it goes on
+    from. The exit code of a command counts.
     """
 
     work: Callable[[], Any]
     old: Callable[[], Any] | None = None
+    resumes: str = ""
     is_command: bool = False
-    resumes: bool = False
 
 
 OPERATIONS = {
-    "fit": Operation(lambda: bits(learner("gam").fit(table(), resume="fit.checkpoint")), resumes=True),
+    "fit": Operation(lambda: bits(learner("gam").fit(table(), resume="fit.checkpoint")), resumes="fit.checkpoint"),
     "fit, missing": Operation(
-        lambda: bits(learner().fit(table(missing=0.1), resume="fit.checkpoint")), resumes=True
+        lambda: bits(learner().fit(table(missing=0.1), resume="fit.checkpoint")), resumes="fit.checkpoint"
     ),
     "posterior": Operation(
         lambda: _fitted().sample_posterior(3000, resume="posterior.checkpoint").probabilities.tobytes(),
-        resumes=True,
-    ),
-    "bagged": Operation(
-        lambda: _fitted().sample_posterior(20, bagged=3, resume="bagged.checkpoint").probabilities.tobytes(),
-        resumes=True,
+        resumes="posterior.checkpoint",
     ),
     "bootstrap": Operation(
         lambda: np.asarray(learner().bootstrap(table(), 6, resume="bootstrap.journal").edge_frequencies).tobytes(),
-        resumes=True,
+        resumes="bootstrap.journal",
     ),
     "save": Operation(_save, lambda: learner().fit(table(1)).save("model.npz")),
-    "report": Operation(_report, lambda: learner("gam").fit(table(1)).report("report.html")),
     "fit command": Operation(_fit_command, _old_out, is_command=True),
-    "bootstrap command": Operation(
-        lambda: command(
-            "fit", "table.csv", "--edges", "bic", "--bootstrap", "3", "-o", "out", "--quiet", "--json"
-        ),
-        _old_out,
-        is_command=True,
-    ),
+    "bootstrap command": Operation(lambda: _fit_command("--bootstrap", "3"), _old_out, is_command=True),
     "reproduce": Operation(
         lambda: command("reproduce", "spec.toml", "--out", "results", "--seeds", "2", "--quiet"),
+        resumes="results/runs.jsonl",
         is_command=True,
-        resumes=True,
-    ),
-    "simulate": Operation(
-        lambda: command("simulate", "--columns", "4", "--rows", "30", "--out", "made", "--force"), is_command=True
     ),
 }
 
@@ -146,14 +123,14 @@ OPERATIONS = {
 @st.composite
 def cases(draw: st.DrawFn) -> dict[str, Any]:
     """An operation, and what happens to it."""
-    case: dict[str, Any] = {"operation": draw(st.sampled_from(sorted(OPERATIONS)))}
-    case["what"] = draw(st.sampled_from(["kill"] * 7 + ["two", "full", "read-only"]))
-    if case["what"] == "kill":
-        case["signal"] = draw(st.sampled_from(["INT", "KILL", "INT", "KILL", "TERM"]))
-        # Half at a point of time, half right before something is done to a file.
-        case["event"] = draw(st.none() | st.integers(0, 39))
-    case["share"] = draw(st.floats(0, 1, width=16))
-    return case
+    name = draw(st.sampled_from(sorted(OPERATIONS)))
+    case: dict[str, Any] = {"operation": name, "share": draw(st.floats(0, 1, width=16, exclude_max=True))}
+    if OPERATIONS[name].resumes and draw(st.integers(0, 3)) == 3:
+        return case | {"edit": draw(st.sampled_from(["flip", "cut", "zero", "insert"]))}
+    case["signal"] = draw(st.sampled_from(["INT", "KILL", "INT", "KILL", "TERM"]))
+    # Right before something is done to a file, or at a point of time; that may be before a command has begun.
+    at_event = OPERATIONS[name].is_command or draw(st.booleans())
+    return case | {"event": draw(st.integers(0, 39)) if at_event else None}
 
 
 def warm() -> None:
@@ -176,14 +153,15 @@ def check(case: dict[str, Any]) -> str:
     name = case["operation"]
     operation, whole = OPERATIONS[name], reference(name)
     with tempfile.TemporaryDirectory() as place:
-        os.chmod(place, 0o755)
         folder = Path(place) / "work"
         shutil.copytree(whole.start, folder)
-        word = {"kill": _kill, "two": _two}.get(case["what"], _no_room)(case, operation, whole, folder)
-        _check_files(folder, whole, exact=case.get("signal") != "INT")
+        if "edit" in case:
+            return _altered(case, operation, whole, folder)
+        word = _kill(case, operation, whole, folder)
+        _check_files(folder, whole, exact=case["signal"] != "INT")
         for path in folder.rglob("*.partial"):
             os.utime(path, (0, 0))  # as if its writer had been dead for long
-        again = run_forked(operation.work, folder)
+        again = Child(operation.work, folder).wait()
         hold(again.code == DONE, f"{name}: the next run ends with {again}")
         hold(_same(again, whole), f"{name}: the next run ends with other bits")
         _check_files(folder, whole, exact=True)
@@ -194,13 +172,13 @@ def check(case: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """An operation that nothing happened to: its folder before, its end, files before and after by digest."""
+    """An operation that nothing happened to: its folder before and after, its end, digests, events."""
 
     start: Path
+    end: Path
     ended: Ended
     old: dict[str, str]
     new: dict[str, str]
-    largest: int
     n_events: int
 
 
@@ -209,23 +187,20 @@ def reference(name: str) -> Reference:
     """The operation without a kill, done once in every process."""
     operation = OPERATIONS[name]
     place = Path(tempfile.mkdtemp(prefix="reference-"))
-    os.chmod(place, 0o755)
     start, end = place / "start", place / "end"
     start.mkdir()
     if operation.old is not None:
-        ended = run_forked(operation.old, start)
+        ended = Child(operation.old, start).wait()
         hold(ended.code == DONE, f"{name}: what was there before cannot be made: {ended}")
     table().to_csv(start / "table.csv", index=False)
     (start / "spec.toml").write_text(SPEC)
     shutil.copytree(start, end)
-    counted = run_forked(lambda: _struck(operation.work, end), end)
+    counted = Child(lambda: _struck(operation.work, end), end).wait()
     shutil.rmtree(end)
     shutil.copytree(start, end)
-    ended = run_forked(operation.work, end)
+    ended = Child(operation.work, end).wait()
     hold(ended.code == DONE, f"{name}: fails without a kill: {ended}")
-    largest = max(path.stat().st_size for path in end.rglob("*") if path.is_file())
-    events = counted.result if isinstance(counted.result, int) else 40
-    return Reference(start, ended, _digests(start), _digests(end), largest, max(events, 1))
+    return Reference(start, end, ended, _digests(start), _digests(end), max(counted.result, 1))
 
 
 def _struck(work: Callable[[], Any], folder: Path, which: int = -1, number: int = 0) -> Any:
@@ -256,11 +231,8 @@ def _struck(work: Callable[[], Any], folder: Path, which: int = -1, number: int 
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 # ------------------------------------------------------------------ what happens
@@ -295,44 +267,31 @@ def _kill(case: dict[str, Any], operation: Operation, whole: Reference, folder: 
     return "too late"
 
 
-def _two(case: dict[str, Any], operation: Operation, whole: Reference, folder: Path) -> str:
-    """Two processes at once on one path: both come to the right end, or one says that the other is at it."""
-    children = [Child(operation.work, folder), Child(operation.work, folder)]
-    refused = 0
-    for ended in [child.wait() for child in children]:
-        if ended.code == DONE:
-            hold(_same(ended, whole), "two at once: other bits than alone")
-            continue
-        hold(operation.resumes, f"two at once: {ended}")
-        named = ended.code == BAD_FILE or isinstance(ended.result, ValueError | OSError)
-        text = f"{ended.result} {ended.err.decode(errors='replace')}"
-        hold(named and "process" in text, f"two at once: {ended}")
-        refused += 1
-    hold(refused < 2, "two at once: both refused")
-    return "one refused" if refused else "both done"
-
-
-def _no_room(case: dict[str, Any], operation: Operation, whole: Reference, folder: Path) -> str:
-    """No room on the disk, or a folder in which nothing can be written: a refusal, or a warning and the result."""
-    name = f"{case['operation']}, {case['what']}"
-    if case["what"] == "full":
-        size = max(LEAST_ROOM, int(case["share"] * whole.largest))
-        ended = run_forked(operation.work, folder, file_size=size)
+def _altered(case: dict[str, Any], operation: Operation, whole: Reference, folder: Path) -> str:
+    """The file to go on from has bytes flipped, cut off, zeroed or put in: an error, or the right answer."""
+    path = folder / operation.resumes
+    shutil.copytree(whole.end, folder, dirs_exist_ok=True)
+    content = bytearray(path.read_bytes())
+    at = int(case["share"] * len(content))
+    if case["edit"] == "flip":
+        content[at] ^= 16
+    elif case["edit"] == "cut":
+        del content[at:]
+    elif case["edit"] == "zero":
+        content[at : at + 64] = bytes(len(content[at : at + 64]))
     else:
-        _set_modes(folder, 0o555, 0o444)
-        ended = run_forked(operation.work, folder, powerless=True)
-        _set_modes(folder, 0o755, 0o644)
+        content[at:at] = bytes(range(64))
+    path.write_bytes(content)
+    ended = Child(operation.work, folder).wait()
+    name = f"altered {operation.resumes}"
+    hold(ended.signal is None, f"{name}: {ended}")
+    if isinstance(ended.result, BaseException):
+        check_error(ended.result, name)
     if ended.code == DONE:
-        hold(_same(ended, whole), f"{name}: other bits")
-        return "done without room"
-    refused = ended.code == BAD_FILE if operation.is_command else isinstance(ended.result, OSError | ValueError)
-    hold(refused, f"{name}: {ended}")
+        hold(_same(ended, whole), f"{name}: gives another answer")
+        return "right in spite of it"
+    hold(ended.code == BAD_FILE or not operation.is_command, f"{name}: {ended}")
     return "refused"
-
-
-def _set_modes(folder: Path, of_folders: int, of_files: int) -> None:
-    for path in [folder, *folder.rglob("*")]:
-        os.chmod(path, of_folders if path.is_dir() else of_files)
 
 
 # ------------------------------------------------------------------ properties
