@@ -179,7 +179,7 @@ def search(
     # full its top bounds what can still matter.
     cheap, kept = _cheapest_swaps(nodes, theta, k - 1, max_loss, blocked)
     n_kept = cheap.size
-    kept_items = np.zeros(k, dtype=np.int64)  # only their losses count
+    kept_items = np.empty(k, dtype=np.int64)  # nobody reads them: only losses count
     bound = min(max_loss, -kept[0]) if n_kept == k - 1 else max_loss
     next_cheap = 0
     frontier = np.empty(4 * k)
