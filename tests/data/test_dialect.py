@@ -58,25 +58,6 @@ def test_letters_of_old_windows_programs_are_read_and_noted(tmp_path):
     assert "is not UTF-8; its letters are read as Windows-1252" in task.notes[0]
 
 
-@given(
-    delimiter=st.sampled_from([",", ";", "\t", "|", " "]),
-    header=st.booleans(),
-    values=st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 3), min_size=2, max_size=6),
-)
-def test_the_delimiter_and_the_header_of_plain_numbers_are_always_found(delimiter, header, values):
-    rows = [delimiter.join(map(repr, row)) for row in values]
-    text = "\n".join([delimiter.join(["first", "b", "c"])] * header + rows)
-    found = detect(text.encode())
-    assert (found.delimiter, found.header, len(found.first), found.row_names) == (delimiter, header, 3, False)
-
-
-@given(values=st.lists(st.tuples(*[st.floats(-1e6, 1e6).map(lambda x: round(x, 3))] * 3), min_size=3, max_size=6))
-def test_decimal_commas_do_not_hide_the_semicolons(values):
-    rows = [";".join(f"{value:.3f}".replace(".", ",") for value in row) for row in values]
-    assert detect("\n".join(rows).encode()).delimiter == ";"
-    assert detect("\n".join(["a;b;c", *rows]).encode()).delimiter == ";"
-
-
 def test_the_start_of_a_file_may_end_within_a_letter():
     data = "größe,b\n1,2\n3,4ö".encode()
     assert detect(data[:-1], cut=True).encoding == "utf-8"

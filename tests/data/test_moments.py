@@ -12,13 +12,11 @@ from scipy import stats
 
 from daguerreotype.data import Moments
 from daguerreotype.data.moments import (
-    BITS,
     BLOCK,
     PANEL,
     DoubleDouble,
     add_exact_products,
     round_shift,
-    split,
     two_product,
     two_sum,
 )
@@ -250,19 +248,6 @@ def test_results_that_differ_far_below_the_last_bit_round_to_the_same(x, ulps):
     assert mantissa.denominator == 1  # 46 bits
     near = DoubleDouble(float(short) + ulps * np.spacing(short), 0.0)
     assert near.round_to(46) == short
-
-
-@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e4])
-def test_the_upper_parts_of_a_block_multiply_without_error(rng, scale):
-    x = scale * rng.normal(size=(3, BLOCK))
-    both, upper, lower = x.copy(), np.empty_like(x), np.empty_like(x)
-    largest = np.abs(x).max(axis=1)
-    assert split(both, np.zeros(3), np.ldexp(1.5, np.frexp(largest)[1] + 52 - BITS), upper, lower)
-    assert np.array_equal(upper + lower, x)
-    assert np.array_equal(both, upper + x)
-    products = [[sum(Fraction(a) * Fraction(b) for a, b in zip(u, v, strict=True)) for v in upper] for u in upper]
-    assert (upper @ upper.T).tolist() == [[float(value) for value in row] for row in products]
-    assert all(Fraction(float(value)) == value for row in products for value in row)
 
 
 def test_sums_of_products_are_those_of_fractions_to_more_bits_than_floats_have(rng):

@@ -1,11 +1,6 @@
-"""A cluster takes in the partitions of a dask frame: the same bits, also when a worker dies."""
+"""Partitions of a dask frame, in threads or processes, give the same bits as all rows."""
 
 import os
-import signal
-import threading
-import uuid
-from functools import partial
-from pathlib import Path
 
 import dask
 import dask.dataframe as dd
@@ -14,39 +9,22 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
-from daguerreotype import Daguerreotype
 from daguerreotype.data import Moments
-from daguerreotype.training import Bilevel
+from daguerreotype.data.streams import _merge_all
 from support.learners import make_learner
-from support.waiting import HANG, wait_until
 
 N_PARTS = 12
 
 
-def part(number, folder=None, n_free=0):
-    """Rows of one partition, which leave a trace and wait there.
-
-    They wait until two processes have come, and all but the first ``n_free`` until somebody was killed.
-    """
-    if folder is not None:
-        Path(folder, f"{uuid.uuid4().hex}-{os.getpid()}").touch()
-        wait_until(lambda: len(set(traces(folder))) > 1)
-        if len(traces(folder)) > n_free:
-            wait_until(Path(folder, "killed").exists)
+def part(number):
     rng = np.random.default_rng(number)
     cause = rng.normal(size=400)
     other = cause**2 + 0.3 * rng.normal(size=400)
     return pd.DataFrame({"other": other, "cause": cause, "last": 0.5 * other + rng.normal(size=400)})
 
 
-def traces(folder):
-    """Process of every partition that was begun."""
-    return [int(path.name.split("-")[1]) for path in Path(folder).glob("*-*")]
-
-
-def frame(**settings):
-    meta = part(0)[:0]
-    return dd.from_map(partial(part, **settings), range(N_PARTS), meta=meta)
+def frame():
+    return dd.from_map(part, range(N_PARTS), meta=part(0)[:0])
 
 
 @pytest.fixture(scope="module")
@@ -72,37 +50,15 @@ def test_trouble_is_named_with_the_partition():
         Moments.from_chunks(broken)
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Of a cluster of two workers."""
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def test_a_worker_killed_halfway_costs_time_and_nothing_else(rows, client, tmp_path):
-    made = N_PARTS + N_PARTS // 2  # in the second pass, which takes moments of splines
-    learner = Daguerreotype(edges="gam", scales="none", training=Bilevel(loss="bic", n_restarts=0))
+def test_partitions_are_taken_in_by_processes_of_a_cluster_and_left_as_they_are(rows):
+    """Tasks are pure: what a worker that dies had taken in is taken in again."""
+    learner = make_learner(edges="gam", loss="bic", n_restarts=0, scales="none")
     expected = learner.fit(rows).weights_
-    client.wait_for_workers(2, timeout=HANG)  # one that was killed comes back
-    victim, survivor = client.run(os.getpid).values()
-
-    def kill():
-        try:
-            wait_until(lambda: len(traces(tmp_path)) > made)
-            os.kill(victim, signal.SIGKILL)
-        finally:
-            (tmp_path / "killed").touch()
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    found = learner.fit_chunks(frame(folder=str(tmp_path), n_free=made)).weights_
-    killer.join()
-    assert {victim, survivor} <= set(traces(tmp_path))  # both had a part in it
-    wait_until(lambda: victim not in client.run(os.getpid).values())
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 60}
+    with LocalCluster(processes=True, **settings) as cluster, Client(cluster) as client:
+        assert os.getpid() not in client.run(os.getpid).values()
+        found = learner.fit_chunks(frame()).weights_
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    parts = [Moments().update(part(number)) for number in range(3)]
+    once, again = (_merge_all(Moments, parts).covariance for _ in range(2))
+    np.testing.assert_array_equal(once, again)
