@@ -141,4 +141,4 @@ def test_without_a_file_the_sachs_data_come_with_their_graph():
     task = read_input(None, Reading())
     sachs = load_sachs()
     pd.testing.assert_frame_equal(task.table, sachs.X)
-    pd.testing.assert_frame_equal(task.known, sachs.adjacency)
+    pd.testing.assert_frame_equal(task.graph, sachs.adjacency)

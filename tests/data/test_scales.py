@@ -165,7 +165,7 @@ def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
     table = Table(values, ("a", "b"), intervened=out if intervened else None).canonical(np.arange(2))
     scaled = table.on_scale(ColumnScales.as_measured(2), True)
     logarithm = ColumnScales(("log",), np.zeros((1, 3)))
-    others = table.other_columns(scaled, np.array([0]), logarithm, np.zeros(1), 500)
+    others = table.rescaled_columns(scaled, np.array([0]), logarithm, np.zeros(1), 500)
     counted = ~table.intervened[:, 0] if intervened else np.ones(4000, dtype=np.bool_)
     logs = np.log(table.values[counted, 0])
     np.testing.assert_allclose(others.values[counted, 0], (logs - logs.mean()) / logs.std(), atol=1e-12)

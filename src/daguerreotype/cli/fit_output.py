@@ -203,7 +203,7 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     show_facts(console, facts)
     if outcome.metrics is not None:
         _show_metrics(outcome, console)
-    if outcome.task.known is not None:
+    if outcome.task.graph is not None:
         console.print()
         say(console, Text.assemble("Now your own table: ", ("daguerreotype fit data.csv", "bold")))
     console.print()
@@ -248,7 +248,7 @@ def _show_metrics(outcome: FitOutput, console: Console) -> None:
         "n_edges": (f"{scores['n_edges']}", f"found: {counts}; {n_known} are known"),
     }
     console.print()
-    whose = "the consensus graph" if truth is outcome.task.known else "the known graph"
+    whose = "the consensus graph" if truth is outcome.task.graph else "the known graph"
     say(console, f"Compared with {whose}", style="bold")
     console.print()
     facts = {title_of(name): (Text(value), Text(word, style="dim")) for name, (value, word) in rows.items()}

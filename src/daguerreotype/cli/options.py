@@ -206,7 +206,7 @@ def read_truth(truth: Path | None, task: "Input") -> "pd.DataFrame | None":
     """The graph to compare with: of a file, or the one that ships with the table."""
     from daguerreotype.graphs.files import read_graph
 
-    return task.known if truth is None else read_graph(truth, tuple(task.table.columns))
+    return task.graph if truth is None else read_graph(truth, tuple(task.table.columns))
 
 
 def read_knowledge(path: Path | None, max_parents: int | None = None) -> "Knowledge | None":

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,11 +133,6 @@ class Rows:
     table: Any
     origins: tuple[Origin, ...]
     named: bool
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """The user's names of the columns; none where there are none."""
-        return tuple(self.table.columns.tolist()) if self.named else ()
 
 
 def read_columns(X: Any) -> Rows:

@@ -124,7 +124,7 @@ def _read(
     options = {"dtype": np.float64, "ensure_all_finite": False, "ensure_min_samples": least}
     values = validate_data(estimator, rows.table, reset=reset, **options)
     names = column_names(rows.table, values.shape[1])
-    return rows, values, names, rows.names or names
+    return rows, values, names, tuple(rows.table.columns.tolist()) if rows.named else names
 
 
 def rows_of(

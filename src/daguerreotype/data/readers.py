@@ -87,7 +87,7 @@ class Input:
         What the output calls it.
     table : DataFrame of shape (n, d)
         The observations.
-    known : DataFrame of shape (d, d) or None
+    graph : DataFrame of shape (d, d) or None
         The graph behind them, where it ships with the data.
     notes : tuple of str
         What the user had better know about the file.
@@ -97,7 +97,7 @@ class Input:
 
     name: str
     table: pd.DataFrame
-    known: pd.DataFrame | None = None
+    graph: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
     interventions: list[Any] | None = None
 

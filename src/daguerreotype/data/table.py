@@ -84,7 +84,7 @@ class OnScale:
 
 
 @dataclass(frozen=True)
-class OtherColumns:
+class RescaledColumns:
     """Continuous columns of a table on other scales than the table's.
 
     Attributes
@@ -110,7 +110,7 @@ class OtherColumns:
     instead: bool = False
     first_offsets: FloatArray | None = None
 
-    def take_rows(self, rows: BoolArray) -> "OtherColumns":
+    def take_rows(self, rows: BoolArray) -> "RescaledColumns":
         """The same in some rows (n,), centred there."""
         values = self.values[rows]
         dither = None if self.dither is None else self.dither[rows]
@@ -154,7 +154,7 @@ class Table:
         What that adds to ``values`` on the scale that they are on: 0 where nothing is spread.
     known_rounding : array of shape (d,), optional
         The variance of that, where it is known without looking at rows.
-    others : OtherColumns, optional
+    rescaled : RescaledColumns, optional
         Columns on other scales, which estimators may judge effects on.
     copies : int
         How often every row is there, each time with other draws of what it lacks: ``values`` and all that goes
@@ -178,7 +178,7 @@ class Table:
     untied: FloatArray | None = field(default=None, kw_only=True)
     dither: FloatArray | None = field(default=None, kw_only=True)
     known_rounding: FloatArray | None = field(default=None, kw_only=True)
-    others: OtherColumns | None = field(default=None, kw_only=True)
+    rescaled: RescaledColumns | None = field(default=None, kw_only=True)
     copies: int = field(default=1, kw_only=True)
     known_summary: Summary | None = field(default=None, kw_only=True)
     known_support: Support | None = field(default=None, kw_only=True)
@@ -230,8 +230,8 @@ class Table:
         if self.dither is None:
             return None
         columns = list(np.ascontiguousarray(self.dither.T))
-        if self.others is not None and self.others.instead and self.others.dither is not None:
-            for node, dither in zip(self.others.columns, self.others.dither.T, strict=True):
+        if self.rescaled is not None and self.rescaled.instead and self.rescaled.dither is not None:
+            for node, dither in zip(self.rescaled.columns, self.rescaled.dither.T, strict=True):
                 columns[node] = dither
         if self.intervened is None:
             return columns
@@ -437,14 +437,14 @@ class Table:
         if not columns.size:
             return causes
         dither = None if effects.table.dither is None else effects.table.dither[:, columns]
-        others = OtherColumns(
+        rescaled = RescaledColumns(
             columns, effects.table.values[:, columns], np.zeros(columns.size), dither, instead=True
         )
-        return replace(causes, table=replace(causes.table, others=others), effects=effects)
+        return replace(causes, table=replace(causes.table, rescaled=rescaled), effects=effects)
 
-    def other_columns(
+    def rescaled_columns(
         self, scaled: OnScale, columns: IntArray, scales: ColumnScales, prices: FloatArray, n_first: int
-    ) -> OtherColumns:
+    ) -> RescaledColumns:
         """Columns (e,) of this table, as they came, on other scales than those of ``scaled``.
 
         ``prices`` (e,) of the scales, in nats per row, are part of what makes them comparable: in all rows, and in
@@ -459,7 +459,7 @@ class Table:
         first = prices - np.array([column[:n_first].mean() for column in by_column])
         offsets = prices - np.array([column.mean() for column in by_column])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
-        return OtherColumns(columns, (values - centre) / spread, offsets, dither, first_offsets=first)
+        return RescaledColumns(columns, (values - centre) / spread, offsets, dither, first_offsets=first)
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
         """Mean over rows of the log slopes of a change of scale; the first that count for a column are enough."""

@@ -35,7 +35,7 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
             kinds=table.kinds,
             families=table.families,
             dither=None if table.dither is None else table.dither[rows],
-            others=None if table.others is None else table.others.take_rows(rows),
+            rescaled=None if table.rescaled is None else table.rescaled.take_rows(rows),
             copies=table.copies,
         )
         for rows, centre in zip(kept, centres, strict=True)
@@ -48,8 +48,8 @@ def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "
     group, centres, tables = group_tables(table)
     effect_centres = centres.copy()
     for centre, part in zip(effect_centres, tables, strict=True):
-        if part.others is not None and part.others.instead:
-            centre[part.others.columns] = part.others.values.mean(axis=0)
+        if part.rescaled is not None and part.rescaled.instead:
+            centre[part.rescaled.columns] = part.rescaled.values.mean(axis=0)
     return GroupedModels([prepare(part) for part in tables], group, centres, effect_centres)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.scales import ColumnScales, family
-from daguerreotype.data.table import OnScale, OtherColumns, Table
+from daguerreotype.data.table import OnScale, RescaledColumns, Table
 from daguerreotype.edges.base import SearchableModels, searchable
 from daguerreotype.noise import DiscreteNoise, NoiseModel, make_noise
 from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
@@ -298,8 +298,8 @@ class ScaleChoice:
         parameters = np.concatenate([self.effects.parameters[moved], self.others.parameters])
         scales, columns = ColumnScales(names, parameters).take(order), columns[order]
         prices = scale_penalties(scales, table.n_rows) - scale_penalties(self.causes, table.n_rows)[columns]
-        others = table.other_columns(scaled, columns, scales, prices, ENOUGH)
-        return replace(scaled, table=replace(scaled.table, others=others))
+        others = table.rescaled_columns(scaled, columns, scales, prices, ENOUGH)
+        return replace(scaled, table=replace(scaled.table, rescaled=others))
 
 
 def find_scales(table: Table, training: TrainingResult, plan: Plan) -> ScaleChoice:
@@ -337,11 +337,11 @@ def judge_scales(
     scaled = table.on_scale(causes, plan.standardize)
     columns, candidates = tried.but(causes)
     prices = scale_penalties(causes, table.n_rows)
-    others = table.other_columns(
+    others = table.rescaled_columns(
         scaled, columns, candidates, scale_penalties(candidates, table.n_rows) - prices[columns], ENOUGH
     )
     priors = AS_MEASURED * (candidates.surprise - causes.surprise[columns])
-    models = _prepare(plan, replace(scaled.table, others=others))
+    models = _prepare(plan, replace(scaled.table, rescaled=others))
     rules, ranks = plan.constraints.rules, np.argsort(training.order)
     effects, rivals, loss = causes, [], float(prices.sum()) - table.mean_log_slopes(scaled, ENOUGH)
     for node in range(table.n_columns):
@@ -371,7 +371,7 @@ class _Judge:
     """Losses of one node on its scales, in nats per row of the values on their current scale."""
 
     def __init__(
-        self, models: SearchableModels, table: Table, others: OtherColumns, node: int, plan: Plan
+        self, models: SearchableModels, table: Table, others: RescaledColumns, node: int, plan: Plan
     ) -> None:
         self.models, self.table, self.others, self.node = models, table, others, node
         rows = table.n_rows if table.rows_per_node is None else int(table.rows_per_node[node])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daguerreotype.data.table import OtherColumns, Table
+from daguerreotype.data.table import RescaledColumns, Table
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from support.fits import standard_table
@@ -25,7 +25,7 @@ def scaled_table(seed, n=150, d=5, n_others=6, instead=False):
     other = np.sinh(table.values[:, nodes]) + 0.2 * table.values[:, nodes] ** 2
     other = (other - other.mean(axis=0)) / other.std(axis=0)
     offsets = np.zeros(n_others) if instead else 0.05 * rng.normal(size=n_others)
-    return Table(table.values, table.names, others=OtherColumns(nodes, other, offsets, instead=instead))
+    return Table(table.values, table.names, rescaled=RescaledColumns(nodes, other, offsets, instead=instead))
 
 
 def scale_of(models, node, before):
@@ -35,7 +35,7 @@ def scale_of(models, node, before):
 
 def alone(table, place):
     """The table with one of its other columns as one more column."""
-    values = np.column_stack([table.values, table.others.values[:, place]])
+    values = np.column_stack([table.values, table.rescaled.values[:, place]])
     return Table(values, (*table.names, "other"))
 
 
@@ -43,14 +43,14 @@ def alone(table, place):
 def test_a_node_on_another_scale_is_fitted_like_a_column_that_holds_it(name, seed):
     table = scaled_table(seed)
     models, d = EDGES[name].prepare(table), table.n_columns
-    for place, node in enumerate(table.others.columns):
+    for place, node in enumerate(table.rescaled.columns):
         before = np.setdiff1d(np.random.default_rng(seed).permutation(d)[:4], node)
         found = models.fit_on(place, node, before)
         own = EDGES[name].prepare(alone(table, place))
         expected = own.fit(d, before)
         np.testing.assert_array_equal(found.parents, expected.parents)
         np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
-        assert found.nll - table.others.offsets[place] == pytest.approx(expected.nll, abs=1e-9)
+        assert found.nll - table.rescaled.offsets[place] == pytest.approx(expected.nll, abs=1e-9)
         assert models.score_on(place, node, before) == pytest.approx((found.excess, found.dof))
         left = own.residuals(d, expected)
         np.testing.assert_allclose(models.residuals_on(place, node, found), left, atol=1e-9)
@@ -68,7 +68,7 @@ def test_a_node_is_scored_on_its_likeliest_scale(name, seed):
     scores = models.score_many(ranks, rows, nodes)
     for (excess, dof), row, node in zip(scores, rows, nodes, strict=True):
         before = np.flatnonzero(ranks[row] < ranks[row, node])
-        places = [-1, *np.flatnonzero(table.others.columns == node)]
+        places = [-1, *np.flatnonzero(table.rescaled.columns == node)]
         each = [single.score_on(place, node, before) for place in places]
         losses = [excess + 0.5 * np.log(n) / n * dof for excess, dof in each]
         best = int(np.argmin(losses))
@@ -115,7 +115,7 @@ def test_a_scale_may_stand_instead_of_the_tables_own(name):
     everyone = np.arange(table.n_columns)
     for node in everyone:
         before = everyone[everyone != node]
-        place = table.others.place(node)
+        place = table.rescaled.place(node)
         assert scale_of(models, node, before) == place
         fit, expected = models.fit(node, before), models.fit_on(place, node, before)
         np.testing.assert_array_equal(fit.parents, expected.parents)
@@ -128,12 +128,12 @@ def test_required_and_forbidden_parents_are_those_of_the_node_on_every_scale():
     table = scaled_table(5, n_others=5)
     d = table.n_columns
     required, allowed = np.zeros((d, d), dtype=np.bool_), ~np.eye(d, dtype=np.bool_)
-    node = int(table.others.columns[0])
+    node = int(table.rescaled.columns[0])
     kept, left_out, *_ = (i for i in range(d) if i != node)
     required[kept, node], allowed[left_out, node] = True, False
     models = GamEdges(penalty=50.0).prepare(table, EdgeRules(allowed, required))
     before = np.flatnonzero(allowed[:, node])
-    for place in (-1, *np.flatnonzero(table.others.columns == node)):
+    for place in (-1, *np.flatnonzero(table.rescaled.columns == node)):
         parents = models.fit_on(place, node, before).parents
         assert kept in parents
         assert left_out not in parents

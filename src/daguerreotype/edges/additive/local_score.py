@@ -231,8 +231,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             assert isinstance(basis, NumberBasis)
             centre, spread = basis.centre, basis.spread
             if target != node:
-                assert self._table.others is not None
-                others = self._table.others.values[: int(problem.n_rows)]
+                assert self._table.rescaled is not None
+                others = self._table.rescaled.values[: int(problem.n_rows)]
                 centre, spread = float(others[:, target - self._table.n_columns].mean()), 1.0
             coefficients: FloatArray = np.concatenate([[centre], spread * beta])[:, None]
             shape: FloatArray = np.zeros(0)
@@ -288,7 +288,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` of a number on the training rows, shape (n,); of long tables on the first ones."""
-        others = self._table.others
+        others = self._table.rescaled
         return self.residuals_on(-1 if others is None else others.place(node), node, fit)
 
     def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
@@ -297,8 +297,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         columns = self.regressors(node, fit, MAX_ROWS)
         effect = self._table.values[: len(columns), node]
         if scale >= 0:
-            assert self._table.others is not None
-            effect = self._table.others.values[: len(columns), scale]
+            assert self._table.rescaled is not None
+            effect = self._table.rescaled.values[: len(columns), scale]
         residuals: FloatArray = effect - beta[0, 0] - columns @ beta[1:, 0]
         return residuals
 
@@ -326,7 +326,7 @@ def other_scales(
 
     ``n_rows``: the first ones, which alone count.
     """
-    others = table.others
+    others = table.rescaled
     if others is None or not others.columns.size:
         return None
     n = len(table.values) if n_rows is None else n_rows
