@@ -11,16 +11,13 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes, log_shares_of, pool_rare
 from daguerreotype.noise.newton import (
-    DAMPING,
     MOST_STEPS,
     RIDGE,
-    ROUNDING,
-    SETTLED,
-    SHORTEST,
     Rows,
     RowsFit,
-    solve_in_place,
-    step_share,
+    new_newton,
+    steps_back,
+    steps_on,
     transposed,
     weighted_gram,
 )
@@ -86,48 +83,44 @@ def softmax_rows(
 
 @kernel
 def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) -> int:
-    """The maximum of the multinomial likelihood, by Newton's method for all q predictors at once."""
+    r"""The maximum of the multinomial likelihood, by Newton's method for all q predictors at once.
+
+    With probabilities p (n, q) of the levels but the first, and y their dummies, the blocks of the derivatives are
+
+    .. math:: \partial_{\beta_a} = Z' (y_a - p_a), \qquad
+              -\partial_{\beta_a} \partial_{\beta_b} = Z' \, diag(p_a (1_{a = b} - p_b)) \, Z .
+
+    Coefficient c of predictor a is parameter  a * p + c.
+    """
     outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
-    size = p * q
-    turned = transposed(design)
-    beta = np.empty((p, q))
-    for c in range(p):
-        for a in range(q):
-            beta[c, a] = fit.coefficients[c, a]
-    old, step = beta.copy(), np.zeros(size)
+    newton, turned = new_newton(p * q), transposed(design)
+    theta, hessian = newton.theta, newton.hessian
+    for a in range(q):
+        for c in range(p):
+            theta[a * p + c] = fit.coefficients[c, a]
+            newton.ridges[a * p + c] = RIDGE if c > 0 else 0.0
+    beta, gradient = np.empty((p, q)), np.empty(p * q)
     probs, residuals, counted = np.empty((n, q)), np.empty((n, q)), np.empty((n, q))
-    weights, weighted = np.empty(n), np.empty((n, p))
-    hessian, block = np.empty((size, size)), np.empty((p, p))
-    before, share, done = np.inf, 1.0, False
+    weights, weighted, block = np.empty(n), np.empty((n, p)), np.empty((p, p))
     nll = np.inf
     for _ in range(MOST_STEPS):
-        eta = np.dot(design, beta)
-        likelihood = softmax_rows(outcomes, times, eta, q, probs, residuals)
-        ridge = 0.0
-        for c in range(1, p):
-            for a in range(q):
-                ridge += beta[c, a] * beta[c, a]
-        now = likelihood + 0.5 * RIDGE * ridge
-        if now > before + ROUNDING * n and not done:  # too far: half the way, and in the end none
-            share = 0.5 * share if share > SHORTEST else 0.0
-            done = share == 0.0
+        for a in range(q):
             for c in range(p):
-                for a in range(q):
-                    beta[c, a] = old[c, a] + share * step[a * p + c]
+                beta[c, a] = theta[a * p + c]
+        likelihood = softmax_rows(outcomes, times, np.dot(design, beta), q, probs, residuals)
+        if steps_back(newton, likelihood, n):
             continue
         nll = likelihood
-        if done:
+        if newton.done[0]:
             break
-        before, share = now, 1.0
         for t in range(n):
             for a in range(q):
                 counted[t, a] = times[t] * residuals[t, a]
         slopes = np.dot(turned, counted)
         for a in range(q):
             for c in range(p):
-                step[a * p + c] = slopes[c, a] - (RIDGE * beta[c, a] if c > 0 else 0.0)
-                old[c, a] = beta[c, a]
+                gradient[a * p + c] = slopes[c, a]
             for b in range(a + 1):
                 for t in range(n):
                     weights[t] = times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
@@ -135,17 +128,10 @@ def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
                 for c in range(p):
                     for e in range(p):
                         hessian[a * p + c, b * p + e] = block[c, e]
-        for i in range(size):
-            hessian[i, i] += RIDGE if i % p > 0 else DAMPING
-        promised = 0.5 * solve_in_place(hessian, step, size)
-        share = step_share(step, size)
-        done = promised < SETTLED
-        for c in range(p):
-            for a in range(q):
-                beta[c, a] = old[c, a] + share * step[a * p + c]
+        steps_on(newton, gradient)
     for c in range(p):
         for a in range(q):
-            fit.coefficients[c, a] = beta[c, a]
+            fit.coefficients[c, a] = theta[a * p + c]
     for a in range(q):
         for b in range(q):
             total = 0.0

@@ -12,16 +12,14 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes
 from daguerreotype.noise.newton import (
-    DAMPING,
     MOST_STEPS,
     RIDGE,
-    ROUNDING,
     SETTLED,
-    SHORTEST,
     Rows,
     RowsFit,
-    solve_in_place,
-    step_share,
+    new_newton,
+    steps_back,
+    steps_on,
     transposed,
     weighted_gram,
 )
@@ -132,15 +130,24 @@ def fit_log_mean(
     eta: FloatArray,
     weights: FloatArray,
 ) -> None:
-    """Newton's method, by expected information, for the log mean given the dispersion; writes eta and weights."""
+    r"""Newton's method, by expected information, for the log mean given the dispersion a.
+
+    .. math:: \partial_\beta = Z' \frac{y - \mu}{1 + a \mu}, \qquad
+              E[-\partial^2_\beta] = Z' \, diag(\frac{\mu}{1 + a \mu}) \, Z .
+
+    Starts from ``beta`` (p,) and overwrites it; writes the log means ``eta`` (n,) and the weights mu / (1 + a mu),
+    times how often each row is there, to ``weights`` (n,).
+    """
     outcomes, times, design = rows.outcomes, rows.times, rows.design
     n, p = design.shape
-    hessian, step, old = np.empty((p, p)), np.zeros(p), beta.copy()
+    newton = new_newton(p)
+    for c in range(p):
+        newton.theta[c] = beta[c]
+        newton.ridges[c] = RIDGE if c > 0 else 0.0
     residuals, weighted = np.empty(n), np.empty((n, p))
-    before, share, done = np.inf, 1.0, False
     for _ in range(MOST_STEPS):
         now = 0.0
-        predicted = np.dot(design, beta)
+        predicted = np.dot(design, newton.theta)
         for t in range(n):
             value = min(max(predicted[t], -FARTHEST), FARTHEST)
             eta[t] = value
@@ -154,27 +161,14 @@ def fit_log_mean(
             now += times[t] * lost
             weights[t] = times[t] * mean / spread
             residuals[t] = times[t] * (outcomes[t] - mean) / spread
-        for c in range(1, p):
-            now += 0.5 * RIDGE * beta[c] * beta[c]
-        if now > before + ROUNDING * n and not done:
-            share = 0.5 * share if share > SHORTEST else 0.0
-            done = share == 0.0
-            for c in range(p):
-                beta[c] = old[c] + share * step[c]
+        if steps_back(newton, now, n):
             continue
-        if done:
+        if newton.done[0]:
             break
-        before, share = now, 1.0
-        gradient = np.dot(turned, residuals)
-        weighted_gram(design, turned, weights, weighted, hessian)
-        for c in range(p):
-            old[c] = beta[c]
-            step[c] = gradient[c] - (RIDGE * beta[c] if c > 0 else 0.0)
-            hessian[c, c] += RIDGE if c > 0 else DAMPING
-        done = 0.5 * solve_in_place(hessian, step, p) < SETTLED
-        share = step_share(step, p)
-        for c in range(p):
-            beta[c] = old[c] + share * step[c]
+        weighted_gram(design, turned, weights, weighted, newton.hessian)
+        steps_on(newton, np.dot(turned, residuals))
+    for c in range(p):
+        beta[c] = newton.theta[c]
 
 
 @kernel

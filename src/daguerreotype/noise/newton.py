@@ -1,8 +1,14 @@
-"""Newton steps for discrete columns: the rows they are made from, systems of equations, and how far one goes.
+r"""Newton's method with halved steps for discrete columns, and the rows that their fits are made from.
 
 With Z the chosen columns of the parents beside a constant, the linear predictors of a row are  eta = Z beta. All
 likelihoods are concave in beta (that of counts given its dispersion), so that few steps from a nearby start are
-enough. A ridge so small that data outweigh it keeps levels apart that parents determine exactly.
+enough. A ridge so small that data outweigh it keeps levels apart that parents determine exactly. Of the parameters
+theta, those of Z and those of the shape, with loss  L = -\log likelihood + \tfrac12 \sum_i ridge_i theta_i^2,
+
+.. math:: \theta \leftarrow \theta + share \, (\nabla^2 L)^{-1} (-\nabla L),
+
+share = 1, or less where a coefficient would change too much; it is halved while L rises. The kernel of a family
+computes likelihood, gradient and Hessian; `steps_back` and `steps_on` are the rest of a round.
 """
 
 from typing import NamedTuple
@@ -10,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daguerreotype._lib.numba import subkernel
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 RIDGE = 1e-2  # of the sum over rows: columns have variance one
 DAMPING = 1e-6  # of steps of constants and cutpoints, which no ridge holds: more would slow those of rare levels
@@ -125,10 +131,82 @@ def weighted_gram(
     np.dot(turned, weighted, out)
 
 
+class Newton(NamedTuple):
+    """The state of one maximisation.
+
+    Attributes
+    ----------
+    theta, old, step : arrays of shape (p,)
+        Parameters, those of the last step that was taken, and that step.
+    ridges : array of shape (p,)
+        Weights of half the squares of parameters in the loss; zero for constants and cutpoints.
+    hessian : array of shape (p, p)
+        Minus the second derivatives of the likelihood, the lower half.
+    loss, share : arrays of shape (1,)
+        The least loss so far, and how much of the step was made.
+    done : array of shape (1,)
+        Whether the step is the last one.
+    """
+
+    theta: FloatArray
+    old: FloatArray
+    step: FloatArray
+    ridges: FloatArray
+    hessian: FloatArray
+    loss: FloatArray
+    share: FloatArray
+    done: BoolArray
+
+
 @subkernel
-def step_share(step: FloatArray, size: int) -> float:
-    """How much of a step is made: all, or as much as the longest change of a coefficient allows."""
+def new_newton(size: int) -> Newton:
+    """A maximisation that begins: no loss is known, and no parameter has a ridge."""
+    vectors = np.zeros((4, size))
+    return Newton(
+        vectors[0],
+        vectors[1],
+        vectors[2],
+        vectors[3],
+        np.empty((size, size)),
+        np.full(1, np.inf),
+        np.ones(1),
+        np.zeros(1, dtype=np.bool_),
+    )
+
+
+@subkernel
+def steps_back(newton: Newton, nll: float, n: int) -> bool:
+    """Whether the loss of n rows has risen by the last step: then half of that is made instead, in the end none."""
+    theta, old, step, share = newton.theta, newton.old, newton.step, newton.share
+    loss = nll
+    for i in range(theta.size):
+        loss += 0.5 * newton.ridges[i] * theta[i] * theta[i]
+    if newton.done[0] or loss <= newton.loss[0] + ROUNDING * n:
+        newton.loss[0] = loss
+        return False
+    share[0] = 0.5 * share[0] if share[0] > SHORTEST else 0.0
+    newton.done[0] = share[0] == 0.0
+    for i in range(theta.size):
+        theta[i] = old[i] + share[0] * step[i]
+    return True
+
+
+@subkernel
+def steps_on(newton: Newton, gradient: FloatArray) -> None:
+    """Make the step of the likelihood's ``gradient`` (p,) and of the Hessian, which is overwritten.
+
+    It is the last one if it promises next to nothing.
+    """
+    theta, old, step, ridges, hessian = newton.theta, newton.old, newton.step, newton.ridges, newton.hessian
+    size = theta.size
+    for i in range(size):
+        old[i] = theta[i]
+        step[i] = gradient[i] - ridges[i] * theta[i]
+        hessian[i, i] += ridges[i] if ridges[i] > 0.0 else DAMPING
+    newton.done[0] = 0.5 * solve_in_place(hessian, step, size) < SETTLED
     longest = 0.0
     for i in range(size):
         longest = max(longest, abs(step[i]))
-    return LONGEST / longest if longest > LONGEST else 1.0
+    newton.share[0] = LONGEST / longest if longest > LONGEST else 1.0
+    for i in range(size):
+        theta[i] = old[i] + newton.share[0] * step[i]

@@ -11,18 +11,7 @@ from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes, log_shares_of
-from daguerreotype.noise.newton import (
-    DAMPING,
-    MOST_STEPS,
-    RIDGE,
-    ROUNDING,
-    SETTLED,
-    SHORTEST,
-    Rows,
-    RowsFit,
-    solve_in_place,
-    step_share,
-)
+from daguerreotype.noise.newton import MOST_STEPS, RIDGE, Rows, RowsFit, new_newton, steps_back, steps_on
 
 
 @saved
@@ -77,14 +66,14 @@ def fit_ordered(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
     n, p = design.shape
     slopes = p - 1
     size = slopes + k
-    theta, old, step = np.empty(size), np.empty(size), np.zeros(size)
+    newton = new_newton(size)
+    theta, hessian = newton.theta, newton.hessian
     for c in range(slopes):
         theta[c] = fit.coefficients[c + 1, 0]
+        newton.ridges[c] = RIDGE
     for c in range(k):
         theta[slopes + c] = fit.nuisance[c]
-    hessian = np.empty((size, size))
-    residuals, information = np.empty(n), 0.0
-    before, share, done, nll = np.inf, 1.0, False, np.inf
+    residuals, information, nll = np.empty(n), 0.0, np.inf
     for _ in range(MOST_STEPS):
         now, valid = 0.0, True
         for c in range(1, k):
@@ -140,28 +129,12 @@ def fit_ordered(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
                         hessian[slopes + level, row] -= often * by_upper * by_lower
         else:
             now = np.inf
-        likelihood = now
-        for c in range(slopes):
-            now += 0.5 * RIDGE * theta[c] * theta[c]
-        if now > before + ROUNDING * n and not done:
-            share = 0.5 * share if share > SHORTEST else 0.0
-            done = share == 0.0
-            for i in range(size):
-                theta[i] = old[i] + share * step[i]
+        if steps_back(newton, now, n):
             continue
-        nll = likelihood
-        if done:
+        nll = now
+        if newton.done[0]:
             break
-        before, share = now, 1.0
-        for i in range(size):
-            old[i] = theta[i]
-            step[i] = gradient[i] - (RIDGE * theta[i] if i < slopes else 0.0)
-            hessian[i, i] += RIDGE if i < slopes else DAMPING
-        promised = 0.5 * solve_in_place(hessian, step, size)
-        share = step_share(step, size)
-        done = promised < SETTLED
-        for i in range(size):
-            theta[i] = old[i] + share * step[i]
+        steps_on(newton, gradient)
     fit.coefficients[0, 0] = 0.0
     for c in range(slopes):
         fit.coefficients[c + 1, 0] = theta[c]

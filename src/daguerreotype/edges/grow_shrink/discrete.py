@@ -14,16 +14,15 @@ import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.edges.grow_shrink.grow import find_blocks
 from daguerreotype.edges.grow_shrink.problem import Problem
-from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, factorise, invert
+from daguerreotype.edges.grow_shrink.shrink import columns_of, cost_in_dof, factorise, invert
 from daguerreotype.edges.grow_shrink.tree import (
-    BLOCK,
     LINEAR,
-    NONLINEAR,
     Addresses,
     CholeskyRows,
-    TreeArena,
     WalkBuffers,
+    is_required,
     penalty_of,
 )
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
@@ -133,11 +132,24 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
 
 
 @subkernel
+def excess_of_fit(problem: Problem, fit: RowsFit, target: int) -> float:
+    """What the last fit of a target loses per row beyond a standard normal variable, its dispersion paid for."""
+    dispersion = 0.5 * fit.nll[1] * problem.penalty_per_dof / problem.outcomes.shape[1]
+    return float(fit.nll[0] - STANDARD_ENTROPY + dispersion + problem.offsets[target])
+
+
+@subkernel
 def whitened_scores(problem: Problem, buffers: WalkBuffers, q: int) -> FloatArray:
-    """Scores (d * stride, q) of all columns, of residuals whose mean information is one."""
+    r"""Scores (d * stride, q) per row of all columns B, of residuals r whose mean information W is one.
+
+    With  W = F F'  the residuals of a row become  u = F^{-1} r,  so that the scores are  B' u / n:
+
+    .. math:: F_{ab} = (W_{ab} - \sum_{k < b} F_{ak} F_{bk}) / F_{bb}, \qquad
+              u_a = (r_a - \sum_{k < a} F_{ak} u_k) / F_{aa} .
+    """
     fit = buffers.fit
     n = fit.residuals.shape[0]
-    factor = np.zeros((q, q))  # lower, of the information
+    factor = np.zeros((q, q))
     for a in range(q):
         for b in range(a + 1):
             total = fit.information[a, b]
@@ -155,96 +167,47 @@ def whitened_scores(problem: Problem, buffers: WalkBuffers, q: int) -> FloatArra
                 total -= factor[a, k] * whitened[t, k]
             whitened[t, a] = total / factor[a, a]
     scores: FloatArray = np.dot(problem.features.T, whitened)
+    for c in range(scores.shape[0]):
+        for a in range(q):
+            scores[c, a] /= n
     return scores
 
 
 @kernel
 def find_likely(
-    addresses: Addresses, problem: Problem, path: CholeskyRows, buffers: WalkBuffers, target: int, spent: int
+    addresses: Addresses, problem: Problem, path: CholeskyRows, buffers: WalkBuffers, target: int
 ) -> int:
     """Fill in the better step of every owner that has one which gains; returns how many have.
 
-    As for Gaussian targets two steps of an owner compete: its line, or all that is left of its columns. ``spent``
-    columns are in use.
-
-    With ``within`` = L L' over the columns of an owner that are not used yet, and s their scores (q, one for each
-    linear predictor, of residuals whose information is one), ``ahead`` holds  z = L^{-1} s / n  row by row and
-    ``lower`` holds L. Then  n sum z^2  is twice the log-likelihood that the columns would gain, about: the score
-    test. A column that the others span has a row of zeros. ``penalties`` are those of the steps that are noted.
+    The score test screens all steps, by their gains to first order. Those near the best gain, and those that may
+    or may not pay, have then the gains of fits. Steps that cannot pay are taken out of the list again.
     """
-    within, limits, stride = path.within, problem.limits, path.within.shape[1]
     steps, fit = buffers.steps, buffers.fit
-    q = problem.predictors[target]
-    rows = problem.outcomes.shape[1]
-    d = path.used.size
+    q, stride, d = problem.predictors[target], problem.blocks.shape[1], path.used.size
     m = columns_of(stride, np.arange(d), path.used, d, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
     keep_start(fit, m, q)
     scores = whitened_scores(problem, buffers, q)
-    lower = np.empty((stride, stride))
-    ahead = np.empty((stride, q))
-    count = 0
-    penalties = np.empty(path.used.size)
-    for owner in range(path.used.size):
-        used, width, line = path.used[owner], problem.widths[owner], problem.lines[owner]
-        first = owner * stride
-        if owner == target or used == width:
-            continue
-        explained, best, kind, penalty = 0.0, -np.inf, LINEAR, 0.0
-        for a in range(used, width):
-            left = within[first + a, a]
-            for b in range(q):
-                ahead[a, b] = scores[first + a, b] / rows
-            for j in range(used, a):
-                entry = within[first + a, j]
-                for k in range(used, j):
-                    entry -= lower[a, k] * lower[j, k]
-                entry = entry / lower[j, j] if lower[j, j] > 0.0 else 0.0
-                lower[a, j] = entry
-                left -= entry * entry
-                for b in range(q):
-                    ahead[a, b] -= entry * ahead[j, b]
-            lower[a, a] = np.sqrt(left) if left > limits[first + a] else 0.0
-            for b in range(q):
-                ahead[a, b] = ahead[a, b] / lower[a, a] if lower[a, a] > 0.0 else 0.0
-                explained += ahead[a, b] * ahead[a, b]
-            size = a + 1 - used
-            if (a == line - 1 or a == width - 1) and (spent + size) * q <= problem.max_nonlinear_dof:
-                cost = penalty_of(problem, owner, a + 1, q)
-                if used > 0:
-                    cost -= penalty_of(problem, owner, used, q)
-                gain = rows * explained - cost
-                if gain > best:
-                    best, penalty = gain, cost
-                    kind = LINEAR if a == line - 1 and used == 0 else (BLOCK if used == 0 else NONLINEAR)
-        if best > -DOUBTFUL * penalty and best > -np.inf:
-            steps.gains[count] = best
-            steps.owners[count] = owner
-            steps.kinds[count] = kind
-            penalties[count] = penalty
-            count += 1
-    # The gains of those that compete for the best, and of those that may or may not pay, are those of fits.
+    none, one, doubt = -1.0, 1.0, DOUBTFUL  # literals would compile the callee once more
+    count = find_blocks(problem, path, target, steps, scores, none, one, one, doubt)
     top, rivals = -np.inf, 0
     for i in range(count):
         top = max(top, steps.gains[i])
     for i in range(count):
         rivals += steps.gains[i] > RIVAL * top
-    for i in range(count):
-        if (steps.gains[i] > RIVAL * top and rivals > 1) or steps.gains[i] < DOUBTFUL * penalties[i]:
-            owner = steps.owners[i]
-            used = path.used[owner]
-            stop = problem.lines[owner] if steps.kinds[i] == LINEAR else problem.widths[owner]
-            more = m
-            for a in range(used, stop):
-                fit.columns[more] = owner * stride + a
-                more += 1
-            steps.gains[i] = here - fit_columns(addresses, problem, buffers, target, more) - penalties[i]
     kept = 0
     for i in range(count):
-        if steps.gains[i] > 0.0:
-            steps.gains[kept] = steps.gains[i]
-            steps.owners[kept] = steps.owners[i]
-            steps.kinds[kept] = steps.kinds[i]
+        gain, owner, kind = steps.gains[i], steps.owners[i], steps.kinds[i]
+        if (gain > RIVAL * top and rivals > 1) or gain < DOUBTFUL * steps.penalties[i]:
+            more = m
+            for a in range(path.used[owner], problem.lines[owner] if kind == LINEAR else problem.widths[owner]):
+                fit.columns[more] = owner * stride + a
+                more += 1
+            gain = here - fit_columns(addresses, problem, buffers, target, more) - steps.penalties[i]
+        if gain > 0.0:
+            steps.gains[kept] = gain
+            steps.owners[kept] = owner
+            steps.kinds[kept] = kind
             kept += 1
     return kept
 
@@ -268,29 +231,22 @@ def removal_cost(fit: RowsFit, inverse: FloatArray, q: int, first: int, width: i
 
 
 @kernel
-def shrink_likely(
-    addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
+def eliminate_likely(
+    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
 ) -> int:
-    """Remove parents, or all but their lines, while the penalised likelihood improves: as for Gaussian targets.
+    """Remove some of the first ``count`` parents of the buffers, or all but their lines, while BIC improves.
 
-    What is removed is chosen by fits without it. Writes the parents that stay to ``buffers``, and their excess and
-    dof to the arena; returns how many parents there were.
+    As `eliminate` for Gaussian targets, but what is removed is chosen by fits without it. Parents that are clearly
+    worth their penalty, by the Wald test in ``costs``, need none.
     """
-    owners, used, scores, fit = buffers.owners, buffers.used, arena.scores, buffers.fit
-    count = collect_parents(problem, arena, buffers, target)
-    q = problem.predictors[target]
-    if cost_in_dof(problem, owners, used, q) == scores[node, 1]:
-        return count
-    required, stride = problem.required, problem.blocks.shape[1]
-    m = columns_of(stride, owners, used, count, fit.columns)
-    here = fit_columns(addresses, problem, buffers, target, m)
-    keep_start(fit, m, q)
-    shape = fit.nll[1]
-    nll = fit.nll[0]
-    rows = problem.outcomes.shape[1]
-    costs = np.empty(count)
+    owners, used, fit = buffers.owners, buffers.used, buffers.fit
+    q, stride, rows = problem.predictors[target], problem.blocks.shape[1], problem.outcomes.shape[1]
+    required, variable, costs = problem.required, problem.variables[target], np.empty(count)
     while True:
-        # Those that are clearly worth their penalty need no fit without them.
+        m = columns_of(stride, owners, used, count, fit.columns)
+        here = fit_columns(addresses, problem, buffers, target, m)
+        keep_start(fit, m, q)
+        scores[0] = excess_of_fit(problem, fit, target)
         work, inverse = np.empty((m, 2 * m + 1)), np.empty((m, m))
         factorise(problem.moments, problem.limits, problem.responses[target], fit.columns, m, work)
         invert(work, m, inverse)
@@ -300,18 +256,13 @@ def shrink_likely(
             first += used[i]
         best, choice, keep = 0.0, -1, 0
         for i in range(count):
-            line = problem.lines[owners[i]]
-            options = 0 if used[i] == 0 else (1 if used[i] <= line else 2)
-            for option in range(options):
-                kept = line if option == 1 else 0
-                if kept == 0 and required.size > 0 and required[owners[i], target]:
+            for kept in (0, problem.lines[owners[i]]):
+                if kept >= used[i] or (kept == 0 and is_required(required, owners[i], variable)):
                     continue
                 had = used[i]
-                penalty = penalty_of(problem, owners[i], had, q)
-                if kept > 0:
-                    penalty -= penalty_of(problem, owners[i], kept, q)
+                penalty = penalty_of(problem, owners[i], had, q) - penalty_of(problem, owners[i], kept, q)
                 # Curves are steepest in the tails, where a row says least about a level: never clear.
-                if option == 0 and costs[i] > CLEAR * penalty:
+                if kept == 0 and costs[i] > CLEAR * penalty:
                     continue
                 used[i] = kept
                 m = columns_of(stride, owners, used, count, fit.columns)
@@ -322,14 +273,7 @@ def shrink_likely(
         if choice < 0:
             break
         used[choice] = keep
-        m = columns_of(stride, owners, used, count, fit.columns)
-        here = fit_columns(addresses, problem, buffers, target, m)
-        keep_start(fit, m, q)
-        shape = fit.nll[1]
-        nll = fit.nll[0]
-    dispersion = 0.5 * shape * problem.penalty_per_dof / problem.outcomes.shape[1]
-    scores[node, 0] = nll - STANDARD_ENTROPY + dispersion + problem.offsets[target]
-    scores[node, 1] = cost_in_dof(problem, owners, used, q)
+    scores[1] = cost_in_dof(problem, owners, used, q)
     return count
 
 

@@ -61,49 +61,59 @@ def subtract(rows: FloatArray, i: int, factor: FloatArray, column: int, start: i
 
 @kernel
 def condition_on(
-    moments: FloatArray,
-    rows: FloatArray,
-    within: FloatArray,
-    with_target: FloatArray,
-    n_rows: int,
-    n_owned: int,
-    response: int,
-    column: int,
-    known: bool,
+    moments: FloatArray, limits: FloatArray, path: CholeskyRows, response: int, owner: int, stop: int, reused: bool
 ) -> int:
-    r"""Condition on one column: append row r = ``n_rows`` of the Cholesky factor, subtract its outer product.
+    r"""Condition on the columns of ``owner`` from those in use up to ``stop``, one by one.
 
-    .. math:: R_r = (M_c - \sum_{k < r} R_{kc} R_k) / \sqrt{left_c}, \qquad
+    For column c row r of the Cholesky factor, the next one, is appended and its outer product subtracted:
+
+    .. math:: R_r = (M_c - \sum_{k < r} R_{kc} R_k) / \sqrt{v_c}, \qquad
               \text{within}_{ab} \mathrel{-}= R_{ra} R_{rb}, \qquad
               \text{with\_target}_a \mathrel{-}= R_{ra} R_{r,target},
 
-    M being the moments and left_c = within_cc the variance of column c given the columns so far. ``known`` says
-    that the row is still there from a walk that began with the same steps; then only the subtraction is made.
-    Columns from ``n_owned`` on are variables on other scales, which are nobody's parents. Returns how many rows
-    there are then.
+    M being the moments and v_c = within_cc the variance of c given the columns so far; a column that these span
+    has no row. ``reused`` says that the rows are still there from a walk that began with the same steps; then only
+    the subtraction is made. Columns from ``n_owned`` on are variables on other scales, which are nobody's parents.
+    Returns how many rows there are then.
     """
-    row, size, stride = rows[n_rows], moments.shape[0], within.shape[1]
-    if not known:
+    rows, within, with_target, counts = path.rows, path.within, path.with_target, path.counts
+    size, stride = moments.shape[0], within.shape[1]
+    n_owned = stride * path.used.size
+    for own in range(path.used[owner], stop):
+        column = owner * stride + own
+        if within[column, own] <= limits[column]:
+            continue
+        row = rows[counts[1]]
+        if not reused:
+            for c in range(size):
+                row[c] = moments[column, c]
+            subtract(rows, counts[1], rows, column, int(np.int64(0)), size)  # a literal would compile it once more
+            scale = 1.0 / np.sqrt(within[column, own])
+            for c in range(size):
+                row[c] *= scale
+        on_target = row[response]
         for c in range(size):
-            row[c] = moments[column, c]
-        subtract(rows, n_rows, rows, column, int(np.int64(0)), size)  # a literal would compile it once more
-        scale = 1.0 / np.sqrt(within[column, column % stride])
-        for c in range(size):
-            row[c] *= scale
-    on_target = row[response]
-    for c in range(size):
-        with_target[c] -= on_target * row[c]
-    if stride == 1:
-        for c in range(size):
-            within[c, 0] -= row[c] * row[c]
-    else:
+            with_target[c] -= on_target * row[c]
+        if stride == 1:
+            n_owned = 0
         for first in range(0, n_owned, stride):
             for a in range(first, first + stride):
                 for b in range(stride):
                     within[a, b] -= row[a] * row[first + b]
         for c in range(n_owned, size):
             within[c, 0] -= row[c] * row[c]
-    return n_rows + 1
+        counts[1] += 1
+    path.used[owner] = stop
+    return int(counts[1])
+
+
+@subkernel
+def columns_in_use(path: CholeskyRows) -> int:
+    """How many columns the parents so far have together."""
+    count = 0
+    for owner in range(path.used.size):
+        count += path.used[owner]
+    return count
 
 
 @subkernel
@@ -117,10 +127,10 @@ def find_linear(
     within, with_target = path.within, path.with_target
     count = 0
     for owner in range(path.used.size):
-        left = within[owner, 0]
+        rest = within[owner, 0]
         shared = with_target[owner] * with_target[owner]
-        if shared > least * left and left > problem.limits[owner] and path.used[owner] == 0:
-            explained = shared / left
+        if shared > least * rest and rest > problem.limits[owner] and path.used[owner] == 0:
+            explained = shared / rest
             if explained > most:
                 explained = most
             if explained > least and owner != variable:
@@ -132,73 +142,95 @@ def find_linear(
 
 
 @subkernel
+def explain(
+    within: FloatArray,
+    limits: FloatArray,
+    scores: FloatArray,
+    owner: int,
+    used: int,
+    width: int,
+    room: FloatArray,
+    explained: FloatArray,
+) -> None:
+    r"""Write what the columns from ``used`` to ``width`` of an owner explain of a target, the first ones together.
+
+    With  within = L L'  over these columns, z = L^{-1} s  are their ``scores`` s (columns, q), covariances with
+    the target or with its residuals, made orthonormal one by one; so the first ones explain the sum of squares,
+
+    .. math:: L_{aj} = (\text{within}_{aj} - \sum_{k < j} L_{ak} L_{jk}) / L_{jj}, \quad
+              z_a = (s_a - \sum_{j < a} L_{aj} z_j) / L_{aa}, \quad explained_a = \sum_{j \le a} |z_j|^2 .
+
+    A column that the others span has a row of zeros. Row a of ``room`` (stride, stride + q) is  [L_a, z_a].
+    """
+    stride, q = within.shape[1], scores.shape[1]
+    first, total = owner * stride, 0.0
+    for a in range(used, width):
+        rest = within[first + a, a]
+        for b in range(q):
+            room[a, stride + b] = scores[first + a, b]
+        for j in range(used, a):
+            entry = within[first + a, j]
+            for k in range(used, j):
+                entry -= room[a, k] * room[j, k]
+            entry = entry / room[j, j] if room[j, j] > 0.0 else 0.0
+            room[a, j] = entry
+            rest -= entry * entry
+            for b in range(q):
+                room[a, stride + b] -= entry * room[j, stride + b]
+        room[a, a] = np.sqrt(rest) if rest > limits[first + a] else 0.0
+        for b in range(q):
+            score = room[a, stride + b] / room[a, a] if room[a, a] > 0.0 else 0.0
+            room[a, stride + b] = score
+            total += score * score
+        explained[a] = total
+
+
+@subkernel
 def find_blocks(
     problem: Problem,
     path: CholeskyRows,
-    variable: int,
+    target: int,
     steps: Steps,
+    scores: FloatArray,
     least: float,
     variance: float,
     floor: float,
-    spent: int,
+    doubt: float,
 ) -> int:
-    r"""Fill in the better step of every owner that has one which gains; returns how many have.
+    r"""Fill in the better step of every owner whose gain is above  -doubt * penalty;  returns how many have one.
 
-    With  within = L L'  over the columns of an owner that are not used yet, the scores  z = L^{-1} with_target
-    are the covariances of the target with these columns made orthonormal, so that the first a of them explain
-    z_1^2 + ... + z_a^2  of its variance. Two steps compete: the line (a = line - 1), if none is used, and all that
-    are left (a = width - 1). ``lower`` holds L, row by row; a column that the others span has a row of
-    zeros. A tie goes to the smaller step, which is met first.
+    Two steps compete: the first columns that the owner can be a parent with, its line, if none is in use; and all
+    that are not in use. Columns that explain e of a target, see `explain`, gain  n log(variance / (variance - e)),
+    or  n e  of a discrete target, whose residuals have information one: the score test. A new parent that explains
+    no more than ``least`` cannot gain. A tie goes to the smaller step, which is met first.
     """
-    within, limits, stride = path.within, problem.limits, path.within.shape[1]
-    lower = np.empty((stride, stride))
-    scores = np.empty(stride)
-    one = int(np.int64(1))  # a literal would compile the callee once more
+    stride, q = path.within.shape[1], scores.shape[1]
+    room, explained = np.empty((stride, stride + q)), np.empty(stride)
+    within, limits, n_rows = path.within, problem.limits, problem.n_rows
+    gaussian, variable = problem.families[target] == GAUSSIAN, problem.variables[target]
+    spent = columns_in_use(path)
     count = 0
     for owner in range(path.used.size):
-        used = path.used[owner]
-        width = problem.widths[owner]
-        line = problem.lines[owner]
-        first = owner * stride
+        used, line, width = path.used[owner], problem.lines[owner], problem.widths[owner]
         if owner == variable or used == width:
             continue
-        explained = 0.0
-        best = 0.0
-        kind = LINEAR
-        for a in range(used, width):
-            left = within[first + a, a]
-            score = path.with_target[first + a]
-            for j in range(used, a):
-                entry = within[first + a, j]
-                for k in range(used, j):
-                    entry -= lower[a, k] * lower[j, k]
-                entry = entry / lower[j, j] if lower[j, j] > 0.0 else 0.0
-                lower[a, j] = entry
-                left -= entry * entry
-                score -= entry * scores[j]
-            if left > limits[first + a]:
-                lower[a, a] = np.sqrt(left)
-                score = score / lower[a, a]
-            else:
-                lower[a, a] = 0.0
-                score = 0.0
-            scores[a] = score
-            explained += score * score
-            size = a + 1 - used
-            most = problem.max_dof if a == 0 else problem.max_nonlinear_dof
-            if (a == line - 1 or a == width - 1) and (used > 0 or explained > least) and spent + size <= most:
-                rest = variance - explained
-                if rest < floor:
-                    rest = floor
-                penalty = penalty_of(problem, owner, a + 1, one)
-                if used > 0:
-                    penalty -= penalty_of(problem, owner, used, one)
-                gain = problem.n_rows * np.log(variance / rest) - penalty
-                if gain > best:
-                    best = gain
-                    kind = LINEAR if a == line - 1 else (BLOCK if used == 0 else NONLINEAR)
-        if best > 0.0:
+        explain(within, limits, scores, owner, used, width, room, explained)
+        best, kind, its_penalty = -np.inf, LINEAR, 0.0
+        for stop in (line, width):
+            most = problem.max_dof if gaussian and stop == 1 else problem.max_nonlinear_dof
+            if stop <= used or (spent + stop - used) * q > most or (used == 0 and explained[stop - 1] <= least):
+                continue
+            penalty = penalty_of(problem, owner, stop, q) - penalty_of(problem, owner, used, q)
+            gain = n_rows * explained[stop - 1]
+            if gaussian:
+                rest = variance - explained[stop - 1]
+                gain = n_rows * np.log(variance / (rest if rest > floor else floor))
+            if gain - penalty > best:
+                best, its_penalty = gain - penalty, penalty
+                kind = LINEAR if stop == line else (BLOCK if used == 0 else NONLINEAR)
+        if best > -doubt * its_penalty:
             steps.gains[count] = best
+            steps.penalties[count] = its_penalty
             steps.owners[count] = owner
             steps.kinds[count] = kind
             count += 1
@@ -215,6 +247,7 @@ def reset_path(problem: Problem, path: CholeskyRows, target: int) -> None:
             path.within[column, b] = problem.blocks[column, b]
     for owner in range(path.used.size):
         path.used[owner] = 0
+    path.counts[1] = 0
 
 
 @kernel
@@ -225,28 +258,24 @@ def find_steps(
 
     A step pays if it explains more of the variance than  variance * (1 - exp(-penalty / n)).
     """
+    if problem.families[target] != GAUSSIAN:
+        return int(call_address(addresses.find_likely, addresses, problem, path, buffers, target))
     limits, response = problem.limits, problem.responses[target]
     floor = limits[response] if limits[response] > 1e-300 else 1e-300
     variance = path.within[response, 0] if path.within[response, 0] > floor else floor
     variance += problem.rounding[target]
     floor += problem.rounding[target]
-    spent = int(np.int64(0))  # here and below: a literal would compile the callee once more
-    for owner in range(path.used.size):
-        spent += path.used[owner]
-    count = int(np.int64(0))
-    if problem.families[target] != GAUSSIAN:
-        count = call_address(addresses.find_likely, addresses, problem, path, buffers, target, spent)
-    elif spent < problem.max_dof:
-        penalty = problem.penalty_per_dof + problem.penalty_per_parent
-        if penalty < problem.least_penalty:
-            penalty = problem.least_penalty
-        least = variance * -np.expm1(-penalty / problem.n_rows)
-        variable = problem.variables[target]
-        if problem.blocks.shape[1] == 1:
-            count = find_linear(problem, path, variable, buffers.steps, least, variance - floor)
-        else:
-            count = find_blocks(problem, path, variable, buffers.steps, least, variance, floor, spent)
-    return int(count)
+    if columns_in_use(path) >= problem.max_dof:
+        return int(np.int64(0))  # a literal would compile the callers once more
+    penalty = problem.penalty_per_dof + problem.penalty_per_parent
+    if penalty < problem.least_penalty:
+        penalty = problem.least_penalty
+    least = variance * -np.expm1(-penalty / problem.n_rows)
+    if problem.blocks.shape[1] == 1:
+        return find_linear(problem, path, problem.variables[target], buffers.steps, least, variance - floor)
+    scores = path.with_target.reshape((path.with_target.size, 1))
+    doubt = 0.0
+    return find_blocks(problem, path, target, buffers.steps, scores, least, variance, floor, doubt)
 
 
 @subkernel
@@ -309,53 +338,33 @@ def expand(
     step, each as a line: they are steps -d to -1 of the loop. Then all steps from here are scored.
     """
     links, nodes, counts = arena.links, path.nodes, path.counts
-    moments, limits, stride = problem.moments, problem.limits, problem.blocks.shape[1]
+    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
     n_required = problem.required.shape[0]
-    if arena.size[0] == links.shape[0] or depth * stride + n_required > path.rows.shape[0]:
+    if arena.size[0] == links.shape[0] or depth * path.within.shape[1] + n_required > path.rows.shape[0]:
         return NO_ROOM
-    response = problem.responses[target]
-    variable = problem.variables[target]
-    n_owned = stride * path.used.size
-    known = nodes[0] == target
+    reused = nodes[0] == target
     if counts[0] < 0:
         reset_path(problem, path, target)
         counts[0] = -n_required
-        counts[1] = 0
-        if not known:
+        if not reused:
             nodes[0] = target
             nodes[1] = NONE
     for i in range(counts[0], depth):
         owner = i + n_required
         kind = LINEAR
         if i < 0:
-            if not problem.required[owner, variable]:
+            if not problem.required[owner, problem.variables[target]]:
                 continue
         else:
             at = buffers.taken[i]
             owner = links[at, OWNER]
             kind = links[at, KIND]
-            known = nodes[i + 1] == at
-            if not known:
+            reused = nodes[i + 1] == at
+            if not reused:
                 nodes[i + 1] = at
                 nodes[i + 2] = NONE
-        line = problem.lines[owner]
-        stop = line if kind == LINEAR else problem.widths[owner]
-        for a in range(line if kind == NONLINEAR else 0, stop):
-            column = owner * stride + a
-            if path.within[column, a] > limits[column]:  # else the parents span this column already
-                counts[1] = call_address(
-                    addresses.condition_on,
-                    moments,
-                    path.rows,
-                    path.within,
-                    path.with_target,
-                    counts[1],
-                    n_owned,
-                    response,
-                    column,
-                    known,
-                )
-        path.used[owner] = stop
+        stop = problem.lines[owner] if kind == LINEAR else problem.widths[owner]
+        call_address(addresses.condition_on, moments, limits, path, response, owner, stop, reused)
     counts[0] = depth
     count = call_address(addresses.find_steps, addresses, problem, path, buffers, target)
     return branch(arena, buffers.steps, count, node, buffers.allowed)

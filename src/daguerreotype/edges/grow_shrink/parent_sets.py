@@ -4,7 +4,7 @@ import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.discrete import keep_start
+from daguerreotype.edges.grow_shrink.discrete import excess_of_fit, keep_start
 from daguerreotype.edges.grow_shrink.grow import reset_path
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
 from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, factorise
@@ -15,9 +15,9 @@ from daguerreotype.edges.grow_shrink.tree import (
     CholeskyRows,
     TreeArena,
     WalkBuffers,
+    is_required,
     penalty_of,
 )
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 ROUNDING = 1e-9  # share of a loss that an exchange must gain, so that rounding cannot go round in circles
 
@@ -27,14 +27,13 @@ def loss_of_columns(
     addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, q: int, scores: FloatArray
 ) -> float:
     """What a target loses on the columns in use, in half nats of the whole table; ``scores[0]`` is the excess."""
-    owners, used, columns = buffers.owners, buffers.used, buffers.fit.columns
+    owners, used, fit = buffers.owners, buffers.used, buffers.fit
     stride = problem.blocks.shape[1]
     penalty = 0.0
     m = 0
     for i in range(used.size):
-        if used[i] > 0:
-            penalty += penalty_of(problem, owners[i], used[i], q)
-            m += used[i]
+        penalty += penalty_of(problem, owners[i], used[i], q)
+        m += used[i]
     if problem.families[target] == GAUSSIAN:
         columns = np.empty(m, dtype=np.int64)
         columns_of(stride, owners, used, used.size, columns)
@@ -44,11 +43,10 @@ def loss_of_columns(
         variance += problem.rounding[target]
         scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
         return float(problem.n_rows * np.log(variance) + penalty)
-    columns_of(stride, owners, used, used.size, columns)
+    columns_of(stride, owners, used, used.size, fit.columns)
     call_address(addresses.fit_columns, addresses, problem, buffers, target, m)
-    loss = 2.0 * problem.outcomes.shape[1] * buffers.fit.nll[0] + buffers.fit.nll[1] * problem.penalty_per_dof
-    shape = 0.5 * buffers.fit.nll[1] * problem.penalty_per_dof / problem.outcomes.shape[1]
-    scores[0] = buffers.fit.nll[0] - STANDARD_ENTROPY + shape + problem.offsets[target]
+    scores[0] = excess_of_fit(problem, fit, target)
+    loss = 2.0 * problem.outcomes.shape[1] * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
     return float(loss + penalty)
 
 
@@ -68,14 +66,14 @@ def choose_shapes(
     curves = 0
     for i in range(count):
         curves += problem.widths[owners[i]] * q
+    enough = curves <= problem.max_nonlinear_dof
+    spent = 0
     for i in range(used.size):
         used[i] = 0
-    spent = 0
-    for i in range(count):
-        enough = curves <= problem.max_nonlinear_dof
-        used[i] = problem.widths[owners[i]] if enough else problem.lines[owners[i]]
-        spent += used[i]
-    if not discrete and curves <= problem.max_nonlinear_dof:
+        if i < count:
+            used[i] = problem.widths[owners[i]] if enough else problem.lines[owners[i]]
+            spent += used[i]
+    if not discrete and enough:
         keep_all = count >= 0
         call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
         return count
@@ -127,12 +125,9 @@ def score_sets(
     Returns how many sets there are. The parents of the last one are left in the buffers, with how many of their
     columns are used.
     """
-    found = np.empty(2)
     for s in range(sets.shape[0]):
         count = write_owners(sets, s, buffers)
-        call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, found)
-        scores[s, 0] = found[0]
-        scores[s, 1] = found[1]
+        call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores[s])
     return int(sets.shape[0])
 
 
@@ -152,39 +147,26 @@ def near_steps(
 
     Returns how many sets are done before room runs out.
     """
-    stride, response = problem.blocks.shape[1], problem.responses[target]
-    n_owned = stride * path.used.size
     scores = np.empty(2)
-    known = path.rows.shape[0] == 0  # never; a literal would compile the callee once more
+    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
+    reused = start < 0  # never; a literal would compile the callee once more
     for s in range(start, sets.shape[0]):
         count = write_owners(sets, s, buffers)
         call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores)
+        columns = 0
+        for i in range(count):
+            columns += buffers.used[i]
+        if columns > path.rows.shape[0]:
+            return s
         reset_path(problem, path, target)
         path.nodes[0] = NONE  # its rows are no walk's
         path.counts[0] = NONE
-        rows = int(np.int64(0))
         for i in range(count):
             owner = buffers.owners[i]
-            for a in range(buffers.used[i]):
-                column = owner * stride + a
-                if path.within[column, a] > problem.limits[column]:
-                    if rows == path.rows.shape[0]:
-                        return s
-                    rows = call_address(
-                        addresses.condition_on,
-                        problem.moments,
-                        path.rows,
-                        path.within,
-                        path.with_target,
-                        rows,
-                        n_owned,
-                        response,
-                        column,
-                        known,
-                    )
-            path.used[owner] = buffers.used[i]
-        found = call_address(addresses.find_steps, addresses, cheaper, path, buffers, target)
-        for i in range(found):
+            stop = buffers.used[i]
+            call_address(addresses.condition_on, moments, limits, path, response, owner, stop, reused)
+        n_steps = call_address(addresses.find_steps, addresses, cheaper, path, buffers, target)
+        for i in range(n_steps):
             owner = buffers.steps.owners[i]
             if not sets[s, owner]:
                 near[s, owner] = True
@@ -193,12 +175,6 @@ def near_steps(
 
 
 # ------------------------------------------------------------------ limits on the number of parents
-
-
-@subkernel
-def is_required(problem: Problem, target: int, owner: int) -> bool:
-    """Whether a parent of a target may not leave."""
-    return problem.required.size > 0 and bool(problem.required[owner, problem.variables[target]])
 
 
 @subkernel
@@ -214,21 +190,21 @@ def drop_to(
 ) -> None:
     """Leave out the parent that costs least, one after the other, until no more than ``most`` are left."""
     owners, used = buffers.owners, buffers.used
-    left = 0
+    n_parents = 0
     for i in range(count):
-        left += used[i] > 0
-    while left > most:
+        n_parents += used[i] > 0
+    while n_parents > most:
         least, choice = np.inf, -1
         for i in range(count):
             had = used[i]
-            if had > 0 and not is_required(problem, target, owners[i]):
+            if had > 0 and not is_required(problem.required, owners[i], problem.variables[target]):
                 used[i] = 0
                 loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
                 used[i] = had
                 if loss < least or choice < 0:
                     least, choice = loss, i
         used[choice] = 0
-        left -= 1
+        n_parents -= 1
 
 
 @subkernel
@@ -249,7 +225,7 @@ def exchange(
         least, leaves, enters = loss - ROUNDING * (1.0 + abs(loss)), -1, -1
         for i in range(count):
             had = used[i]
-            if had == 0 or is_required(problem, target, owners[i]):
+            if had == 0 or is_required(problem.required, owners[i], problem.variables[target]):
                 continue
             used[i] = 0
             for j in range(-1, count):  # -1: nobody
@@ -286,11 +262,11 @@ def limit_parents(
     """
     owners, used, taken = buffers.owners, buffers.used, buffers.taken
     most = problem.max_parents[problem.variables[target]]
-    left = 0
+    n_parents = 0
     for i in range(used.size):
-        left += used[i] > 0
-    if left <= most:
-        return left
+        n_parents += used[i] > 0
+    if n_parents <= most:
+        return n_parents
     q = problem.predictors[target]
     scores = np.empty(2)
     buffers.fit.state[0] = NONE  # what other targets were fitted before must not matter
@@ -302,26 +278,26 @@ def limit_parents(
     drop_to(addresses, problem, buffers, target, q, count, most, scores)
     backward = exchange(addresses, problem, buffers, target, q, count, grown, scores)
     best = used.copy()
-    left = 0
+    n_parents = 0
     for i in range(used.size):
         used[i] = 0
-        if i < count and is_required(problem, target, owners[i]):
+        if i < count and is_required(problem.required, owners[i], problem.variables[target]):
             used[i] = grown[i]
-            left += 1
+            n_parents += 1
     step = 0
-    while taken[step] != NONE and left < most:
+    while taken[step] != NONE and n_parents < most:
         for i in range(count):
             if owners[i] == arena.links[taken[step], OWNER] and used[i] == 0:
                 used[i] = grown[i]
-                left += 1
+                n_parents += 1
         step += 1
     forward = exchange(addresses, problem, buffers, target, q, count, grown, scores)
-    left = 0
+    n_parents = 0
     for i in range(count):
         if (used[i] if forward < backward else best[i]) > 0:
-            owners[left] = owners[i]
-            left += 1
-    call_address(addresses.choose_shapes, addresses, problem, buffers, target, left, scores)
+            owners[n_parents] = owners[i]
+            n_parents += 1
+    call_address(addresses.choose_shapes, addresses, problem, buffers, target, n_parents, scores)
     arena.scores[node, 0] = scores[0]
     arena.scores[node, 1] = scores[1]
-    return left
+    return n_parents

@@ -11,7 +11,7 @@ import numpy as np
 from daguerreotype._lib.numba import address_of, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, SearchableModels
-from daguerreotype.edges.grow_shrink.discrete import find_likely, fit_given, fit_rows, shrink_likely
+from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
 from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
@@ -28,7 +28,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_arena,
     new_buffers,
     new_path,
-    shrink_at,
     walk,
     walk_scale,
 )
@@ -87,7 +86,7 @@ def walk_target(
         include(buffers.before, predecessors[i])
     end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
     if end >= 0:
-        shrink_at(addresses, problem, arena, buffers, target, end)
+        call_address(addresses.shrink, addresses, problem, arena, buffers, target, end)
     return int(end)
 
 
@@ -103,22 +102,20 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
     addresses = nowhere._replace(
         eliminate=address_of(eliminate, problem, buffers, 0, 0, True, np.zeros(2)),
         shrink=address_of(shrink, nowhere, problem, arena, buffers, 0, 0),
-        condition_on=address_of(
-            condition_on, problem.moments, path.rows, path.within, path.with_target, 0, 1, 0, 0, True
-        ),
+        condition_on=address_of(condition_on, problem.moments, problem.limits, path, 0, 0, 0, True),
         find_steps=address_of(find_steps, nowhere, problem, path, buffers, 0),
         choose_shapes=address_of(choose_shapes, nowhere, problem, buffers, 0, 0, np.zeros(2)),
     )
     if maximise:
         whole, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
         rows = Rows(whole, empty, np.zeros((0, 0)), whole)
-        kernels = np.array([address_of(each, rows, 0, 0, 0.0, buffers.fit) for each in maximise])
+        kernels = np.array([address_of(fit, rows, 0, 0, 0.0, buffers.fit) for fit in maximise])
         addresses = addresses._replace(
             maximise=kernels,
             fit_rows=address_of(fit_rows, nowhere, problem, buffers.fit, 0, 0),
             fit_columns=address_of(fit_given, addresses, problem, buffers, 0, 0),
-            find_likely=address_of(find_likely, addresses, problem, path, buffers, 0, 0),
-            shrink_likely=address_of(shrink_likely, addresses, problem, arena, buffers, 0, 0),
+            find_likely=address_of(find_likely, addresses, problem, path, buffers, 0),
+            eliminate_likely=address_of(eliminate_likely, addresses, problem, buffers, 0, 0, np.zeros(2)),
         )
     if limited:
         addresses = addresses._replace(
@@ -182,7 +179,7 @@ class GrowShrinkTrees(SearchableModels):
         """Models of the same problem, on trees grown as far as these, that another thread can walk."""
         clone = copy(self)
         with self._lock:
-            clone._arena = TreeArena._make(each.copy() for each in self._arena)
+            clone._arena = TreeArena._make(array.copy() for array in self._arena)
         clone._path, clone._buffers = new_path(self.problem), new_buffers(self.problem)
         clone._lock, clone._parents = Lock(), dict(self._parents)
         return clone
@@ -216,11 +213,7 @@ class GrowShrinkTrees(SearchableModels):
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
-        by_node = np.argsort(nodes, kind="stable")  # walks of one target share their steps
-        table = np.empty((nodes.size, 2))
-        with self._lock:
-            table[by_node] = self._walk(ranks, rows[by_node], nodes[by_node])[:, :2]
-        return table
+        return self._walk(ranks, rows, nodes)[:, :2]
 
     def ends(self, requests: Sequence[tuple[int, IntArray]]) -> list[int]:
         """Where the walk of each (node, predecessors) ends: those that end in one place have the same parents."""
@@ -228,21 +221,21 @@ class GrowShrinkTrees(SearchableModels):
         for row, (_, predecessors) in zip(ranks, requests, strict=True):
             row[predecessors] = 0
         nodes = np.array([node for node, _ in requests], dtype=np.int64)
-        by_node = np.argsort(nodes, kind="stable")
-        found = np.empty(nodes.size, dtype=np.int64)
-        with self._lock:
-            found[by_node] = self._walk(ranks, by_node, nodes[by_node])[:, 2]
-        return found.tolist()
+        ends: list[int] = self._walk(ranks, np.arange(nodes.size), nodes)[:, 2].astype(np.int64).tolist()
+        return ends
 
     def _walk(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof of each node in its row of ``ranks``, and where its walk ends, (r, 3)."""
+        by_node = np.argsort(nodes, kind="stable")  # walks of one target share their steps
+        rows, nodes = rows[by_node], nodes[by_node]
         scores, done = np.empty((nodes.size, 3)), 0
-        while done < nodes.size:
-            stop = min(done + self._at_once, nodes.size)
-            done = walk_many(*self._trees(), ranks, rows, nodes[:stop], scores, done)
-            if done < stop:
-                self._make_room()
-        return scores
+        with self._lock:
+            while done < nodes.size:
+                stop = min(done + self._at_once, nodes.size)
+                done = walk_many(*self._trees(), ranks, rows, nodes[:stop], scores, done)
+                if done < stop:
+                    self._make_room()
+        return scores[np.argsort(by_node)]
 
     @property
     def _at_once(self) -> int:
@@ -276,15 +269,12 @@ class GrowShrinkTrees(SearchableModels):
 
     def parents_in(self, order: IntArray) -> BoolArray:
         """Who is a parent of whom (d, d) in an order."""
-        each = np.arange(order.size)
-        ranks = np.empty((1, order.size), dtype=np.int64)
-        ranks[0, order] = each
-        with self._lock:
-            ends = self._walk(ranks, 0 * each, each)[:, 2].astype(np.int64).tolist()
+        ranks = np.argsort(order)
+        requests = [(node, np.flatnonzero(ranks < ranks[node])) for node in range(order.size)]
         parents = np.zeros((order.size, order.size), dtype=np.bool_)
-        for node, end in enumerate(ends):
+        for end, (node, predecessors) in zip(self.ends(requests), requests, strict=True):
             if end not in self._parents:
-                self._parents[end] = self.choose(node, np.flatnonzero(ranks[0] < ranks[0, node]))
+                self._parents[end] = self.choose(node, predecessors)
             parents[self._parents[end], node] = True
         return parents
 
@@ -295,17 +285,13 @@ class GrowShrinkTrees(SearchableModels):
 
     def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
         """Excess and dof (m, 2) of ``node`` on each of ``sets`` (m, d) of parents, all of which stay."""
-        sets = np.ascontiguousarray(sets)
-        found = []
+        sets, targets = np.ascontiguousarray(sets), self._targets(node)
+        scores = np.empty((len(targets), len(sets), 2))
         with self._lock:
-            for target in self._targets(node):
-                found.append(np.empty((len(sets), 2)))
+            for own, target in zip(scores, targets, strict=True):
                 for first in range(0, len(sets), self._at_once):
                     part = slice(first, first + self._at_once)
-                    score_sets(self._addresses, self.problem, self._buffers, target, sets[part], found[-1][part])
-        if len(found) == 1:
-            return found[0]
-        scores = np.stack(found)  # (scales, m, 2)
+                    score_sets(self._addresses, self.problem, self._buffers, target, sets[part], own[part])
         likeliest = np.argmin(scores @ [1.0, self._nats_per_dof], axis=0)
         best: FloatArray = scores[likeliest, np.arange(len(sets))]
         return best
@@ -346,9 +332,9 @@ class GrowShrinkTrees(SearchableModels):
                 done = 0
                 while done < len(sets):
                     stop = min(done + self._at_once, len(sets))
-                    some = sets[:stop], near[:stop]
+                    part = sets[:stop], near[:stop]
                     done = near_steps(
-                        addresses, self.problem, cheaper, self._path, self._buffers, target, *some, done
+                        addresses, self.problem, cheaper, self._path, self._buffers, target, *part, done
                     )
                     if done < stop:
                         self._make_room()

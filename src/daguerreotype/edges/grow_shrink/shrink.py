@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
 from daguerreotype.edges.grow_shrink.tree import (
     KIND,
     LINEAR,
@@ -18,6 +18,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     Addresses,
     TreeArena,
     WalkBuffers,
+    is_required,
     penalty_of,
 )
 
@@ -184,39 +185,21 @@ def eliminate(
 
     the sweep operator. The owners ascend; ``starts[i]`` is the first column of owner i, which keeps its place when
     columns leave: their rows of A turn zero. Each round tries, for every parent that is not required, to leave out
-    all of its columns, or all but the first, and takes what gains most: a tie goes to the smaller owner, then to
-    leaving out more. Parents of one column each, of which none is let go, need the diagonal of A alone.
-    The variance depends on the surviving columns alone, to the last bit, because it is computed from them anew.
+    all of its columns, or all but its line, and takes what gains most: a tie goes to the smaller owner, then to
+    leaving out more. The variance depends on the surviving columns alone, to the last bit, because it is computed
+    from them anew.
     """
     owners, used = buffers.owners, buffers.used
-    one = int(np.int64(1))  # a literal would compile the callee once more
-    moments, limits, required = problem.moments, problem.limits, problem.required
-    n_rows = problem.n_rows
+    moments, limits, q = problem.moments, problem.limits, problem.predictors[target]
+    n_rows, rounding, response = problem.n_rows, problem.rounding[target], problem.responses[target]
+    required, variable = problem.required, problem.variables[target]
     stride = problem.blocks.shape[1]
     columns = np.empty(count * stride, dtype=np.int64)
     m = columns_of(stride, owners, used, count, columns)
     work = np.empty((m, 2 * m + 1))
-    variance = factorise(moments, limits, problem.responses[target], columns, m, work) + problem.rounding[target]
-    beta = np.empty(m)
+    variance = factorise(moments, limits, response, columns, m, work) + rounding
+    beta, inverse = np.empty(m), np.empty((m, m))
     solve_upper(work, m, beta)
-    inverse = np.empty((m, m))
-    if stride == 1:
-        for i in range(m):
-            inverse[0, i] = 0.0
-        for k in range(m):
-            for i in range(k + 1):
-                inverse[0, i] += work[k, m + 1 + i] * work[k, m + 1 + i]
-        pays = True
-        for i in range(m):
-            pivot = inverse[0, i]
-            rise = beta[i] * beta[i] / pivot if pivot > 0.0 else 0.0
-            gain = penalty_of(problem, owners[i], one, one) - n_rows * np.log((variance + rise) / variance)
-            if gain > 0.0 and (required.size == 0 or not required[owners[i], problem.variables[target]]):
-                pays = False
-        if pays or keep_all:
-            scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
-            scores[1] = cost_in_dof(problem, owners, used, one)
-            return count
     invert(work, m, inverse)
     block = np.empty((stride, stride))  # of the inverse, and its coefficients: what leaves on trial
     part = np.empty(stride)
@@ -228,15 +211,12 @@ def eliminate(
     removed = False
     now = variance
     while True:
-        best = 0.0
-        choice = -1
-        keep = 0
+        best, choice, keep = 0.0, -1, 0
         for i in range(count):
-            line = problem.lines[owners[i]]
-            needed = required.size > 0 and required[owners[i], problem.variables[target]]
-            least = 1 if keep_all or needed else 0
-            for option in range(least, 0 if used[i] == 0 else (1 if used[i] <= line else 2)):
-                kept = option * line
+            stays = keep_all or is_required(required, owners[i], variable)
+            for kept in (0, problem.lines[owners[i]]):
+                if kept >= used[i] or (kept == 0 and stays):
+                    continue
                 start = starts[i] + kept
                 width = used[i] - kept
                 rise = 0.0
@@ -251,14 +231,10 @@ def eliminate(
                             block[a, b] = inverse[start + a, start + b]
                     for a in range(width):
                         rise += remove(block, part, width, a)
-                penalty = penalty_of(problem, owners[i], used[i], one)
-                if kept > 0:
-                    penalty -= penalty_of(problem, owners[i], kept, one)
+                penalty = penalty_of(problem, owners[i], used[i], q) - penalty_of(problem, owners[i], kept, q)
                 gain = penalty - n_rows * np.log((now + rise) / now)
                 if gain > best:
-                    best = gain
-                    choice = i
-                    keep = kept
+                    best, choice, keep = gain, i, kept
         if choice < 0:
             break
         for column in range(starts[choice] + keep, starts[choice] + used[choice]):
@@ -267,11 +243,9 @@ def eliminate(
         removed = True
     if removed:
         m = columns_of(stride, owners, used, count, columns)
-        variance = (
-            factorise(moments, limits, problem.responses[target], columns, m, work) + problem.rounding[target]
-        )
+        variance = factorise(moments, limits, response, columns, m, work) + rounding
     scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
-    scores[1] = cost_in_dof(problem, owners, used, one)
+    scores[1] = cost_in_dof(problem, owners, used, q)
     return count
 
 
@@ -283,12 +257,17 @@ def shrink(
 
     Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
     there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
-    written, and nothing is left to do.
+    written, and nothing is left to do; with a limit on parents they may be of fewer than shrinking leaves.
     """
+    scores, limited = arena.scores[node], problem.max_parents.size > 0
     count = collect_parents(problem, arena, buffers, target)
-    one = int(np.int64(1))  # a literal would compile the callee once more
-    if cost_in_dof(problem, buffers.owners, buffers.used, one) == arena.scores[node, 1]:
-        return count
-    keep_all = arena.scores.shape[0] == 0  # never
-    call_address(addresses.eliminate, problem, buffers, target, count, keep_all, arena.scores[node])
+    dof = cost_in_dof(problem, buffers.owners, buffers.used, problem.predictors[target])
+    if limited or dof != scores[1]:
+        if problem.families[target] == GAUSSIAN:
+            keep_all = count < 0  # never; a literal would compile the callee once more
+            call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
+        else:
+            call_address(addresses.eliminate_likely, addresses, problem, buffers, target, count, scores)
+    if limited:
+        call_address(addresses.limit_parents, addresses, problem, arena, buffers, target, node)
     return count

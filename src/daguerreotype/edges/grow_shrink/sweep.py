@@ -2,7 +2,7 @@
 
 Where a walk ends depends on few predecessors: those that it took, and those that it missed, which would have
 changed it. So the state of an order keeps both for every variable, and a turn of ``moved`` walks again only for
-those whose walk knows of it; for the others its place changes nothing.
+those whose walk heeds it; for the others its place changes nothing.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class OrderState(NamedTuple):
         Variable at each position, position of each variable.
     terms : array of shape (d,)
         What each variable loses; nan before its first walk.
-    knows, known : arrays of shape (d, words)
+    heeds, heeded : arrays of shape (d, words)
         Sets of bits: whom the walk of each variable took or missed, and whose walks took or missed it.
     before : array of shape (d, d), or empty
         Whether i must stand before j.
@@ -49,8 +49,8 @@ class OrderState(NamedTuple):
     order: IntArray
     ranks: IntArray
     terms: FloatArray
-    knows: IntArray
-    known: IntArray
+    heeds: IntArray
+    heeded: IntArray
     before: BoolArray
     own: FloatArray
 
@@ -59,13 +59,13 @@ def new_order_state(order: IntArray, before: BoolArray) -> OrderState:
     """The state of an order that has not been walked yet."""
     d = order.size
     order = np.array(order, dtype=np.int64)
-    knows, known = np.zeros((2, d, d // 64 + 1), dtype=np.int64)
+    heeds, heeded = np.zeros((2, d, d // 64 + 1), dtype=np.int64)
     return OrderState(
         order=order,
         ranks=np.argsort(order),
         terms=np.full(d, np.nan),
-        knows=knows,
-        known=known,
+        heeds=heeds,
+        heeded=heeded,
         before=np.ascontiguousarray(before),
         own=np.zeros(d),
     )
@@ -81,20 +81,20 @@ def node_score(scores: FloatArray, end: int, penalty_per_dof: float) -> float:
 def update_node(
     state: OrderState, arena: TreeArena, missed: IntArray, taken: IntArray, node: int, term: float
 ) -> None:
-    """Note the loss of ``node``, and whom its last walk knows of: ``missed``, which is used up, and ``taken``."""
-    knows, known = state.knows, state.known
+    """Note the loss of ``node``, and whom its last walk heeds: ``missed``, which is used up, and ``taken``."""
+    heeds, heeded = state.heeds, state.heeded
     i = 0
     while taken[i] != NONE:
         include(missed, arena.links[taken[i], OWNER])
         i += 1
     for word in range(missed.size):
-        changed = missed[word] ^ knows[node, word]
-        knows[node, word] = missed[word]
+        changed = missed[word] ^ heeds[node, word]
+        heeds[node, word] = missed[word]
         bit = 0
         while changed != 0 and bit < 64:
             if (changed >> bit) & 1:
                 changed ^= 1 << bit
-                known[64 * word + bit, node >> 6] ^= 1 << (node & 63)
+                heeded[64 * word + bit, node >> 6] ^= 1 << (node & 63)
             bit += 1
     state.terms[node] = term
 
@@ -108,10 +108,10 @@ def draw_position(losses: FloatArray, first: int, last: int, n_rows: float, draw
     total = 0.0
     for q in range(first, last + 1):
         total += np.exp(n_rows * (least - losses[q]))
-    left = draw * total
+    rest = draw * total
     for q in range(first, last):
-        left -= np.exp(n_rows * (least - losses[q]))
-        if left < 0.0:
+        rest -= np.exp(n_rows * (least - losses[q]))
+        if rest < 0.0:
             return q
     return last
 
@@ -138,7 +138,7 @@ def sweep_some(
     position q is, but for a constant,  own[q] - spared(q):  what ``moved`` loses there, less what the variables
     before it would lose more, had it been before them. Positions count the others alone: ``order`` without
     ``moved``, which stands at ``at``. It may go to those from ``first`` to ``last``. A tie goes to the earlier
-    position, and a move must gain more than rounding could. After it the terms and the ``knows`` of those are
+    position, and a move must gain more than rounding could. After it the terms and the ``heeds`` of those are
     brought up to date that it touched.
     """
     before, missed, taken = buffers.before, buffers.missed, buffers.taken
@@ -196,7 +196,7 @@ def sweep_some(
                     here = loss
             if q < last:
                 other = order[q if q < at else q + 1]
-                if q >= first and row_contains(state.known, moved, other):
+                if q >= first and row_contains(state.heeded, moved, other):
                     if q < at:
                         include(before, moved)
                     end = call_address(addresses.walk, addresses, problem, arena, path, buffers, other)
@@ -223,7 +223,7 @@ def sweep_some(
             empty(before)
             for q in range((at if at > best else best) + 1):
                 node = order[q]
-                if q >= (at if at < best else best) and (node == moved or row_contains(state.known, moved, node)):
+                if q >= (at if at < best else best) and (node == moved or row_contains(state.heeded, moved, node)):
                     # A walk that was made before: there is room.
                     end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
                     update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.noise.newton import RowsFit
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
@@ -84,9 +84,13 @@ class CholeskyRows(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Improving steps from one set of parents, each of shape (d,): what each gains, whom it adds, and how."""
+    """Improving steps from one set of parents, arrays of shape (d,): gains, penalties, whom a step adds, and how.
+
+    A gain is what the step adds to  n log(variance),  or to  2 n nll,  less its penalty.
+    """
 
     gains: FloatArray
+    penalties: FloatArray
     owners: IntArray
     kinds: IntArray
 
@@ -99,10 +103,8 @@ class WalkBuffers(NamedTuple):
     before, allowed, missed : arrays of shape (words,)
         Predecessors; those that may be used; parents that would have changed the last walk, had they been
         allowed.
-    known : array of shape (words,)
-        Parents that walks on other scales took or missed.
-    chosen : array of shape (1,)
-        The target, a variable on one scale, that the last walk found likeliest.
+    relevant : array of shape (words,)
+        Parents that the walks of a variable took or missed, on the scales so far.
     taken : array of shape (2 d + 1,)
         The nodes that the last walk visited below the root, to the first NONE.
     steps : Steps
@@ -117,8 +119,7 @@ class WalkBuffers(NamedTuple):
     before: IntArray
     allowed: IntArray
     missed: IntArray
-    known: IntArray
-    chosen: IntArray
+    relevant: IntArray
     taken: IntArray
     steps: Steps
     owners: IntArray
@@ -146,7 +147,7 @@ class Addresses(NamedTuple):
     fit_rows: int
     fit_columns: int
     find_likely: int
-    shrink_likely: int
+    eliminate_likely: int
 
 
 def new_arena(count: int, words: int) -> TreeArena:
@@ -186,21 +187,11 @@ def new_path(problem: Problem) -> CholeskyRows:
 def new_buffers(problem: Problem) -> WalkBuffers:
     """Scratch space for walks among the variables of a problem."""
     d = problem.widths.size
-    before, allowed, missed, known = np.zeros((4, d // 64 + 1), dtype=np.int64)
+    before, allowed, missed, relevant = np.zeros((4, d // 64 + 1), dtype=np.int64)
     owners, used, step_owners, kinds = np.zeros((4, d), dtype=np.int64)
-    steps = Steps(np.zeros(d), step_owners, kinds)
-    return WalkBuffers(
-        before,
-        allowed,
-        missed,
-        known,
-        np.zeros(1, dtype=np.int64),
-        np.full(2 * d + 1, NONE),
-        steps,
-        owners,
-        used,
-        new_rows_fit(problem),
-    )
+    gains, penalties = np.zeros((2, d))
+    steps, taken = Steps(gains, penalties, step_owners, kinds), np.full(2 * d + 1, NONE)
+    return WalkBuffers(before, allowed, missed, relevant, taken, steps, owners, used, new_rows_fit(problem))
 
 
 def new_rows_fit(problem: Problem) -> RowsFit:
@@ -262,25 +253,17 @@ def overlap(sets: IntArray, row: int, bits: IntArray) -> bool:
 @subkernel
 def penalty_of(problem: Problem, owner: int, used: int, predictors: int) -> float:
     """What the first ``used`` columns of a parent cost a target with so many linear predictors."""
+    if used == 0:
+        return 0.0
     penalty = problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
     least = problem.least_penalty + 2.0 * predictors * (used - problem.lines[owner])
     return penalty if penalty > least else least
 
 
 @subkernel
-def shrink_at(
-    addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
-) -> None:
-    """Shrink what the last walk took, at the node where it ended."""
-    limited = problem.max_parents.size > 0
-    if limited:
-        arena.scores[node, 1] = np.nan  # which may be of fewer parents than shrinking leaves
-    if problem.families[target] == GAUSSIAN:
-        call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
-    else:
-        call_address(addresses.shrink_likely, addresses, problem, arena, buffers, target, node)
-    if limited:
-        call_address(addresses.limit_parents, addresses, problem, arena, buffers, target, node)
+def is_required(required: BoolArray, owner: int, variable: int) -> bool:
+    """Whether a parent of a variable may not leave. Of a loop's locals: to look into a problem takes longer."""
+    return required.size > 0 and bool(required[owner, variable])
 
 
 @kernel
@@ -334,7 +317,7 @@ def walk_scale(
         missed[word] |= improving[node, word]
     taken[depth] = NONE
     if np.isnan(arena.scores[node, 0]):
-        shrink_at(addresses, problem, arena, buffers, target, node)
+        call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
     return node
 
 
@@ -351,11 +334,10 @@ def walk(
 
     Its tree on each scale is walked. What any of these walks took or missed is among ``buffers.missed``.
     """
-    missed, known, taken = buffers.missed, buffers.known, buffers.taken
+    missed, relevant, taken = buffers.missed, buffers.relevant, buffers.taken
     first, last = problem.scales[variable], problem.scales[variable + 1]
     nats_per_dof = 0.5 * problem.penalty_per_dof / (problem.n_rows * problem.share)
-    for word in range(known.size):
-        known[word] = 0
+    empty(relevant)
     best = -1
     least = np.inf
     for target in range(first - 1, last):
@@ -370,15 +352,14 @@ def walk(
         if best < 0 or loss < least:
             best = end
             least = loss
-            buffers.chosen[0] = target
         if first < last:
-            for word in range(known.size):
-                known[word] |= missed[word]
+            for word in range(relevant.size):
+                relevant[word] |= missed[word]
             i = 0
             while taken[i] != NONE:
-                include(known, arena.links[taken[i], OWNER])
+                include(relevant, arena.links[taken[i], OWNER])
                 i += 1
     if first < last:
-        for word in range(known.size):
-            missed[word] = known[word]
+        for word in range(relevant.size):
+            missed[word] = relevant[word]
     return best
