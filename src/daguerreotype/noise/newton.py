@@ -176,7 +176,7 @@ def new_newton(size: int) -> Newton:
 
 @subkernel
 def steps_back(newton: Newton, nll: float, n: int) -> bool:
-    """Whether the loss of n rows has risen by the last step: then half of that is made instead, in the end none."""
+    """Whether the loss of n rows has risen by the last step; then half of it is made instead, in the end none."""
     theta, old, step, share = newton.theta, newton.old, newton.step, newton.share
     loss = nll
     for i in range(theta.size):
