@@ -262,15 +262,15 @@ class Stages:
 
     def __init__(self) -> None:
         self.seconds = {"refining": 0.0, "short": 0.0}
-        self._refine, self._posterior = search.refine_order, pipeline.sample_posterior
+        self._refine, self._posterior = search.refine_order, pipeline.draw_graphs
 
     def __enter__(self) -> "Stages":
         search.refine_order = self._timed("refining", self._refine)
-        pipeline.sample_posterior = self._timed("short", self._posterior)
+        pipeline.draw_graphs = self._timed("short", self._posterior)
         return self
 
     def __exit__(self, *_: object) -> None:
-        search.refine_order, pipeline.sample_posterior = self._refine, self._posterior
+        search.refine_order, pipeline.draw_graphs = self._refine, self._posterior
 
     def _timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*args: Any, **settings: Any) -> Any:

@@ -63,14 +63,11 @@ def print_steps(sizes, steps):
     from daguerreotype.edges.linear import LinearEdges
     from daguerreotype.operators import Sparsemax
     from daguerreotype.simulate import simulate_dag, simulate_data
-    from daguerreotype.training import EqualVariance
+    from daguerreotype.training import EqualVariance, Joint
     from daguerreotype.training.joint.train import train_joint
-    from daguerreotype.training.schedule import Schedule
 
     torch.set_num_threads(1)
-    rates = {"tau": 1.0, "rate": 0.1, "l2": 0.0005}
-    ends = {"max_iter": steps, "tolerance": 0.0, "patience": steps}
-    schedule = Schedule(**rates, **ends, refine=False, n_restarts=0, seed=0)
+    training = Joint(max_iter=steps, tol=0.0, patience=steps)
     print("\njoint linear, sparsemax, k = 10, n = 1000, one core: seconds per step")
     for d in sizes:
         data = simulate_data(simulate_dag(d, 2 * d, "SF", random_state=0), 1000, standardize=True, random_state=0)
@@ -84,7 +81,8 @@ def print_steps(sizes, steps):
                 Sparsemax(10),
                 np.zeros(d),
                 EqualVariance(),
-                schedule,
+                training,
+                tau=1.0,
             )
             seconds = min(seconds, (time.perf_counter() - start) / len(trained.steps))
         print(f"d = {d:4d}: {seconds:.5f} s   authors {STEP_SECONDS[d]} s, ratio {STEP_SECONDS[d] / seconds:.0f}")

@@ -35,10 +35,9 @@ from daguerreotype.experiments import load_spec, make_plan
 from daguerreotype.experiments.results import load_published
 from daguerreotype.metrics import shd, sid
 from daguerreotype.operators import FixedOrder, OrderDistribution, SparseMAP
-from daguerreotype.training import EqualVariance
+from daguerreotype.training import EqualVariance, Joint
 from daguerreotype.training.joint.train import train_joint
-from daguerreotype.training.schedule import Schedule
-from daguerreotype.training.start import order_to_theta
+from daguerreotype.training.methods import order_to_theta
 from problems import standardized
 from tables import markdown
 
@@ -128,10 +127,9 @@ def final_fit(table: Table, order: IntArray, edges: Any, patience: int) -> tuple
     """Steps and edges of a fit of all nodes together along one order."""
     final = replace(edges.for_final_fit(), patience=patience)
     alone = OrderDistribution.of_order(order)
-    ends = {"max_iter": final.max_iter, "tolerance": final.tol, "patience": patience}
-    schedule = Schedule(tau=1.0, rate=0.1, l2=0.0, **ends, refine=False, n_restarts=0, seed=0)
+    training = Joint(l2=0.0, max_iter=final.max_iter, tol=final.tol, patience=patience)
     theta = order_to_theta(order, 1.0)
-    found = train_joint(table, final, lambda theta, tau: alone, theta, EqualVariance(), schedule)
+    found = train_joint(table, final, lambda theta, tau: alone, theta, EqualVariance(), training, tau=1.0)
     return len(found.steps), int(found.opened.sum())
 
 

@@ -104,8 +104,8 @@ OPERATIONS = {
         resumes="posterior.checkpoint",
     ),
     "bootstrap": Operation(
-        lambda: np.asarray(learner().bootstrap(table(), 6, resume="bootstrap.journal").edge_frequencies).tobytes(),
-        resumes="bootstrap.journal",
+        lambda: np.asarray(learner().bootstrap(table(), 6, resume="boot.checkpoint").edge_frequencies).tobytes(),
+        resumes="boot.checkpoint",
     ),
     "save": Operation(_save, lambda: learner().fit(table(1)).save("model.npz")),
     "fit command": Operation(_fit_command, _old_out, is_command=True),

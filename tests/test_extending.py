@@ -52,9 +52,12 @@ def toys():
             else:
                 registries.append((entries, dict(entries)))
         yield import_module("support.toys")
-        for registry, entries in registries:
-            registry.clear()
-            registry.update(entries)
+        for registry, before in registries:
+            for name in registry.keys() - before.keys():
+                entry = registry[name]
+                # Records of the package that were imported meanwhile are no toys: they stay.
+                if not (isinstance(entry, type) and entry.__module__.startswith("daguerreotype.")):
+                    del registry[name]
         for name in [name for name in sys.modules if name.startswith("support.toys")]:
             del sys.modules[name]
         sys.modules.pop("daguerreotype.baselines.toy")

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from daguerreotype._lib.labels import label
 from daguerreotype.bootstrap import Bootstrap, bootstrap
 from daguerreotype.bootstrap.posteriors import sample_posterior
 from daguerreotype.data.inputs import ReadTable, rows_of, table_of_chunks, table_of_moments, table_of_rows
@@ -23,8 +22,9 @@ from daguerreotype.paper import paper_settings
 from daguerreotype.persistence.codec import check_saved
 from daguerreotype.persistence.learner_file import load_learner, save_learner
 from daguerreotype.pipeline import fit_table
-from daguerreotype.training.plan import check_settings, check_streamable, make_plan, numbers_alone, read_part
+from daguerreotype.training.plan import make_plan
 from daguerreotype.training.run import Run, running
+from daguerreotype.training.settings import check_settings, check_streamable, numbers_alone, read_part
 
 if TYPE_CHECKING:
     from daguerreotype._lib.typing import FloatArray
@@ -453,9 +453,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     def _keep(self, result: "FitResult") -> None:
         """Fitted attributes, from the result of a fit."""
         self._result = result
-        names = result.labels if result.named else None
-        self.adjacency_matrix_ = label(result.adjacency, names)
-        self.weights_ = label(result.weights, names)
+        self.adjacency_matrix_ = result.named_matrix(result.adjacency)
+        self.weights_ = result.named_matrix(result.weights)
         self.edges_ = result.edge_table()
         self.columns_ = result.column_table()
         self.posterior_ = result.posterior
@@ -464,9 +463,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.theta_ = result.theta
         self.order_distribution_ = result.distribution
         self.history_ = result.history
-        self.loss_ = result.best.training.loss
+        self.loss_ = result.training.loss
         self.missing_ = result.missing
-        self.interrupted_ = result.best.training.interrupted
+        self.interrupted_ = result.training.interrupted
 
     @property
     def causal_graph_(self) -> nx.DiGraph:
@@ -757,9 +756,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             Processes, by joblib; ``joblib.parallel_config`` chooses other backends, "dask" for a cluster. The
             result does not depend on it.
         resume : path, optional
-            File that every finished resample is added to. If it exists, its resamples are not done again: a run
-            that was killed or interrupted ends as if it had not been. A file of another table, learner or seed is
-            refused.
+            File that the finished resamples are saved to about every 30 seconds. If it exists, its resamples are
+            not done again: a run that was killed or interrupted ends as if it had not been. A file of another
+            table, learner or seed is refused.
         fraction : float
             Rows per resample, as a share of n.
         replace : bool

@@ -8,26 +8,24 @@ before the stage that Ctrl-C ends is kept, or the best that its first search had
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from importlib.metadata import version
+from functools import partial
 
 import numpy as np
 
-from daguerreotype._lib.store import digest
 from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.edges.base import searchable
 from daguerreotype.missing.rounds import MissingRounds
-from daguerreotype.operators import OrderDistribution
+from daguerreotype.noise import name_of
 from daguerreotype.posterior import Posterior
-from daguerreotype.posterior.parent_sets import Evidence, UnknownEvidenceError
-from daguerreotype.posterior.sample import Effort, sample_posterior, short_effort
-from daguerreotype.result import FitResult, ScaleFit
-from daguerreotype.training.checkpoint import NOT_SAVED, Stage
+from daguerreotype.posterior.parent_sets import UnknownEvidenceError
+from daguerreotype.posterior.sample import draw_graphs, short_effort
+from daguerreotype.result import FitResult
 from daguerreotype.training.choices import choose_noise, choose_scales, log_likelihood, with_families
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
-from daguerreotype.training.scores import OrderScores
-from daguerreotype.training.search import Interrupted, State, TrainingResult, search
+from daguerreotype.training.search import search
+from daguerreotype.training.state import Interrupted, State
 
 logger = logging.getLogger("daguerreotype")
 
@@ -39,39 +37,42 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
     """Learn a graph of the columns of ``table`` as planned, on the likeliest of the scales to try."""
     with run.cancel.at_once():
         ordered = with_families(table.canonical(plan.columns), plan.noise)
-        check_resumed(ordered, plan, run)
+        if run.checkpoint is not None:  # the file of another fit is refused
+            run.stage("fit", plan.settings(ordered), strict=True).keep(lambda: ({}, {}), always=True)
         state = begin(ordered, plan, run)
-    learn = LEARN if state.rounds is None else (learn_from_draws,)
-    for stage in (*learn, add_posterior):
-        try:
+        rounds = None if ordered.missing is None else MissingRounds(ordered, plan, run)
+    posterior = None
+    try:
+        for stage in LEARN if rounds is None else (partial(learn_from_draws, rounds),):
             state = stage(state)
-        except KeyboardInterrupt as interrupt:
-            state = kept(state, interrupt)
-            logger.warning("interrupted: the best until then is kept.")
-            break
+        posterior = short_posterior(state)
+        if posterior is not None and posterior.interrupted:
+            state = as_interrupted(state)
+    except KeyboardInterrupt as interrupt:
+        state = kept(state, rounds, interrupt)
+        logger.warning("interrupted: the best until then is kept.")
     if run.cancel.answered() and not state.found.interrupted:
         logger.warning("interrupted at the end of the fit: what was found is kept.")
         state = as_interrupted(state)
-    return result_of(state, table, ordered)
+    return result_of(state, posterior, rounds, table, ordered)
 
 
 def begin(table: Table, plan: Plan, run: Run) -> State:
     """Before any training: columns on the scale that was asked for, or as they came."""
     if table.missing is not None:
         unscaled = OnScale(ColumnScales.as_measured(d := table.n_columns), np.zeros(d), np.ones(d), table)
-        return State(plan, run, table, unscaled, plan.noise, rounds=MissingRounds(table, plan, run))
+        return State(plan, run, table, unscaled, plan.noise)
     if table.may_change_scale(plan.scales):
         run = run.called("none")
     return State.begin(table, plan, run)
 
 
-def learn_from_draws(state: State) -> State:
+def learn_from_draws(rounds: MissingRounds, state: State) -> State:
     """Complete a table by draws from what was learned and learn again, in short rounds, until the graph settles.
 
     Then learn from the draws of the last rounds as from any table, with all choices of noise and scales. If these
     turn out to be others than draws were made by, there are rounds with these, and the choices are made again.
     """
-    rounds: MissingRounds = state.rounds
     rounds.start()
     if not rounds.exact and not rounds.scales_first:
         rounds.settle()
@@ -90,60 +91,34 @@ def learn_from_draws(state: State) -> State:
     if rounds.exact:
         rounds.settle_moments()
         best = rounds.finish()
-    return replace(best, rounds=rounds)
+    return best
 
 
-def add_posterior(state: State) -> State:
-    """Add a short posterior, if it was asked for and can be had.
+def short_posterior(state: State) -> Posterior | None:
+    """A short posterior around what was learned, if it was asked for and can be had.
 
     Where single fits are all that an estimator has, and refining was too much for them, so is this.
     """
     plan, training, scores = state.plan, state.found, state.found.scores
     if not plan.posterior or scores is None:
-        return state
-    if not (plan.schedule.refine or scores.quick or searchable(scores.models) is not None):
-        return state
+        return None
+    if not (plan.training.refine or scores.quick or searchable(scores.models) is not None):
+        return None
     effort = short_effort(scores, plan.posterior)
     settings = {"order": training.order.tolist(), "loss": training.loss}
     stage = state.run.stage("posterior", asdict(effort) | settings)
     try:
-        posterior = posterior_of(training, scores, effort, seed=0, n_jobs=state.run.n_jobs, stage=stage)
+        return draw_graphs(training, scores, effort, n_jobs=state.run.n_jobs, stage=stage)
     except UnknownEvidenceError as error:
         logger.info("no probabilities: %s", error)
-        return state
-    state = replace(state, posterior=posterior)
-    return as_interrupted(state) if posterior.interrupted else state
+        return None
 
 
-def posterior_of(
-    training: TrainingResult,
-    scores: OrderScores,
-    effort: Effort,
-    *,
-    seed: int,
-    n_jobs: int = 1,
-    stage: Stage = NOT_SAVED,
-    progress: Callable[[float], None] = lambda done: None,
-) -> Posterior:
-    """The posterior around the order that training found."""
-    some_rows = training.table is not None and bool(training.table.discrete.any())
-    return sample_posterior(
-        Evidence(scores, some_rows),
-        training.order,
-        effort,
-        fixed=training.order_given,
-        seed=seed,
-        n_jobs=n_jobs,
-        stage=stage,
-        progress=progress,
-    )
-
-
-def kept(state: State, interrupt: KeyboardInterrupt) -> State:
+def kept(state: State, rounds: MissingRounds | None, interrupt: KeyboardInterrupt) -> State:
     """What Ctrl-C leaves: what there was before the stage, or the best that its search had found."""
     if state.training is None:
-        if state.rounds is not None:
-            state = replace(state.rounds.finish_early(interrupt), rounds=state.rounds)
+        if rounds is not None:
+            state = rounds.finish_early(interrupt)
         elif isinstance(interrupt, Interrupted):
             state = interrupt.state
         else:  # there is nothing to keep
@@ -156,48 +131,30 @@ def as_interrupted(state: State) -> State:
     return replace(state, training=replace(state.found, interrupted=True))
 
 
-def result_of(state: State, table: Table, ordered: Table) -> FitResult:
+def result_of(
+    state: State, posterior: Posterior | None, rounds: MissingRounds | None, table: Table, ordered: Table
+) -> FitResult:
     """What was learned of a table, which was put in canonical order, in the user's numbering of the columns."""
-    criterion = state.plan.loss
+    plan, training, criterion = state.plan, state.found, state.plan.training.loss
     if isinstance(criterion, str) and criterion == "auto":
         criterion = "bic" if state.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)
     with state.run.cancel.held():
-        best = ScaleFit.of(state, log_likelihood(state), ordered.support)
-    completion = None if state.rounds is None else state.rounds.completion()
+        densities, likelihood = training.densities(state.noise), log_likelihood(state)
+    # The search's cache and display may be large.
+    scores = None if training.scores is None else replace(training.scores, run=Run())
     result = FitResult(
-        best,
-        state.plan.columns,
-        table.names,
-        table.named,
-        criterion,
-        completion=completion,
+        scaled=state.scaled,
+        typical=state.table.typical(),
+        training=replace(training, scores=scores),
+        densities=densities,
+        noise_names=tuple(name_of(model, density) for model, density in zip(state.noise, densities, strict=True)),
+        log_likelihood=likelihood,
+        support=ordered.support,
+        columns=plan.columns,
+        names=table.names,
+        named=table.named,
+        criterion=criterion,
+        completion=None if rounds is None else rounds.completion(),
     )
-    return result if state.posterior is None else replace(result, posterior=result.labelled(state.posterior))
-
-
-def check_resumed(table: Table, plan: Plan, run: Run) -> None:
-    """Refuse to go on from the file of another fit.
-
-    Data are known by their digests, the operator by its distribution at the start. With more steps than before a
-    run is trained on.
-    """
-    if run.checkpoint is None:
-        return
-    schedule, operator, theta = plan.schedule, plan.operator, plan.constraints.project(plan.start)
-    order = plan.constraints.sort(theta)
-    start = OrderDistribution.of_order(order) if operator is None else operator(theta, schedule.tau)
-    settings = {
-        "version": version("daguerreotype"),
-        "edges": type(plan.estimator).__name__,
-        **{f"edges.{name}": value for name, value in vars(plan.estimator).items() if name != "device"},
-        **{name: getattr(schedule, name) for name in ("tau", "rate", "l2", "tolerance", "patience")},
-        **{name: repr(getattr(plan, name)) for name in ("objective", "noise", "scales", "standardize", "joint")},
-        **plan.constraints.settings(),
-        "columns": list(map(str, table.names)),
-        "digest of data": digest(table.values),
-        **({} if table.intervened is None else {"digest of interventions": digest(table.intervened)}),
-        "digest of scores at the start": digest(theta),
-        "digest of orders at the start": digest(start.probs, start.ranks),
-    }
-    run.checkpoint.stage("fit", settings, strict=True).keep(lambda: ({}, {}), always=True)
+    return result if posterior is None else replace(result, posterior=result.labelled(posterior))

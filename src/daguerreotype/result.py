@@ -1,175 +1,37 @@
-"""The result of a fit: frozen records of what was learned, in the user's numbering of the columns."""
+"""The result of a fit: a frozen record of what was learned, in the user's numbering of the columns."""
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive_int, check_seed
-from daguerreotype._lib.labels import ColumnPlaces, listed, shown
+from daguerreotype._lib.labels import ColumnPlaces, label, listed, shown
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind, encode_values
 from daguerreotype.data.missing import Gaps
 from daguerreotype.data.quantiles import Support
-from daguerreotype.data.scales import ColumnScales
-from daguerreotype.data.table import OnScale, mean_sum
-from daguerreotype.edges.base import LocalFit
+from daguerreotype.data.table import OnScale
 from daguerreotype.graphs.dag import is_open
-from daguerreotype.missing.draws import completions, integrated
+from daguerreotype.missing.draws import completions, mean_log_likelihood
 from daguerreotype.missing.imputation import Completion, Imputation, MissingValues, make_imputation
 from daguerreotype.missing.mechanisms import Mechanisms
-from daguerreotype.noise import NOISE, Density, DiscreteNoise, Mass, NoiseModel
-from daguerreotype.noise.counts import CountMass
-from daguerreotype.operators import OrderDistribution
+from daguerreotype.noise import Density, Mass
 from daguerreotype.posterior import Posterior
-from daguerreotype.training.run import FitHistory, Run
-from daguerreotype.training.search import State, TrainingResult
+from daguerreotype.training.run import FitHistory
+from daguerreotype.training.state import TrainingResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FitHistory", "FitResult", "MissingValues", "ScaleFit"]
+    from daguerreotype.data.scales import ColumnScales
+    from daguerreotype.edges.base import LocalFit
+    from daguerreotype.operators import OrderDistribution
 
-
-@saved
-@dataclass(frozen=True)
-class ScaleFit:
-    """What training on one scale led to, columns in the order that they took part in.
-
-    Attributes
-    ----------
-    scaled : OnScale
-        The table that was learned on, and how columns get onto its scale.
-    typical : array of shape (d,)
-        A row in the middle of all, as it came.
-    training : TrainingResult
-        What was learned.
-    densities : sequence of Density or Mass
-        The noise of every node; masses of discrete ones.
-    noise : tuple of str
-        Its name.
-    gaussian : bool
-        Whether orders were compared under Gaussian noise.
-    log_likelihood : float
-        Of the training rows as they came, per row and less the BIC penalty: what scales are chosen by.
-    noise_models : tuple of NoiseModel
-        What orders were compared by; empty in a learner that was loaded.
-    support : Support
-        What values columns have.
-    """
-
-    scaled: OnScale
-    typical: Annotated[FloatArray, Shape("d")]
-    training: TrainingResult
-    densities: Annotated[Sequence[Density | Mass], Shape("d")]
-    gaussian: bool
-    log_likelihood: float
-    noise: Annotated[tuple[str, ...], Shape("d")]
-    noise_models: tuple[NoiseModel, ...] = ()
-    support: Support = field(default_factory=Support)
-
-    @classmethod
-    def of(cls, state: State, log_likelihood: float, support: Support) -> "ScaleFit":
-        """What the stages of a fit led to, without the search's cache and display, which may be large."""
-        training, noise = state.found, state.noise
-        densities = training.densities(noise)
-        scores = None if training.scores is None else replace(training.scores, run=Run())
-        return cls(
-            state.scaled,
-            state.table.typical(),
-            replace(training, scores=scores),
-            densities,
-            gaussian=state.gaussian,
-            log_likelihood=log_likelihood,
-            noise=tuple(_name_of(model, density) for model, density in zip(noise, densities, strict=True)),
-            noise_models=noise,
-            support=support,
-        )
-
-    def as_saved(self) -> "ScaleFit":
-        """What a file holds: not what training needs alone."""
-        return replace(self, noise_models=())
-
-    def curve(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
-        """Contribution of one parent at values (m,) of it, codes of levels among them.
-
-        Shape (m,): on the scale of the table for a continuous effect, log-odds for a binary one and for ordered
-        levels, the logarithm of the mean for counts. Shape (m, q) for levels without an order: log-odds of the q
-        groups of levels beyond the first against it, as ``CategoricalMass`` groups them.
-        """
-        models = self.training.models
-        if not self.training.can.curves:
-            raise TypeError(f"{type(self.training.models).__name__} has no curves to show: fit with edges='gam'.")
-        rows = np.repeat(self.typical[None, :], values.size, axis=0)
-        rows[:, cause] = values
-        return models.curve(effect, self.training.fits[effect], cause, self.scaled.apply(rows)[:, cause])
-
-    @cached_property
-    def mechanisms(self) -> Mechanisms:
-        """What was learned, as a distribution of rows."""
-        training = self.training
-        return Mechanisms(
-            self.scaled,
-            training.models,
-            training.fits,
-            self.densities,
-            training.order,
-            self.support,
-            self.scaled.table.kinds,
-        )
-
-    def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
-        """Mean log-likelihood per row of any values (m, d), but for those that were intervened on.
-
-        What is missing of a row, nan, is integrated out.
-        """
-        missing = np.isnan(values)
-        incomplete = missing.any(axis=1)
-        out = np.zeros(missing.shape, dtype=np.bool_) if intervened is None else intervened
-        complete, total = values[~incomplete], 0.0
-        if len(complete):
-            causes = self.scaled.apply(complete)
-            density = np.column_stack(
-                [
-                    self.mechanisms.log_mass(node, complete[:, node], self.mechanisms.predictors(node, causes))
-                    for node in range(values.shape[1])
-                ]
-            )
-            total += mean_sum(density, out[~incomplete]) * len(complete)
-        if incomplete.any():
-            self._check_support()
-            likelihood = integrated(self.mechanisms, values[incomplete], missing[incomplete], out[incomplete])
-            total += float(likelihood.sum())
-        return total / len(values)
-
-    def draw(
-        self, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None = None
-    ) -> FloatArray:
-        """Completed rows (n_draws, m, d) of rows (m, d) that are nan where a value is missing."""
-        self._check_support()
-        return completions(self.mechanisms, values, n_draws, np.random.default_rng(random_state), intervened)
-
-    def _check_support(self) -> None:
-        """Refuse to draw without knowing what values columns have."""
-        if not self.support.seen.size:
-            raise ValueError(
-                "this learner was fitted without rows: it does not know what values columns have, so it cannot "
-                "tell what is missing. Fit it again, on rows."
-            )
-
-
-def _name_of(noise: NoiseModel, density: Density | Mass) -> str:
-    """What ``columns_`` calls it."""
-    if isinstance(density, CountMass):
-        return "poisson" if density.dispersion == 0.0 else "negative-binomial"
-    if isinstance(noise, DiscreteNoise):
-        return noise.name
-    names = {entry.make: name for name, entry in NOISE.items()}
-    return names.get(type(noise), type(noise).__name__)
+__all__ = ["FitHistory", "FitResult", "MissingValues"]
 
 
 def _on_scale(name: str, words: str) -> str:
@@ -193,8 +55,20 @@ class FitResult:
 
     Attributes
     ----------
-    best : ScaleFit
-        The fit on the likeliest scale.
+    scaled : OnScale
+        The table that was learned on, on the likeliest scale, and how columns get onto it.
+    typical : array of shape (d,)
+        A row in the middle of all, as it came.
+    training : TrainingResult
+        What was learned, columns in the order that they took part in; so are densities and noise.
+    densities : sequence of Density or Mass
+        The noise of every node; masses of discrete ones.
+    noise_names : tuple of str
+        Its name.
+    log_likelihood : float
+        Of the training rows as they came, per row and less the BIC penalty: what scales are chosen by.
+    support : Support
+        What values columns have.
     columns : array of shape (d,)
         The user's column that each of the fitted table is.
     names : tuple
@@ -215,7 +89,13 @@ class FitResult:
         How probable edges and graphs are; None where that was not asked for, or cannot be told.
     """
 
-    best: ScaleFit
+    scaled: OnScale
+    typical: Annotated[FloatArray, Shape("d")]
+    training: TrainingResult
+    densities: Annotated[Sequence[Density | Mass], Shape("d")]
+    noise_names: Annotated[tuple[str, ...], Shape("d")]
+    log_likelihood: float
+    support: Support
     columns: Annotated[IntArray, Shape("d", order=True)]
     names: Annotated[tuple[Any, ...], Shape("d", filled=True, labels=True)]  # hashable
     named: bool
@@ -249,18 +129,22 @@ class FitResult:
     @property
     def slopes(self) -> FloatArray:
         """Matrix (d, d) of weights in the units of the columns as they came, or of their transforms."""
-        of_causes, of_effects = self.best.scaled.spread[self.place], self.best.scaled.of_effects.spread[self.place]
+        of_causes, of_effects = self.scaled.spread[self.place], self.scaled.of_effects.spread[self.place]
         slopes: FloatArray = self.weights * of_effects / of_causes[:, None]
         return slopes
+
+    def named_matrix(self, matrix: Any) -> Any:
+        """A matrix (d, d) as users get it: a DataFrame if columns have names."""
+        return label(matrix, self.labels if self.named else None)
 
     def labelled(self, posterior: Posterior) -> Posterior:
         """A posterior by node, in the user's columns."""
         return posterior.taken(self.place, tuple(self.labels), self.named)
 
-    def _on_edges(self, read: Callable[[LocalFit], FloatArray]) -> FloatArray:
+    def _on_edges(self, read: "Callable[[LocalFit], FloatArray]") -> FloatArray:
         """Matrix (d, d) of what fits say of their parents (p,), zero where there is no edge."""
         matrix: FloatArray = np.zeros((len(self.names), len(self.names)))
-        for node, fit in enumerate(self.best.training.fits):
+        for node, fit in enumerate(self.training.fits):
             matrix[self.columns[fit.parents], self.columns[node]] = read(fit)
         return matrix
 
@@ -272,24 +156,24 @@ class FitResult:
     @property
     def edge_shares(self) -> FloatArray:
         """Matrix (d, d): the share of the distribution over orders that has each edge."""
-        return self.best.training.edge_shares[np.ix_(self.place, self.place)]
+        return self.training.edge_shares[np.ix_(self.place, self.place)]
 
     @property
     def noise(self) -> tuple[str, ...]:
         """Names of the noise models of the columns."""
-        return tuple(self.best.noise[node] for node in self.place)
+        return tuple(self.noise_names[node] for node in self.place)
 
     @property
     def scales(self) -> tuple[str, ...]:
         """The scale of every column as an effect: the one that noise is added on."""
-        return self._words(self.best.scaled.of_effects.scales)
+        return self._words(self.scaled.of_effects.scales)
 
     @property
     def cause_scales(self) -> tuple[str, ...]:
         """The scale of every column as a cause: the one that lines are straight on."""
-        return self._words(self.best.scaled.scales)
+        return self._words(self.scaled.scales)
 
-    def _words(self, scales: ColumnScales) -> tuple[str, ...]:
+    def _words(self, scales: "ColumnScales") -> tuple[str, ...]:
         """The words for the scale of every column."""
         words = scales.words
         discrete = [kind.discrete for kind in self.kinds] or [False] * len(self.names)
@@ -298,7 +182,7 @@ class FitResult:
     @property
     def transform(self) -> str:
         """One word for the scales of all continuous columns as effects; "per column" where none fits all."""
-        scales = self.best.scaled.of_effects.scales
+        scales = self.scaled.of_effects.scales
         discrete = [kind.discrete for kind in self.kinds] or [False] * len(self.names)
         names = {scales.plain_name(int(node)) for node, out in zip(self.place, discrete, strict=True) if not out}
         return names.pop() if len(names) == 1 else "per column"
@@ -349,7 +233,7 @@ class FitResult:
 
         d = len(self.names)
         missing = np.zeros(d) if self.gaps is None else self.gaps.counts / self.gaps.n_rows
-        training = self.best.training
+        training = self.training
         rows = np.full(d, training.n_rows) if training.rows_per_node is None else training.rows_per_node
         return pd.DataFrame(
             {
@@ -380,28 +264,28 @@ class FitResult:
     @property
     def order(self) -> IntArray:
         """The most probable order (d,)."""
-        return self.columns[self.best.training.order]
+        return self.columns[self.training.order]
 
     @property
     def theta(self) -> FloatArray:
         """Scores (d,)."""
-        return self.best.training.theta[self.place]
+        return self.training.theta[self.place]
 
     @property
-    def distribution(self) -> OrderDistribution:
+    def distribution(self) -> "OrderDistribution":
         """The distribution over orders."""
-        return self.best.training.distribution.relabelled(self.place)
+        return self.training.distribution.relabelled(self.place)
 
     @property
     def history(self) -> FitHistory:
         """What training saw."""
-        history = self.best.training.history
+        history = self.training.history
         return replace(history, theta=history.theta[:, self.place])
 
     @property
     def interventions(self) -> dict[Any, int]:
         """In how many rows each column was intervened on, by its label; only columns that were."""
-        training = self.best.training
+        training = self.training
         if training.rows_per_node is None:
             return {}
         counts = (training.n_rows - training.rows_per_node)[self.place]
@@ -436,23 +320,20 @@ class FitResult:
     @property
     def seen(self) -> FloatArray:
         """Quantiles (k, d) of what was seen of the columns, nan below those of few values; none without rows."""
-        seen = self.best.support.seen
+        seen = self.support.seen
         return seen[:, self.place] if seen.size else np.zeros((0, len(self.names)))
 
     @property
     def has_curves(self) -> bool:
         """Whether the edges are curves that can be shown."""
-        return self.best.training.can.curves
+        return self.training.can.curves
 
     def density(self, column: int) -> Density | Mass:
         """The noise of one of the user's columns, by number."""
-        return self.best.densities[int(self.place[column])]
+        return self.densities[int(self.place[column])]
 
     def curve(self, cause: Any, effect: Any, values: Any) -> FloatArray:
-        """What ``cause`` contributes to ``effect`` at values (m,) of it, or at levels.
-
-        As of :meth:`ScaleFit.curve`: (m,), or (m, q) for an effect with levels in no order.
-        """
+        """What ``cause`` contributes to ``effect`` at values (m,) of it, or at levels: :meth:`component`."""
         first, second = self.find(cause), self.find(effect)
         return self.component(first, second, encode_values(values, self.names[first], self.kinds[first]))
 
@@ -464,26 +345,45 @@ class FitResult:
         return place
 
     def component(self, cause: int, effect: int, values: FloatArray) -> FloatArray:
-        """The same for columns by number, at values (m,) that are codes where the cause has levels."""
-        return self.best.curve(int(self.place[cause]), int(self.place[effect]), values)
+        """Contribution of one parent at values (m,) of it, codes of levels among them; columns by number.
+
+        Shape (m,): on the scale of the table for a continuous effect, log-odds for a binary one and for ordered
+        levels, the logarithm of the mean for counts. Shape (m, q) for levels without an order: log-odds of the q
+        groups of levels beyond the first against it, as ``CategoricalMass`` groups them.
+        """
+        models, parent, node = self.training.models, int(self.place[cause]), int(self.place[effect])
+        if not self.has_curves:
+            raise TypeError(f"{type(models).__name__} has no curves to show: fit with edges='gam'.")
+        rows = np.repeat(self.typical[None, :], values.size, axis=0)
+        rows[:, parent] = values
+        return models.curve(node, self.training.fits[node], parent, self.scaled.apply(rows)[:, parent])
+
+    @cached_property
+    def mechanisms(self) -> Mechanisms:
+        """What was learned, as a distribution of rows."""
+        training, kinds = self.training, self.scaled.table.kinds
+        return Mechanisms(
+            self.scaled, training.models, training.fits, self.densities, training.order, self.support, kinds
+        )
 
     def score(self, values: FloatArray, intervened: BoolArray | None = None) -> float:
-        """Mean log-likelihood per row of values (m, d), but for those that were intervened on."""
-        return self.best.score(
-            values[:, self.columns], None if intervened is None else intervened[:, self.columns]
-        )
+        """Mean log-likelihood per row of values (m, d), but for those that were intervened on.
+
+        What is missing of a row, nan, is integrated out.
+        """
+        out = None if intervened is None else intervened[:, self.columns]
+        return mean_log_likelihood(self.mechanisms, values[:, self.columns], out)
+
+    def impute(
+        self, X: Any, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None
+    ) -> Imputation:
+        """The rows ``X``, whose values (m, d) are nan where one is missing, completed by draws."""
+        return make_imputation(X, values, self.draw(values, n_draws, random_state, intervened), self.kinds)
 
     def draw(
         self, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None = None
     ) -> FloatArray:
         """Completed rows (n_draws, m, d) of rows (m, d) that are nan where a value is missing."""
         out = None if intervened is None else intervened[:, self.columns]
-        return self.best.draw(values[:, self.columns], n_draws, random_state, out)[:, :, self.place]
-
-    def impute(
-        self, X: Any, values: FloatArray, n_draws: int, random_state: int, intervened: BoolArray | None
-    ) -> Imputation:
-        """The rows ``X``, whose values (m, d) are nan where one is missing, completed by draws."""
-        check_positive_int(n_draws, "n_draws")
-        draws = self.draw(values, n_draws, check_seed(random_state), intervened)
-        return make_imputation(X, values, draws, self.kinds)
+        drawn = completions(self.mechanisms, values[:, self.columns], n_draws, random_state, out)
+        return drawn[:, :, self.place]

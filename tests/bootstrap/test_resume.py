@@ -14,11 +14,12 @@ import pytest
 from sklearn.linear_model import LassoLarsIC
 
 from daguerreotype import Daguerreotype
-from daguerreotype._lib.store import InUseError, decode_line, encode_line, sole_use
+from daguerreotype._lib.store import InUseError, sole_use
 from daguerreotype.bootstrap import BootstrapInterrupt, bootstrap
 from daguerreotype.bootstrap.graphs import describe_run
 from daguerreotype.bootstrap.resampling import Draws
 from daguerreotype.operators import top_k_sparsemax
+from daguerreotype.training.checkpoint import Checkpoint
 from support.children import environment
 from support.fits import linear_data
 from support.learners import make_learner
@@ -28,6 +29,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from daguerreotype import Daguerreotype
+from daguerreotype.training.checkpoint import Checkpoint
 from support.learners import make_learner
 
 fits, fit = [], Daguerreotype.fit
@@ -39,6 +41,7 @@ def fit_or_die(self, *arguments, **others):
     return fit(self, *arguments, **others)
 
 Daguerreotype.fit = fit_or_die
+Checkpoint.due = lambda self: True
 make_learner(**{settings}).bootstrap(np.load({table!r}), 6, resume={path!r})
 """
 
@@ -50,7 +53,7 @@ def table(rng):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "resamples.jsonl"
+    return tmp_path / "resamples.npz"
 
 
 STEPS = []
@@ -112,7 +115,7 @@ def test_ctrl_c_before_anything_is_finished_leaves_nothing(table, monkeypatch):
 
 
 def test_a_file_in_use_is_refused_at_once_and_free_again_afterwards(table, path):
-    with sole_use(path), pytest.raises(InUseError, match=r"resamples.jsonl is in use by another process"):
+    with sole_use(path), pytest.raises(InUseError, match=r"resamples.npz is in use by another process"):
         bootstrap(ByMean(), table, 2, resume=path)
     bootstrap(ByMean(), table, 2, resume=path)
     assert os.listdir(path.parent) == [path.name]
@@ -124,7 +127,8 @@ def test_a_fit_that_ctrl_c_ended_early_does_not_count(path):
     model = make_learner(**(QUICK | {"operator": interrupted_at_step_30, "tol": 0.0}))
     with pytest.raises(KeyboardInterrupt):
         model.bootstrap(X, 3, resume=path)
-    assert len(path.read_text().splitlines()) == 1 + 1  # the first took 20 steps, the second was cut short
+    with Checkpoint(path) as file:  # the first took 20 steps, the second was cut short
+        assert [file.state_of(f"{number}.resample") is None for number in (1, 2, 3)] == [False, True, True]
     assert_same(model.bootstrap(X, 3, resume=path), model.bootstrap(X, 3))
 
 
@@ -173,28 +177,19 @@ def test_a_file_of_another_run_or_table_is_refused_with_what_differs(table, path
     ):
         with pytest.raises(ValueError, match=message) as error:
             bootstrap(learner, X, 2, resume=path, **changes)
-        assert str(error.value).startswith(f"{path} holds resamples of other work: ")
+        assert str(error.value).startswith(f"{path} is a checkpoint of another run: ")
 
 
 def test_a_file_of_another_kind_is_refused_and_left_alone(table, path):
-    for content in (b"a,b\n1,2\n", encode_line({"index": 0})):
+    make_learner(**QUICK).fit(linear_data(0, 80, 4), resume=path)
+    for content, message in (
+        (path.read_bytes(), "is a checkpoint of another run: it has no resamples"),
+        (b"a,b\n1,2\n", "is not a complete checkpoint"),
+    ):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"does not hold resamples\. Give another path"):
+        with pytest.raises(ValueError, match=message):
             bootstrap(ByMean(), table, 2, resume=path)
         assert path.read_bytes() == content
-
-
-def test_a_resample_that_is_damaged_or_that_no_run_wrote_is_made_again(table, path):
-    whole = bootstrap(ByMean(), table, 2, resume=path)
-    first, second, third = path.read_bytes().splitlines(keepends=True)
-    record = decode_line(second.strip())
-    strange = [
-        *({"index": "0"}, {"order": [0, 1, 2, 2]}, {"order": [0, 1]}, {"edges": [[0, 9]]}, {"edges": [[0]]}),
-        *({"edges": [[0, 0]]}, {"more": 1}),
-    ]
-    for line in (second.replace(b"order", b"0rder"), *(encode_line(record | change) for change in strange)):
-        path.write_bytes(first + line + third)
-        assert_same(bootstrap(ByMean(), table, 2, resume=path), whole)
 
 
 # ---------------------------------------------------------------------- how a learner is recognised

@@ -130,7 +130,7 @@ def test_discrete_effects_have_the_best_few_causes(kind, rng):
             knowledge=known, scales="none", kinds={4: kind}, posterior=0, training=Bilevel(n_restarts=1)
         ).fit(X)
         result = model._result
-        node, training = int(result.place[4]), result.best.training
+        node, training = int(result.place[4]), result.training
         fits = [
             training.models.fit_parents(node, np.flatnonzero(each))
             for each in all_sets(np.delete(np.arange(5), node), most, 5)

@@ -79,7 +79,7 @@ def test_nothing_that_a_file_holds_is_worked_out_again(kind, saved_often, tmp_pa
 
     monkeypatch.setattr(refine._Sweeps, "_sweep", again)
     monkeypatch.setattr(sample, "run_chain", again)
-    monkeypatch.setattr(bilevel, "Step", again)
+    monkeypatch.setattr(bilevel.ApproximateConvergence, "update", again)
     resumed = found_by(make_learner(**settings).fit(X, resume=tmp_path / "fit"))
     for name, expected in whole.items():
         np.testing.assert_array_equal(resumed[name], expected, err_msg=name)

@@ -71,7 +71,7 @@ def test_a_rounded_copy_is_scored_as_a_mass(rng):
 
 def test_likelihoods_of_scales_count_the_step_of_a_grid(rng):
     X = np.column_stack([np.round(10 * rng.normal(size=300)), rng.normal(size=300)])
-    best = [Daguerreotype(scales="none").fit(X * unit)._result.best.log_likelihood for unit in (1.0, 4.0)]
+    best = [Daguerreotype(scales="none").fit(X * unit)._result.log_likelihood for unit in (1.0, 4.0)]
     # A mass has no unit: only the second column, which is a density, knows of it.
     assert best[0] - best[1] == pytest.approx(np.log(4.0))
 
@@ -83,7 +83,7 @@ def test_shuffled_rows_and_renumbered_columns_of_rounded_tables_give_the_same(rn
     for edges in ("gam", "bic", "lars"):
         first, second = (Daguerreotype(edges=edges).fit(table) for table in (X, X[rows][:, columns]))
         assert second.loss_ == first.loss_
-        assert second._result.best.log_likelihood == first._result.best.log_likelihood
+        assert second._result.log_likelihood == first._result.log_likelihood
         np.testing.assert_array_equal(second.adjacency_matrix_, first.adjacency_matrix_[np.ix_(columns, columns)])
 
 
@@ -93,7 +93,7 @@ def test_variance_that_rounding_adds_is_paid_for_by_no_parent(rng):
     m = Daguerreotype(edges="bic", scales="none", standardize=False, training=Bilevel(loss="bic")).fit(
         np.column_stack([cause, effect])
     )
-    fit = m._result.best.training.fits[int(m._result.place[1])]
+    fit = m._result.training.fits[int(m._result.place[1])]
     assert fit.variance >= 1 / 12
 
 

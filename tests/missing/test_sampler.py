@@ -27,18 +27,17 @@ def linear():
     X = np.column_stack([a, b, c])
     model = make_learner(edges="bic", operator="fixed", start=[0, 1, 2], **CHAIN).fit(X)
     result = model._result
-    best = result.best
     d = 3
     weights, noise = np.zeros((d, d)), np.zeros(d)
-    for node, fit in enumerate(best.training.fits):
+    for node, fit in enumerate(result.training.fits):
         weights[fit.parents, node] = fit.weights
-        noise[node] = best.densities[node].variance
+        noise[node] = result.densities[node].variance
     total = np.linalg.inv(np.eye(d) - weights)
     covariance = total.T @ np.diag(noise) @ total
-    scale = best.scaled.spread
+    scale = result.scaled.spread
     covariance = covariance * np.outer(scale, scale)
     place = result.place
-    return model, X, best.scaled.centre[place], covariance[np.ix_(place, place)]
+    return model, X, result.scaled.centre[place], covariance[np.ix_(place, place)]
 
 
 def conditional(row, mean, covariance):
@@ -206,11 +205,11 @@ def test_models_that_are_not_additive_are_drawn_from_too():
         edges=tree, scales="none", operator=FixedOrder([0, 1, 2]), training=Bilevel(loss="bic")
     ).fit(X)
     assert np.asarray(model.adjacency_matrix_)[:2, 2].all()
-    mechanisms = model._result.best.mechanisms
+    mechanisms = model._result.mechanisms
     assert not mechanisms.additive
     rows = X[:50].copy()
     rows[:, 2] = np.nan
-    drawn = completions(mechanisms, rows[:, model._result.columns], 5, np.random.default_rng(0))
+    drawn = completions(mechanisms, rows[:, model._result.columns], 5, 0)
     place = model._result.place
     error = drawn.mean(axis=0)[:, place][:, 2] - X[:50, 2]
     assert np.abs(error).mean() < 0.5

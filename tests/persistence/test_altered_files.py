@@ -95,7 +95,7 @@ NEVER = {
 
 def test_what_kernels_and_graphs_would_suffer_from_is_always_refused(parts, tmp_path):
     arrays, header, _ = parts
-    names = {name: f"result.best.training.{name}" for name in NEVER}
+    names = {name: f"result.training.{name}" for name in NEVER}
     there = [name for name in NEVER if names[name] in arrays and arrays[names[name]].size]
     assert {name.rpartition(".")[2] for name in there} >= {"ranks", "order", "probs"}
     assert any("pullback" in name for name in there)

@@ -185,7 +185,7 @@ def test_the_file_holds_no_rows(tmp_path):
             assert file[name].size < n or name == "header", name
             assert n not in file[name].shape, name
     assert (tmp_path / "model.npz").stat().st_size < 30_000
-    assert loaded._result.best.scaled.table.n_rows == 0
+    assert loaded._result.scaled.table.n_rows == 0
 
 
 def test_a_network_is_loaded_and_scored_without_torch(tmp_path, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_network_is_loaded_and_scored_without_torch(tmp_path, monkeypatch):
 def test_columns_with_bases_of_other_sizes_by_intervention_come_back(tmp_path):
     X = [[1.0, -0.0014, -1.0], [-1.0, 0.1, 1e6], [0.0, -0.0003, 1.0], [-1.0, 0.0009, 0.0]]
     learner = fit(X, [None, None, None, 0], edges="gam", penalty=3.0, min_gain=0.0)
-    assert len({part._widths.max() for part in learner._result.best.training.models.parts}) > 1
+    assert len({part._widths.max() for part in learner._result.training.models.parts}) > 1
     assert np.array_equal(reload(learner, tmp_path).weights_, learner.weights_)
 
 
@@ -408,22 +408,22 @@ def test_a_file_of_another_version_is_refused(content, tmp_path):
 
 def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, tmp_path):
     def training(header):
-        return header["result"]["fields"]["best"]["fields"]["training"]["fields"]
+        return header["result"]["fields"]["training"]["fields"]
 
     for change in (
         lambda arrays, header: arrays.pop("result.columns"),
-        lambda arrays, header: arrays.pop("result.best.training.fits.coefficients"),
-        lambda arrays, header: arrays.pop("result.best.training.fits.used.shapes"),
+        lambda arrays, header: arrays.pop("result.training.fits.coefficients"),
+        lambda arrays, header: arrays.pop("result.training.fits.used.shapes"),
         lambda arrays, header: header["result"].update(record="Popen"),
         lambda arrays, header: header["result"].update(record="FitHistory"),
         lambda arrays, header: header.pop("result"),
         lambda arrays, header: header.update(result=None),
-        lambda arrays, header: header.update(result=header["result"]["fields"]["best"]),
+        lambda arrays, header: header.update(result=header["result"]["fields"]["training"]),
         lambda arrays, header: header.update(parameters=[1]),
         lambda arrays, header: header["parameters"].update(edges={"record": "Popen", "fields": {}}),
         lambda arrays, header: training(header)["fits"]["list"].update(records="Popen"),
         lambda arrays, header: training(header)["models"].update(record="Popen"),
-        lambda arrays, header: arrays.update({"result.best.training.fits.parents": np.zeros(1)}),
+        lambda arrays, header: arrays.update({"result.training.fits.parents": np.zeros(1)}),
     ):
         path = rewrite(content, tmp_path / "m.npz", change)
         with pytest.raises(ValueError, match=rf"m\.npz is damaged, or not quite of format {FORMAT}: .*Save again"):
@@ -477,7 +477,7 @@ def test_files_of_another_kind_are_refused(tmp_path):
 def test_a_saved_learner_is_no_checkpoint(content, tmp_path):
     path = tmp_path / "model.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is not a complete checkpoint of training"):
+    with pytest.raises(ValueError, match="is not a complete checkpoint"):
         make_learner(edges="bic", **QUICK).fit(draw_table(), resume=path)
     assert path.read_bytes() == content
 

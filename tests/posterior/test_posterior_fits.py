@@ -60,7 +60,7 @@ def test_a_loss_without_a_penalty_is_given_that_of_bic_per_degree_of_freedom(see
 def judged_losses(model):
     """Losses of all parent sets in nats, as the models of a fit judge them one by one, in the user's numbering."""
     result = model._result
-    training, d = result.best.training, model.n_features_in_
+    training, d = result.training, model.n_features_in_
     table = training.table
     evidence = Evidence(training.scores, bool(table.discrete.any()))
     losses = [{} for _ in range(d)]
@@ -97,7 +97,7 @@ def test_estimators_that_choose_have_the_graphs_that_they_can_make(edges):
     X = linear_data(7, 60, 4)
     model = Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic")).fit(X)
     result = model._result
-    scores = result.best.training.scores
+    scores = result.training.scores
     evidence = Evidence(scores)
     losses = [{} for _ in range(4)]
     for node in range(4):

@@ -7,7 +7,7 @@ import numpy as np
 from daguerreotype._lib.progress import Progress
 from daguerreotype.edges import Table
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
-from daguerreotype.training.schedule import Schedule
+from daguerreotype.training.methods import Bilevel
 
 
 def linear_data(seed, n=100, d=5, noise="normal", density=0.6):
@@ -81,20 +81,10 @@ def _local_loss(models, objective, node, predecessors, n_rows):
     return float(np.sum(objective.terms(np.array(fit.excess), np.array(fit.dof), n_rows)))
 
 
-def schedule(**changes):
-    """A short training run: constant temperature one, no refining."""
-    settings = {
-        "tau": 1.0,
-        "rate": 0.1,
-        "l2": 0.0005,
-        "max_iter": 40,
-        "tolerance": 0.0,
-        "patience": 1000,
-        "refine": False,
-        "n_restarts": 0,
-        "seed": 0,
-    }
-    return Schedule(**(settings | changes))
+def brief(**changes):
+    """A short training run, without refining."""
+    settings = {"max_iter": 40, "tol": 0.0, "patience": 1000, "refine": False, "n_restarts": 0}
+    return Bilevel(**(settings | changes))
 
 
 def shown(step, phase="train"):

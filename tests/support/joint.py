@@ -12,10 +12,10 @@ from daguerreotype.edges.gradient.descent import BernoulliGates
 from daguerreotype.operators import Sparsemax
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.joint.train import train_joint
+from daguerreotype.training.methods import Bilevel
 from daguerreotype.training.objective import make_objective
 from daguerreotype.training.run import Run
-from daguerreotype.training.schedule import Schedule
-from support.fits import schedule
+from support.fits import brief
 from support.rankings import all_rankings
 
 
@@ -60,18 +60,16 @@ def train(
     progress=None,
     **changes,
 ):
-    """Joint training for 40 steps, of which gates move in 30; ``changes`` of the schedule and of the call."""
+    """Joint training for 40 steps, of which gates move in 30; ``changes`` of its numbers and of the call."""
     start = np.zeros(table.n_columns) if theta is None else theta
-    numbers = {name: changes.pop(name) for name in list(changes) if name in Schedule.__dataclass_fields__}
+    numbers = {name: changes.pop(name) for name in list(changes) if name in Bilevel.__dataclass_fields__}
     objective = make_objective(loss, 0.0)
     # One thread as in the learner: threads only wait for each other on problems of this size.
     with threadpool_limits(1), ExitStack() as files:
         file = None if checkpoint is None else files.enter_context(Checkpoint(checkpoint, seconds=seconds))
         run = Run(checkpoint=file, show=lambda _, seen: None if progress is None else progress(seen))
-        settings = {"gates_held": 10, "run": run} | changes
-        return train_joint(
-            table, edges, operator or Sparsemax(10), start, objective, schedule(**numbers), **settings
-        )
+        settings = {"gates_held": 10, "run": run, "tau": 1.0} | changes
+        return train_joint(table, edges, operator or Sparsemax(10), start, objective, brief(**numbers), **settings)
 
 
 def dense_probs(theta, tau):

@@ -1,16 +1,17 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daguerreotype.edges import LarsEdges
 from daguerreotype.edges.base import LocalModels
 from daguerreotype.operators import sparsemap, top_k_sparsemax
-from daguerreotype.training.bilevel import Descent, train_bilevel
+from daguerreotype.training.bilevel import Adam, ApproximateConvergence, Descent, train_bilevel
 from daguerreotype.training.constraints import FREE
 from daguerreotype.training.objective import make_objective
 from daguerreotype.training.run import Run
-from daguerreotype.training.schedule import Adam
 from daguerreotype.training.scores import OrderScores
-from support.fits import direct_loss, linear_data, schedule, shown, standard_table
+from support.fits import brief, direct_loss, linear_data, shown, standard_table
 
 N, D = 100, 5
 OBJECTIVE = make_objective("nll_ev", 1.0)
@@ -20,13 +21,13 @@ OPERATORS = {
 }
 
 
-def train(operator="sparsemax", theta=None, models=None, seed=0, run=None, descent=None, **changes):
+def train(operator="sparsemax", theta=None, models=None, seed=0, run=None, descent=None, tau=1.0, **changes):
     models = models or LarsEdges().prepare(standard_table(linear_data(seed, N, D)))
-    scores = OrderScores(models, OBJECTIVE, n_rows=N, d=D, run=run)
-    numbers = schedule(**({"rate": 0.05, "max_iter": 60, "patience": 50} | changes))
+    scores = OrderScores(models, OBJECTIVE, n_rows=N, d=D, run=run or Run())
+    numbers = brief(**({"learning_rate": 0.05, "max_iter": 60, "patience": 50} | changes))
     if descent is None:
         descent = Descent.begin(np.zeros(D) if theta is None else theta, FREE)
-    train_bilevel(descent, OPERATORS.get(operator, operator), scores, numbers)
+    train_bilevel(descent, OPERATORS.get(operator, operator), scores, numbers, tau=tau)
     return descent
 
 
@@ -52,7 +53,7 @@ def test_the_first_step_goes_down_the_gradient_of_the_objective(operator, rng):
     shifts = 1e-6 * np.eye(D)
     gradient = np.array([(objective(theta + e) - objective(theta - e)) / 2e-6 for e in shifts])
     # Adam's first step has the length of the rate in every coordinate.
-    moved = train(operator, theta, max_iter=1, l2=0.01, rate=0.05).theta - theta
+    moved = train(operator, theta, max_iter=1, l2=0.01, learning_rate=0.05).theta - theta
     np.testing.assert_allclose(moved, -0.05 * np.sign(gradient), rtol=1e-4)
 
 
@@ -83,7 +84,7 @@ def test_the_best_order_loses_least_of_all_modes_and_no_more_than_the_start(oper
 
 def test_max_iter_bounds_the_steps_and_patience_ends_them_earlier():
     assert len(train(max_iter=7).steps) == 7
-    assert len(train(max_iter=500, tolerance=0.5, patience=4).steps) == 5
+    assert len(train(max_iter=500, tol=0.5, patience=4).steps) == 5
 
 
 def test_progress_hears_every_step():
@@ -107,7 +108,7 @@ def test_a_phase_after_others_has_the_steps_that_they_left_and_at_least_one(rng)
     for n_before, expected in ((4, 3), (7, 1)):
         scores = OrderScores(models, OBJECTIVE, n_rows=N, d=D)
         state = Descent.begin(rng.normal(size=D), FREE)
-        train_bilevel(state, OPERATORS["sparsemax"], scores, schedule(max_iter=7), n_before=n_before)
+        train_bilevel(state, OPERATORS["sparsemax"], scores, brief(max_iter=7), tau=1.0, n_before=n_before)
         assert len(state.steps) == expected
 
 
@@ -138,3 +139,35 @@ def test_ctrl_c_leaves_the_best_order_so_far(at):
     assert state.steps == whole.steps[:done]
     assert state.best_loss == min((step.mode_loss for step in state.steps), default=np.inf)
     assert sorted(state.best_order) == list(range(D))
+
+
+# ---------------------------------------------------------------------------- when it stops
+
+
+def stops_at(objectives, tolerance, patience):
+    """How many objectives are taken in before training stops; None if it goes on."""
+    stopping = ApproximateConvergence(tolerance, patience)
+    return next((step for step, value in enumerate(objectives, start=1) if stopping.update(value)), None)
+
+
+@pytest.mark.parametrize("first", [np.inf, np.nan])
+def test_an_objective_that_is_not_finite_does_not_count_as_the_best(first):
+    assert stops_at([first, 5.0, 4.0, 3.0, 2.0], tolerance=1e-3, patience=2) is None
+
+
+@given(
+    values=st.lists(st.floats(-10, 10), min_size=1, max_size=40),
+    tolerance=st.sampled_from([0.0, 1e-3, 0.1]),
+    patience=st.integers(1, 6),
+)
+def test_it_stops_when_none_of_the_last_patience_steps_beat_the_best_before(values, tolerance, patience):
+    best, waited, expected = values[0], 0, None
+    for step, value in enumerate(values[1:], start=2):
+        if value < best - tolerance * max(abs(best), 1.0):
+            best, waited = value, 0
+        else:
+            waited += 1
+        if waited == patience:
+            expected = step
+            break
+    assert stops_at(values, tolerance, patience) == expected

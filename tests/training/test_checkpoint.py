@@ -72,7 +72,7 @@ def test_a_run_interrupted_at_any_step_goes_on_from_its_last_save(kind, tmp_path
 
 def test_a_converged_run_is_not_trained_on(tmp_path):
     path, seen = tmp_path / "run.npz", []
-    settings = {"max_iter": 2000, "tolerance": 0.01, "patience": 5}
+    settings = {"max_iter": 2000, "tol": 0.01, "patience": 5}
     first = train(table(), Linear(), checkpoint=path, **settings)
     assert len(first.steps) < 2000
     again = train(table(), Linear(), checkpoint=path, progress=seen.append, **(settings | {"max_iter": 3000}))
@@ -110,16 +110,16 @@ def saved(tmp_path):
 X = pd.DataFrame(linear_data(0, 60, 4), columns=list("abcd"))
 SETTINGS = {"edges": LinearEdges(device="cpu"), "scales": "none", "posterior": 0}
 OTHER_FITS = [
-    ({"training": Joint(max_iter=5, learning_rate=0.2)}, "rate was 0.1 and is now 0.2"),
+    ({"training": Joint(max_iter=5, learning_rate=0.2)}, "learning_rate was 0.1 and is now 0.2"),
     ({"training": Joint(max_iter=5, l2=0.0)}, "l2 was 0.0005 and is now 0.0"),
     ({"training": Joint(max_iter=5, loss="mse")}, r"was 'EqualVariance\(\)' and is now 'SquaredError\(\)'"),
     (
         {"training": Joint(max_iter=5, tol=1e-3, patience=9)},
-        "tolerance was .* and is now 0.001; patience was 20 and",
+        "tol was .* and is now 0.001; patience was 20 and",
     ),
     ({"training": Joint(max_iter=5, start=np.arange(4.0))}, "scores at the start differ"),
     ({"operator": Sparsemax(tau=0.5)}, "tau was .* and is now"),
-    ({"operator": Sparsemax(9)}, "another training run: orders at the start differ"),
+    ({"operator": Sparsemax(9)}, "another run: orders at the start differ"),
     ({"edges": LinearEdges(device="cpu", pruning=0.5)}, "edges.pruning was 0.01 and is now 0.5"),
     ({"edges": LinearEdges(device="cpu", random_state=3)}, "edges.random_state was 0 and is now 3"),
     ({"edges": MlpEdges(device="cpu")}, "edges was 'LinearEdges' and is now 'MlpEdges'"),
@@ -139,7 +139,7 @@ def test_a_checkpoint_of_another_run_is_refused_with_what_differs(tmp_path):
     for changes, message in OTHER_FITS:
         with pytest.raises(ValueError, match=message) as error:
             fit(**changes)
-        assert str(error.value).startswith(f"{path} is a checkpoint of another training run: ")
+        assert str(error.value).startswith(f"{path} is a checkpoint of another run: ")
         assert "Give the data and settings that it began with, or another path." in str(error.value)
 
 
@@ -151,9 +151,9 @@ def test_a_file_that_is_no_whole_checkpoint_is_refused(saved):
     truncated = [whole[: int(share * len(whole))] for share in (0.0, 0.01, 0.3, 0.7, 0.99)]
     for content in (*truncated, bytes(damaged), other.getvalue()):
         saved.write_bytes(content)
-        with pytest.raises(ValueError, match="is not a complete checkpoint of training") as error:
+        with pytest.raises(ValueError, match="is not a complete checkpoint") as error:
             train(table(), Linear(), checkpoint=saved)
-        assert "Delete it to train from the start, or give another path." in str(error.value)
+        assert "Delete it to begin anew, or give another path." in str(error.value)
 
 
 def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
@@ -252,5 +252,5 @@ def test_a_file_that_was_altered_is_refused(tmp_path):
     arrays, header = read_archive(path)
     order = next(name for name in arrays if name.endswith("best_order"))
     write_archive(path, arrays | {order: -arrays[order]}, header)  # would be indices of kernels
-    with pytest.raises(ValueError, match=r"not a complete checkpoint of training .*altered since"):
+    with pytest.raises(ValueError, match=r"not a complete checkpoint .*altered since"):
         learner.fit(X, resume=path)

@@ -5,7 +5,7 @@ import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges.penalty import Penalty
-from daguerreotype.training.few_rows import FEW, price_of_few, tell_few_rows
+from daguerreotype.training.few_rows import FEW, penalty_of_few, tell_few_rows
 from support.learners import make_learner
 
 
@@ -32,9 +32,9 @@ def test_strong_edges_of_a_small_table_are_found(rng):
     assert sorted(map(sorted, edges_of(X).tolist())) == [[0, 2], [1, 4]]
 
 
-def test_the_price_of_few_rows_is_passed_by_noise_as_seldom_as_that_of_enough(rng):
+def test_the_penalty_of_few_rows_is_passed_by_noise_as_seldom_as_that_of_enough(rng):
     n, d = 12, 30
-    price = price_of_few(Penalty(gamma=1.0), n, d)
+    price = penalty_of_few(Penalty(gamma=1.0), n, d)
     pairs = rng.normal(size=(200_000, 2, n))
     pairs -= pairs.mean(axis=2, keepdims=True)
     r2 = np.sum(pairs[:, 0] * pairs[:, 1], axis=1) ** 2 / np.prod(np.sum(pairs**2, axis=2), axis=1)

@@ -16,7 +16,7 @@ from support.learners import make_learner
 def trained(X, **settings):
     """What training on the columns as they came led to."""
     model = make_learner(edges="gam", loss="bic", scales="none", n_restarts=1, **settings).fit(X)
-    return model._result.best.training
+    return model._result.training
 
 
 @pytest.mark.parametrize("noise", ["normal", "laplace", "uniform", "exponential"])
@@ -47,7 +47,7 @@ def test_values_that_were_set_are_not_judged(rng):
     assert asks_for_another_scale(training)
     model = Daguerreotype(scales="none", operator=FixedOrder([0, 1]), training=Bilevel(loss="bic"))
     model.fit(np.column_stack([cause, effect]), interventions=[1] * 200 + [None] * 400)
-    assert not asks_for_another_scale(model._result.best.training)
+    assert not asks_for_another_scale(model._result.training)
 
 
 def test_without_residuals_nothing_speaks_against_another_scale():

@@ -23,6 +23,8 @@ from daguerreotype._lib.typing import IntArray
 from daguerreotype.bootstrap.resampling import DRAWS, Draws, Record, learn_resamples
 from daguerreotype.bootstrap.summary import Bootstrap, Resample, check_threshold, summarise
 from daguerreotype.data.columns import to_pandas
+from daguerreotype.training.checkpoint import Checkpoint
+from daguerreotype.training.run import Run
 
 WITHOUT_EFFECT = {"n_jobs", "verbose", "random_state"}  # of a learner: each resample seeds its own
 
@@ -100,18 +102,17 @@ def bootstrap(
     cancel = CancelToken()
     with ExitStack() as contexts:
         contexts.enter_context(cancel.listening())
+        checkpoint = None if resume is None else contexts.enter_context(Checkpoint(resume))
         bar = contexts.enter_context(ProgressBar(given.get("verbose", 0), 0))
         records, interrupted = learn_resamples(
             partial(refit, blank, table, params, draws),
             n_resamples,
             n_jobs=n_jobs,
-            resume=resume,
+            run=Run(cancel=cancel, checkpoint=checkpoint),
             settings=lambda: describe_run(learner, table, params, draws),
-            is_whole=lambda record: is_resample(record, table.shape[1]),
             advance=bar.task("resamples", n_resamples),
-            cancel=cancel,
         )
-    resamples = [Resample(**record) for record in records]
+    resamples = [Resample(**record) for _, record in records]
     result = None
     if any(resample.failure is None for resample in resamples):
         names = tuple(table.columns.tolist()) if isinstance(table, pd.DataFrame) else None
@@ -146,28 +147,13 @@ def refit(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws,
         except ValueError as error:
             failure = str(error)
             continue
-        return asdict(Resample(index, *_graph_of(model), redraws))
+        return {}, asdict(Resample(index, *_graph_of(model), redraws))
     if index == 0:  # so, very likely, the others could not be fitted, either
         raise ValueError(
             f"the first resample could not be fitted in {DRAWS} draws of {draws.n_drawn} rows. The last one said: "
             f"{failure}"
         )
-    return asdict(Resample(index, [], [], DRAWS, failure))
-
-
-def is_resample(record: Record, d: int) -> bool:
-    """Whether a record is one that `refit` may have made of a table with d columns."""
-    try:
-        resample = Resample(**record)
-        ends = [end for edge in resample.edges for end in edge]
-        whole = (resample.index, resample.redraws, *resample.order, *ends)
-        numbers = all(type(number) is int and number >= 0 for number in whole)
-        nodes = sorted(resample.order) == list(range(d if resample.failure is None else 0))
-        ranks = {node: rank for rank, node in enumerate(resample.order)}
-        edges = all(ranks[cause] < ranks[effect] for cause, effect in resample.edges)
-    except (TypeError, KeyError, ValueError):
-        return False
-    return numbers and nodes and edges
+    return {}, asdict(Resample(index, [], [], DRAWS, failure))
 
 
 def describe_run(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:

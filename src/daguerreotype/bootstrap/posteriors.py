@@ -1,7 +1,6 @@
 """Longer posteriors of what was learned: of the table itself, or averaged over resamples of its rows."""
 
 import logging
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.checks import check_count, check_positive_int, check_seed
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.labels import plural
@@ -17,12 +17,10 @@ from daguerreotype._lib.store import digest, plain_setting
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.bootstrap.resampling import DRAWS, Draws, Record, learn_resamples
 from daguerreotype.data.table import Table
-from daguerreotype.pipeline import fit_table, posterior_of
-from daguerreotype.posterior import Posterior
-from daguerreotype.posterior.record import MOST_GRAPHS
-from daguerreotype.posterior.sample import long_effort
+from daguerreotype.pipeline import fit_table
+from daguerreotype.posterior.record import MOST_GRAPHS, Posterior
+from daguerreotype.posterior.sample import draw_graphs, long_effort
 from daguerreotype.result import FitResult
-from daguerreotype.training.checkpoint import NOT_SAVED
 from daguerreotype.training.plan import make_plan
 from daguerreotype.training.run import Run, running
 
@@ -44,9 +42,9 @@ def sample_posterior(
     sweeps = check_positive_int(default if n_sweeps is None else n_sweeps, "n_sweeps")
     check_positive_int(n_chains, "n_chains")
     seed, settings = check_seed(random_state), learner._settings() | {"n_jobs": n_jobs}
-    with running(settings, None if bagged else resume) as (run, bar):
+    with running(settings, resume) as (run, bar):
         if bagged:
-            posterior = _bagged(learner._table, settings, bagged, sweeps, seed, resume, run, bar)
+            posterior = _bagged(learner._table, settings, bagged, sweeps, seed, run, bar)
         else:
             posterior = _longer(learner._result, sweeps, n_chains, seed, run, bar)
         return replace(posterior, interrupted=True) if run.cancel.answered() else posterior
@@ -54,7 +52,7 @@ def sample_posterior(
 
 def _longer(result: FitResult, n_sweeps: int, n_chains: int, seed: int, run: Run, bar: ProgressBar) -> Posterior:
     """The posterior around what a fit found."""
-    training = result.best.training
+    training = result.training
     if training.scores is None:
         raise ValueError(
             "there is nothing to sample graphs from: the learner was loaded from a file, which holds no rows, or "
@@ -69,10 +67,10 @@ def _longer(result: FitResult, n_sweeps: int, n_chains: int, seed: int, run: Run
         advance(round(100 * share) - percent)
         percent = round(100 * share)
 
-    stage = NOT_SAVED if run.checkpoint is None else run.checkpoint.stage("posterior", settings, strict=True)
+    stage = run.stage("posterior", settings, strict=True)
     scores = replace(training.scores, run=Run(run.n_jobs, cancel=run.cancel))
     effort = long_effort(scores, n_sweeps, n_chains)
-    posterior = posterior_of(training, scores, effort, seed=seed, n_jobs=run.n_jobs, stage=stage, progress=show)
+    posterior = draw_graphs(training, scores, effort, seed=seed, n_jobs=run.n_jobs, stage=stage, progress=show)
     return result.labelled(posterior)
 
 
@@ -82,7 +80,6 @@ def _bagged(
     n_resamples: int,
     n_sweeps: int,
     seed: int,
-    resume: Any,
     run: Run,
     bar: ProgressBar,
 ) -> Posterior:
@@ -101,18 +98,15 @@ def _bagged(
         partial(_learn, table, settings, draws),
         n_resamples,
         n_jobs=run.n_jobs,
-        resume=resume,
+        run=run,
         settings=lambda: _described(settings, seed, table),
-        is_whole=lambda record: _read(record, table.n_columns) is not None,
         advance=bar.task("resamples", n_resamples),
-        cancel=run.cancel,
     )
     if not records:
         raise KeyboardInterrupt
     if interrupted:
         logger.warning("interrupted: averaged over %d resample%s.", len(records), plural(len(records)))
-    posteriors = [_read(record, table.n_columns) for record in records]
-    average = _average([posterior for posterior in posteriors if posterior is not None])
+    average = _average([arrays for arrays, _ in records], [header for _, header in records])
     return replace(average, names=table.labels, named=table.named, interrupted=interrupted)
 
 
@@ -124,7 +118,7 @@ def _described(settings: Mapping[str, Any], seed: int, table: Table) -> dict[str
 
 
 def _learn(table: Table, settings: Mapping[str, Any], draws: Draws, index: int) -> Record:
-    """What is needed of the posterior of one resample, as JSON values."""
+    """What is needed of the posterior of one resample."""
     stream = draws.stream(index)
     for _ in range(DRAWS):  # of rows among which a column is constant, others take the place
         drawn = table.rows(draws.rows(stream))
@@ -134,42 +128,19 @@ def _learn(table: Table, settings: Mapping[str, Any], draws: Draws, index: int) 
     with cancel.listening():  # in a process of its own, maybe
         plan = make_plan(settings, drawn)
         result = fit_table(drawn, plan, Run(cancel=cancel))
-    if result.best.training.interrupted:
+    if result.training.interrupted:
         raise KeyboardInterrupt
     posterior = result.posterior
     if posterior is None:
         raise ValueError(
             "this learner has no posterior to average: its loss is no sum over columns, or it is joint."
         )
-    return {
-        "index": index,
-        "edges": posterior.probabilities.tolist(),
-        "ancestors": posterior.ancestors.tolist(),
-        "graphs": b64encode(np.packbits(posterior.graphs).tobytes()).decode(),
-        "weights": posterior.weights.tolist(),
-        "n_sets": posterior.n_sets,
-        "n_sweeps": posterior.n_sweeps,
-    }
+    arrays = {"edges": posterior.probabilities}
+    arrays |= {name: getattr(posterior, name) for name in ("ancestors", "graphs", "weights")}
+    return arrays, {"n_sets": posterior.n_sets, "n_sweeps": posterior.n_sweeps}
 
 
-def _read(record: Record, d: int) -> Record | None:
-    """The arrays of a record; None if it is not one of a table with d columns."""
-    try:
-        edges, ancestors, weights = (np.array(record[name], float) for name in ("edges", "ancestors", "weights"))
-        bits = np.frombuffer(b64decode(record["graphs"], validate=True), dtype=np.uint8)
-        graphs = np.unpackbits(bits, count=weights.size * d * d).reshape(-1, d, d).astype(np.bool_)
-        numbers = [record[name] for name in ("index", "n_sets", "n_sweeps")]
-    except (TypeError, KeyError, ValueError):
-        return None
-    shares = all(np.all((values >= 0) & (values <= 1)) for values in (edges, ancestors, weights))
-    shapes = edges.shape == ancestors.shape == (d, d) and weights.shape == (len(graphs),)
-    shapes = shapes and bits.size == -(-graphs.size // 8)
-    counts = all(type(number) is int and number >= 0 for number in numbers)
-    arrays = {"edges": edges, "ancestors": ancestors, "weights": weights, "graphs": graphs}
-    return {**record, **arrays} if shares and shapes and counts else None
-
-
-def _average(posteriors: list[Record]) -> Posterior:
+def _average(posteriors: list[Arrays], counts: list[Header]) -> Posterior:
     """The average; where one would look at chains, halves of the resamples are compared."""
     n = len(posteriors)
     edges = np.stack([posterior["edges"] for posterior in posteriors])  # (b, d, d)
@@ -187,8 +158,8 @@ def _average(posteriors: list[Record]) -> Posterior:
         ancestors=np.mean([posterior["ancestors"] for posterior in posteriors], axis=0),
         graphs=graphs,
         weights=weights,
-        n_sweeps=posteriors[0]["n_sweeps"],
-        n_sets=sum(posterior["n_sets"] for posterior in posteriors),
+        n_sweeps=counts[0]["n_sweeps"],
+        n_sets=sum(count["n_sets"] for count in counts),
         n_bagged=n,
     )
 

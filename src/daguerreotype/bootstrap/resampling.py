@@ -1,22 +1,20 @@
-"""Resampling: something learned from rows that were drawn anew, in any number of processes, with a journal."""
+"""Resampling: something learned from rows that were drawn anew, in any number of processes, and resumable."""
 
-import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from daguerreotype._lib.checks import check_path
-from daguerreotype._lib.interrupts import CancelToken
-from daguerreotype._lib.store import Journal, sole_use
+from daguerreotype._lib.archive import Arrays, Header
 from daguerreotype._lib.typing import IntArray
+from daguerreotype.training.run import Run
 
 DRAWS = 10  # of rows for one resample, before it counts as failed
-Record: TypeAlias = dict[str, Any]  # of JSON values, "index" among them
+Record: TypeAlias = tuple[Arrays, Header]  # what was learned from one resample, as a checkpoint holds it
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,9 @@ def learn_resamples(
     n_resamples: int,
     *,
     n_jobs: int | None,
-    resume: str | os.PathLike[str] | None,
+    run: Run,
     settings: Callable[[], Mapping[str, Any]],
-    is_whole: Callable[[Record], bool],
     advance: Callable[[int], None],
-    cancel: CancelToken,
 ) -> tuple[list[Record], bool]:
     """What was learned from every resample, by number, and whether Ctrl-C ended it before its time.
 
@@ -56,40 +52,36 @@ def learn_resamples(
     ----------
     learn : callable
         Learns from the resample of a number. Other processes get it by pickle.
-    resume : path, optional
-        Journal of the resamples that are finished, for one process at a time: a later call with the same
-        ``settings`` goes on with them, for as many resamples or others.
+    run : Run
+        Its checkpoint holds the resamples that are finished: a later call with the same ``settings`` goes on with
+        them, for as many resamples or others.
     settings : callable
         What a resample depends on, by name.
-    is_whole : callable
-        Whether a record of the journal is one that ``learn`` may have made.
     advance : callable
         Called with the number of resamples that were just finished.
     """
-    done: dict[int, Record] = {}
+    if run.checkpoint is not None:
+        run.stage("resamples", dict(settings()), strict=True).keep(lambda: ({}, {}), always=True)
+    stages = [run.stage("resample", {}) for _ in range(n_resamples)]
+    done = {index: saved for index, stage in enumerate(stages) if (saved := stage.load()) is not None}
+    missing = [index for index in range(n_resamples) if index not in done]
+    advance(len(done))
     interrupted = False
-    with ExitStack() as files:
-        journal = None
-        if resume is not None:
-            path: Path = check_path(resume, "resume")
-            files.enter_context(sole_use(path))
-            journal = Journal(path, "resamples", settings())
-            done = {record["index"]: record for record in journal.read() if is_whole(record)}
-        missing = [index for index in range(n_resamples) if index not in done]
-        advance(n_resamples - len(missing))
-        try:
-            # One by one, as they finish: nothing that is finished waits in a batch to be saved.
-            parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-            with closing(parallel(delayed(learn)(index) for index in missing)) as records:
-                while True:
-                    with cancel.at_once():  # waits for other processes
-                        record = next(records, None)
-                    if record is None:
-                        break
-                    if journal is not None:
-                        journal.append(record)
-                    done[record["index"]] = record
-                    advance(1)
-        except KeyboardInterrupt:
-            interrupted = True
-    return [done[index] for index in range(n_resamples) if index in done], interrupted
+    try:
+        # One by one, as they finish: nothing that is finished waits in a batch to be saved.
+        parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+        with closing(parallel(delayed(_numbered)(learn, index) for index in missing)) as records:
+            for _ in missing:
+                with run.cancel.at_once():  # waits for other processes
+                    index, record = next(records)
+                done[index] = record
+                stages[index].keep(partial(done.__getitem__, index), always=True)
+                advance(1)
+    except KeyboardInterrupt:
+        interrupted = True
+    return [done[index] for index in sorted(done)], interrupted
+
+
+def _numbered(learn: Callable[[int], Record], index: int) -> tuple[int, Record]:
+    """What was learned from a resample, with its number: they finish in any sequence."""
+    return index, learn(index)

@@ -11,10 +11,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from daguerreotype._lib.archive import Arrays, Header
+from daguerreotype._lib.checks import check_positive_int, check_seed
 from daguerreotype._lib.typing import BoolArray, FloatArray
 from daguerreotype.data.missing import IncompleteRows, NormalFit, fit_normal
 from daguerreotype.data.moments import Summary
-from daguerreotype.data.table import Table
+from daguerreotype.data.table import Table, mean_sum
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.missing.sampler import MissingSampler
 from daguerreotype.noise.free_shape import MAX_ROWS
@@ -199,14 +200,50 @@ def integrated(
     return means
 
 
+def mean_log_likelihood(mechanisms: Mechanisms, values: FloatArray, intervened: BoolArray | None = None) -> float:
+    """Mean log-likelihood per row of any values (m, d), but for those that were intervened on.
+
+    What is missing of a row, nan, is integrated out.
+    """
+    missing = np.isnan(values)
+    incomplete = missing.any(axis=1)
+    out = np.zeros(missing.shape, dtype=np.bool_) if intervened is None else intervened
+    complete, total = values[~incomplete], 0.0
+    if len(complete):
+        causes = mechanisms.scaled.apply(complete)
+        density = np.column_stack(
+            [
+                mechanisms.log_mass(node, complete[:, node], mechanisms.predictors(node, causes))
+                for node in range(values.shape[1])
+            ]
+        )
+        total += mean_sum(density, out[~incomplete]) * len(complete)
+    if incomplete.any():
+        _check_support(mechanisms)
+        total += float(integrated(mechanisms, values[incomplete], missing[incomplete], out[incomplete]).sum())
+    return total / len(values)
+
+
+def _check_support(mechanisms: Mechanisms) -> None:
+    """Refuse to draw without knowing what values columns have."""
+    if not mechanisms.support.seen.size:
+        raise ValueError(
+            "this learner was fitted without rows: it does not know what values columns have, so it cannot "
+            "tell what is missing. Fit it again, on rows."
+        )
+
+
 def completions(
     mechanisms: Mechanisms,
     values: FloatArray,
     n_draws: int,
-    rng: np.random.Generator,
+    random_state: int,
     intervened: BoolArray | None = None,
 ) -> FloatArray:
     """Completed rows (n_draws, m, d) of rows (m, d), nan where a value is missing."""
+    check_positive_int(n_draws, "n_draws")
+    rng = np.random.default_rng(check_seed(random_state))
+    _check_support(mechanisms)
     missing = np.isnan(values)
     rows = missing.any(axis=1)
     drawn = np.repeat(values[None], n_draws, axis=0)

@@ -12,6 +12,7 @@ from daguerreotype._lib.records import saved
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.columns import to_pandas
 from daguerreotype.data.kinds import Kind
+from daguerreotype.data.missing import Gaps
 
 SETTLED = 1  # edge that comes and goes with the draws
 CALM = 0.01  # nats per column and row by which they move the loss
@@ -77,6 +78,22 @@ class MissingValues:
     n_changed: int
     loss_change: float
     depends_on: dict[Any, list[Any]]
+
+    @classmethod
+    def of(
+        cls, labels: Sequence[Any], gaps: Gaps, n_dropped: int, completion: Completion | None
+    ) -> "MissingValues":
+        """Of a table with these columns; without a completion rows were dropped."""
+        done = completion or Completion(0, 0, 0)
+        depends = [[labels[i] for i in np.flatnonzero(column)] for column in gaps.depends.T]
+        return cls(
+            counts={label: int(n) for label, n in zip(labels, gaps.counts, strict=True) if n},
+            n_rows=gaps.n_rows,
+            n_complete=gaps.n_complete,
+            n_dropped=n_dropped,
+            **vars(done),
+            depends_on={label: causes for label, causes in zip(labels, depends, strict=True) if causes},
+        )
 
     @property
     def settled(self) -> bool:

@@ -18,7 +18,8 @@ from daguerreotype.noise import Gaussian
 from daguerreotype.training.choices import with_families, with_noise_of_residuals
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
-from daguerreotype.training.search import Interrupted, State, TrainingResult, search
+from daguerreotype.training.search import search
+from daguerreotype.training.state import Interrupted, State, TrainingResult
 
 logger = logging.getLogger("daguerreotype")
 
@@ -102,7 +103,7 @@ class MissingRounds:
     def _bend(self, lines: State) -> bool:
         """Whether many edges of a table that was completed by lines bend all the same."""
         start = self.plan.constraints.sort(self.plan.start)
-        straight = search(lines, start, n_restarts=self.plan.schedule.n_restarts, briefly=True)
+        straight = search(lines, start, n_restarts=self.plan.training.n_restarts, briefly=True)
         with self.run.cancel.at_once():
             self.completer.redraw(self._mechanisms(straight), n_sweeps=2)
         curves = State.begin(self.completer.latest(), self._first_plan(GamEdges(CUBIC), 1.0), lines.run)
@@ -115,7 +116,7 @@ class MissingRounds:
 
         Moments are those that EM expects, which look like more evidence than there is: edges cost more.
         """
-        penalty, seen = self.plan.price, (~np.isnan(self._first_rows.values)).astype(np.float64)
+        penalty, seen = self.plan.penalty, (~np.isnan(self._first_rows.values)).astype(np.float64)
         if factor is None:
             factor = 1.0 / np.sqrt(float((seen.T @ seen).mean()) / len(seen))
         edges.penalty, edges.gamma = factor * penalty.penalty, factor * penalty.gamma

@@ -4,7 +4,7 @@ from daguerreotype._lib.records import saved
 from daguerreotype.noise.base import Density, DiscreteNoise, Mass, NoiseModel, Outcomes
 from daguerreotype.noise.free_shape import FreeShape
 from daguerreotype.noise.gaussian import Gaussian
-from daguerreotype.noise.registry import NOISE, NoiseEntry, make_noise, noise_by_column
+from daguerreotype.noise.registry import NOISE, NoiseEntry, make_noise, name_of, noise_by_column
 
 __all__ = [
     "NOISE",
@@ -17,6 +17,7 @@ __all__ = [
     "NoiseModel",
     "Outcomes",
     "make_noise",
+    "name_of",
     "noise_by_column",
     "saved",
 ]

@@ -118,6 +118,10 @@ class DiscreteNoise(ABC):
         """What a parameter of the shape must gain, in units of the penalty of a parameter."""
         return 1.0
 
+    def name_of(self, mass: Any) -> str:
+        """The name of what was fitted: a family may turn out to be one of its members."""
+        return self.name
+
     @abstractmethod
     def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:
         """A column of codes or counts (n,) as what parents are to explain in its first ``n_fitted`` rows."""

@@ -254,3 +254,7 @@ class Counts(DiscreteNoise):
     def mass(self, outcomes: Outcomes, shape: FloatArray) -> Mass:
         """Poisson or negative binomial, ``shape`` being the dispersion."""
         return CountMass(float(shape[0]))
+
+    def name_of(self, mass: CountMass) -> str:
+        """Poisson where no dispersion was worth it."""
+        return "poisson" if mass.dispersion == 0.0 else "negative-binomial"

@@ -8,7 +8,7 @@ from typing import Any
 from daguerreotype._lib.labels import listed, shown
 from daguerreotype._lib.registry import Registry, load
 from daguerreotype.data.kinds import Kind
-from daguerreotype.noise.base import NoiseModel
+from daguerreotype.noise.base import Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.free_shape import FreeShape
 from daguerreotype.noise.gaussian import Gaussian
 
@@ -75,6 +75,14 @@ def make_noise(noise: Any) -> NoiseModel:
     )
 
 
+def name_of(noise: NoiseModel, density: Density | Mass) -> str:
+    """What a noise model is called that led to this distribution of a node."""
+    if isinstance(noise, DiscreteNoise):
+        return noise.name_of(density)
+    names = {entry.make: name for name, entry in NOISE.items()}
+    return names.get(type(noise), type(noise).__name__)
+
+
 def noise_by_column(
     noise: Any, continuous: NoiseModel, kinds: Sequence[Kind], labels: Sequence[Any]
 ) -> tuple[NoiseModel, ...]:
@@ -87,10 +95,11 @@ def noise_by_column(
     continuous : NoiseModel
         What continuous columns have by default.
     kinds : sequence of d Kind
-        Those of the columns.
+        Those of the columns; empty if all are continuous.
     labels : sequence of d
         What the user calls them.
     """
+    kinds = kinds or [Kind()] * len(labels)
     chosen = [make_noise(kind.noise) if kind.discrete else continuous for kind in kinds]
     if isinstance(noise, str) and noise == "auto":
         return tuple(chosen)

@@ -29,6 +29,7 @@ from daguerreotype.posterior.parent_sets import Evidence, SetCollector
 from daguerreotype.posterior.record import MOST_GRAPHS, Posterior
 from daguerreotype.training.checkpoint import NOT_SAVED, Stage
 from daguerreotype.training.scores import OrderScores
+from daguerreotype.training.state import TrainingResult
 
 logger = logging.getLogger("daguerreotype")
 
@@ -76,25 +77,25 @@ def long_effort(scores: OrderScores, n_sweeps: int, n_chains: int) -> Effort:
     return Effort(n_sweeps, n_chains, *((100, 40) if scores.quick else (10, 20)))
 
 
-def sample_posterior(
-    evidence: Evidence,
-    order: IntArray,
+def draw_graphs(
+    training: TrainingResult,
+    scores: OrderScores,
     effort: Effort,
     *,
-    fixed: bool = False,
     seed: int = 0,
     n_jobs: int = 1,
     stage: Stage = NOT_SAVED,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Posterior:
-    """The posterior around an order that was found, by node of the table; or along it alone, if it is ``fixed``.
+    """The posterior around the order that training found, by node of the table; along it alone, if it was given.
 
     Ctrl-C ends it with what there is, once chains have begun.
     """
+    evidence = Evidence(scores, training.table is not None and bool(training.table.discrete.any()))
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     saved = stage.load()
     if saved is None:
-        lists, starts = list_sets(evidence, order, effort, rng, fixed)
+        lists, starts = list_sets(evidence, training.order, effort, rng, training.order_given)
     else:
         lists, starts = SetLists(*(saved[0][name] for name in SetLists._fields)), saved[0]["begun"]
     seeds = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(effort.n_chains, np.uint64).tolist()
@@ -108,7 +109,7 @@ def sample_posterior(
     def after() -> None:
         progress(chains.share)
         stage.keep(state, always=chains.share == 1.0)
-        evidence.scores.run.cancel.check()
+        scores.run.cancel.check()
 
     stage.keep(state)  # listing sets may have taken long
 

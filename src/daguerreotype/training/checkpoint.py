@@ -1,4 +1,4 @@
-"""Checkpoints of a fit: the state of every stage that was begun, in one file that is always complete."""
+"""Checkpoints of long work: the state of every stage that was begun, in one file that is always complete."""
 
 import json
 import logging
@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 import numpy as np
 
 from daguerreotype._lib.archive import Arrays, Header, UnreadableError, read_archive, write_archive
+from daguerreotype._lib.checks import check_path
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.store import differences, digest, sole_use
 
@@ -56,7 +56,7 @@ class Checkpoint:
     def __init__(
         self, path: str | os.PathLike[str], *, seconds: float = SECONDS, cancel: CancelToken | None = None
     ) -> None:
-        self.path, self.seconds = Path(path), seconds
+        self.path, self.seconds = check_path(path, "resume"), seconds
         self._cancel = CancelToken() if cancel is None else cancel
         self._states: dict[str, _State] = {}
         self._n_stages = 0
@@ -102,13 +102,14 @@ class Checkpoint:
         # As they will be read back: lists, no tuples.
         plain: Header = json.loads(json.dumps(settings, default=repr))
         saved = self._states.get(key)
-        found = None if saved is None else differences(saved.settings, plain)
-        if found and strict:
+        other_work = f"it has no {name}" if strict and self._states else ""
+        changed = other_work if saved is None else differences(saved.settings, plain)
+        if changed and strict:
             raise ValueError(
-                f"{self.path} is a checkpoint of another training run: {found}. Give the data and settings that "
-                "it began with, or another path."
+                f"{self.path} is a checkpoint of another run: {changed}. Give the data and settings that it began "
+                "with, or another path."
             )
-        if found:
+        if changed:
             del self._states[key]
         return Stage(self, key, plain)
 
@@ -178,13 +179,13 @@ class Checkpoint:
                     self._states[key].arrays[rest] = array
         except (UnreadableError, OSError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
-                f"{self.path} is not a complete checkpoint of training ({error}). Delete it to train from "
-                "the start, or give another path."
+                f"{self.path} is not a complete checkpoint ({error}). Delete it to begin anew, or give another "
+                "path."
             ) from error
         if stated != FORMAT:
             raise ValueError(
                 f"{self.path} is a checkpoint of format {stated!r}, but this version reads format "
-                f"{FORMAT}. Go on with the version that wrote it, or delete it to train from the start."
+                f"{FORMAT}. Go on with the version that wrote it, or delete it to begin anew."
             )
 
 

@@ -26,7 +26,8 @@ from daguerreotype.noise import DiscreteNoise, NoiseModel, make_noise
 from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
 from daguerreotype.noise.gaussian import LEAST_VARIANCE
 from daguerreotype.training.plan import Plan
-from daguerreotype.training.search import State, TrainingResult, prepare, search
+from daguerreotype.training.search import prepare, search
+from daguerreotype.training.state import State, TrainingResult
 
 logger = logging.getLogger("daguerreotype")
 
@@ -375,7 +376,7 @@ class _Judge:
     ) -> None:
         self.models, self.table, self.others, self.node = models, table, others, node
         rows = table.n_rows if table.rows_per_node is None else int(table.rows_per_node[node])
-        self.price = 0.5 * plan.price.per_dof(rows) / rows
+        self.price = 0.5 * plan.penalty.per_dof(rows) / rows
 
     def promising(self, places: IntArray, predecessors: IntArray) -> list[int]:
         """The node's own scale, and those others that may suit it, by fits on the parents that it has there."""

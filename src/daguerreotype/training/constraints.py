@@ -10,7 +10,9 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import EdgeEstimator, EdgeRules, LocalFit, LocalModels
 from daguerreotype.edges.interventional import prepare_by_group
+from daguerreotype.knowledge import Knowledge
 from daguerreotype.operators import Precedence
+from daguerreotype.training.few_rows import fewer_parents
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,23 @@ class Constraints:
         if not matrices:
             return {}
         return {"digest of constraints": sha256(b"".join(each.tobytes() for each in matrices)).hexdigest()}
+
+
+def known_constraints(
+    knowledge: Any, table: Table, columns: IntArray, order: IntArray | None = None, few: bool = False
+) -> Constraints:
+    """What the columns of a table, in this order of them, obey.
+
+    ``order`` is one that is given, which must obey, too; a table of ``few`` rows has few parents.
+    """
+    known = Knowledge.of(knowledge).resolve(table.names, numbered=not table.named)
+    if order is not None:
+        known.check_order(order)
+    known = known.take(columns)
+    most = known.max_parents
+    if few:
+        most = fewer_parents(most, known.required.sum(axis=0), table.n_rows)
+    return Constraints.of(known.allowed, known.required, known.tier, known.names, most)
 
 
 FREE = Constraints()

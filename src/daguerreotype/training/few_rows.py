@@ -1,8 +1,8 @@
-"""Tables of few rows: linear edges, columns as they came, Gaussian noise, and a price that small samples ask for.
+"""Tables of few rows: linear edges, columns as they came, Gaussian noise, and the penalty of small samples.
 
-BIC's price of an edge holds for long tables: twice the gain in log-likelihood is then distributed as chi
+BIC's penalty of an edge holds for long tables: twice the gain in log-likelihood is then distributed as chi
 squared. Of n rows it is -n log(1 - R^2), with R^2 distributed as Beta(1/2, (n - 2)/2), whose tail is much
-longer. So the price is the one that noise passes as seldom as chi squared passes the price in a table of
+longer. So the penalty is the one that noise passes as seldom as chi squared passes that of a table of
 :data:`ENOUGH` rows. Parents take rows from each other, too: there may be one for every ten rows. Other scales,
 curves and shapes of noise are too many choices. ``benchmarks/few_rows.py`` measures what comes of it.
 """
@@ -22,14 +22,14 @@ from daguerreotype.edges.penalty import Penalty
 logger = logging.getLogger("daguerreotype")
 
 FEW = 50  # rows, below which a table has few
-ENOUGH = 100  # rows of a table whose price noise passes seldom
+ENOUGH = 100  # rows of a table whose penalty noise passes seldom
 ROWS_PER_PARENT = 10
-PRICED = ("gam", "bic")  # edges that pay for every parent
+PENALIZED = ("gam", "bic")  # edges that pay for every parent
 
 
 def has_few_rows(settings: Mapping[str, Any], table: Table) -> bool:
-    """Whether a table has few rows, and its settings leave the price of an edge open."""
-    by_name = isinstance(settings["edges"], str) and settings["edges"] in PRICED
+    """Whether a table has few rows, and its settings leave the penalty of an edge open."""
+    by_name = isinstance(settings["edges"], str) and settings["edges"] in PENALIZED
     return by_name and settings["penalty"] is None and table.n_rows < FEW and table.n_columns > 1
 
 
@@ -39,16 +39,15 @@ def restrained(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "edges": "bic", "scales": scales}
 
 
-def price_of_few(price: Penalty, n_rows: int, n_columns: int) -> Penalty:
-    """The price with a gamma that makes a parent as dear as small samples ask for."""
+def penalty_of_few(penalty: Penalty, n_rows: int, n_columns: int) -> Penalty:
+    """The penalty with a gamma that makes a parent as dear as small samples ask for."""
     from scipy.stats import beta, chi2
 
-    chance = chi2.sf(np.log(ENOUGH) + price.per_parent(n_columns), 1)
+    chance = chi2.sf(np.log(ENOUGH) + penalty.per_parent(n_columns), 1)
     unexplained = beta.ppf(chance, max(n_rows - 2, 1) / 2, 0.5)  # the share that noise alone leaves so seldom
     dear = -n_rows * float(np.log(unexplained))
-    return replace(
-        price, gamma=max(price.gamma, (dear - price.per_dof(n_rows)) / (2.0 * float(np.log(n_columns))))
-    )
+    gamma = (dear - penalty.per_dof(n_rows)) / (2.0 * float(np.log(n_columns)))
+    return replace(penalty, gamma=max(penalty.gamma, gamma))
 
 
 def fewer_parents(max_parents: IntArray, required: IntArray, n_rows: int) -> IntArray:

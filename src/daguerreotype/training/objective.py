@@ -15,6 +15,7 @@ import numpy as np
 from daguerreotype._lib.labels import shown
 from daguerreotype._lib.registry import Registry
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.noise import NoiseModel, make_noise
 
 CustomLoss: TypeAlias = Callable[[float, float, int], float]
 RowCount: TypeAlias = int | IntArray
@@ -181,6 +182,11 @@ LOSSES: Registry[LossEntry] = Registry(
         ),
     },
 )
+
+
+def noise_of_loss(loss: Any) -> NoiseModel:
+    """The noise of continuous columns that a loss implies."""
+    return make_noise(LOSSES[loss].noise if isinstance(loss, str) else "gaussian")
 
 
 def make_objective(loss: Any, penalty: float) -> Objective:

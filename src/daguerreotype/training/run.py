@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_path
 from daguerreotype._lib.interrupts import CancelToken
 from daguerreotype._lib.numba import compiling
 from daguerreotype._lib.parallel import count_jobs, one_thread
@@ -128,9 +127,9 @@ class Run:
         """The same under another name: that of one of several models of the same table."""
         return replace(self, name=name)
 
-    def stage(self, name: str, settings: dict[str, Any]) -> Stage:
-        """The next stage of the fit, for what is saved of it."""
-        return NOT_SAVED if self.checkpoint is None else self.checkpoint.stage(name, settings)
+    def stage(self, name: str, settings: dict[str, Any], *, strict: bool = False) -> Stage:
+        """The next stage of the work, for what is saved of it; ``strict``: a file of other settings is refused."""
+        return NOT_SAVED if self.checkpoint is None else self.checkpoint.stage(name, settings, strict=strict)
 
 
 @contextmanager
@@ -138,11 +137,10 @@ def running(
     settings: Mapping[str, Any], resume: str | os.PathLike[str] | None = None
 ) -> Iterator[tuple[Run, ProgressBar]]:
     """What a learner with these settings works in: it hears Ctrl-C, shows how far it is, and keeps its file."""
-    file = None if resume is None else check_path(resume, "resume")
     cancel, steps = CancelToken(), read_training(settings["training"]).max_iter
     # Threads of a numerical library within threads of ours would only get in each other's way.
     with cancel.listening(), ProgressBar(settings["verbose"], steps) as bar, one_thread, ExitStack() as contexts:
         compiled = bar.task(COMPILING, None)
         contexts.enter_context(compiling(lambda _: compiled(1)))
-        checkpoint = None if file is None else contexts.enter_context(Checkpoint(file, cancel=cancel))
+        checkpoint = None if resume is None else contexts.enter_context(Checkpoint(resume, cancel=cancel))
         yield Run(count_jobs(settings["n_jobs"]), CACHE_BYTES, bar.update, cancel, checkpoint), bar

@@ -1,205 +1,21 @@
-"""The state of a fit, and the search for an order: gradient steps, best-position moves, and steps around these."""
+"""The search for an order: gradient steps, best-position moves, and steps around what these found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Annotated, Any
+from dataclasses import replace
 
-import numpy as np
-
-from daguerreotype._lib.records import Shape, saved
-from daguerreotype._lib.store import digest
-from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.data.scales import ColumnScales
-from daguerreotype.data.table import OnScale, Table
-from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels
+from daguerreotype._lib.typing import IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.base import LocalModels
 from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.noise import Density, DiscreteNoise, Mass, NoiseModel
-from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY, GaussianDensity, variance_of_nll
+from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Descent, train_bilevel
-from daguerreotype.training.checkpoint import Stage
+from daguerreotype.training.methods import order_to_theta
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.refine import Moves, refine_order
-from daguerreotype.training.run import FitHistory, Run, history_of
-from daguerreotype.training.scores import OrderScores, spread_residuals
-from daguerreotype.training.start import order_to_theta
-
-
-@saved
-@dataclass(frozen=True)
-class TrainingResult:
-    """An ordering, the distribution around it, and the edges of its mode."""
-
-    theta: Annotated[FloatArray, Shape("d", finite=True)]
-    distribution: OrderDistribution
-    order: Annotated[IntArray, Shape("d", order=True)]
-    fits: Annotated[list[LocalFit], Shape("d")]
-    models: LocalModels
-    edge_shares: Annotated[FloatArray, Shape("d", "d")]
-    loss: float
-    history: FitHistory
-    interrupted: bool
-    n_rows: int
-    rows_per_node: Annotated[IntArray | None, Shape("d")] = None  # rows that count for each node, where not all do
-    holds_rows: bool = True  # whether residuals of the training rows can be had
-    table: Table | None = None  # what was learned from
-    order_given: bool = False  # or drawn, and not learned
-    scores: OrderScores | None = field(default=None, repr=False, compare=False)  # what orders lose; not in files
-
-    def as_saved(self) -> "TrainingResult":
-        """What a file holds: of the models, what predicts without the table."""
-        models = self.models.predictor() if isinstance(self.models, LocalModels) else self.models
-        return replace(self, models=models, table=None, scores=None)
-
-    @property
-    def can(self) -> Capabilities:
-        """What the models can do; nothing where a file could not hold them."""
-        return self.models.can if isinstance(self.models, LocalModels) else Capabilities()
-
-    def check_saved(self) -> None:
-        """Refuse parents that do not come before their child, or twice."""
-        ranks = np.argsort(self.order)
-        for node, fit in enumerate(self.fits):
-            if (ranks[fit.parents] >= ranks[node]).any() or np.unique(fit.parents).size < fit.parents.size:
-                raise ValueError(f"parents of column {node}, which form a cycle")
-
-    def residuals(self) -> list[FloatArray | None] | None:
-        """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had.
-
-        Discrete nodes have none. Of several completed tables they are those of the first.
-        """
-        if not (self.can.residuals and self.holds_rows):
-            return None
-        dither = None if self.table is None else self.table.dither_by_node
-        discrete = np.zeros(len(self.fits)) if self.table is None else self.table.discrete
-        rows = np.full(len(self.fits), self.n_rows) if self.rows_per_node is None else self.rows_per_node
-        rows = np.minimum(rows, MAX_ROWS)
-        return [
-            None
-            if discrete[node]
-            else spread_residuals(self.models.residuals(node, fit)[: rows[node]], node, dither)
-            for node, fit in enumerate(self.fits)
-        ]
-
-    def densities(self, noise: Sequence[NoiseModel]) -> list[Density | Mass]:
-        """The noise of every node under the model that orders were compared by; Gaussian without residuals."""
-        wanted = any(model.needs_residuals for model in noise)
-        residuals = (self.residuals() if wanted else None) or [None] * len(noise)
-        densities: list[Density | Mass] = []
-        for node, (fit, model, remainder) in enumerate(zip(self.fits, noise, residuals, strict=True)):
-            if isinstance(model, DiscreteNoise):
-                densities.append(self.models.mass(node, fit))
-            elif remainder is not None and model.needs_residuals:
-                densities.append(model.fit(remainder))
-            else:
-                densities.append(GaussianDensity(float(variance_of_nll(fit.nll))))
-        return densities
-
-    @property
-    def prepared(self) -> LocalModels:
-        """The estimator with what it needs of the table, which a final fit may have replaced in ``models``."""
-        return self.models if self.scores is None else self.scores.models
-
-    @cached_property
-    def negentropy(self) -> float:
-        """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
-        known = [each for each in self.residuals() or [] if each is not None]
-        return float(np.median([negentropy(each) for each in known])) if known else 0.0
-
-    @property
-    def n_rows_used(self) -> int:
-        """How many rows of each node, at most, its likelihood is taken from: the first ones that count for it."""
-        by_rows = self.holds_rows and self.can.residuals
-        return min(self.n_rows, MAX_ROWS) if by_rows else self.n_rows
-
-    def log_likelihood(self) -> float:
-        """Log-likelihood per row of the fitted model on the training table, less the BIC penalty.
-
-        Noise may have any shape, whatever orders were compared by: so models that were learned under different
-        noise compare. Where residuals cannot be had it is taken as Gaussian. Where not all rows count for a node,
-        its mechanism does in those that do.
-        """
-        residuals = self.residuals()
-        if residuals is None:
-            nll = np.array([fit.nll for fit in self.fits])
-        else:
-            excess = [
-                fit.excess if each is None else excess_entropy(each, "three-spacings")
-                for fit, each in zip(self.fits, residuals, strict=True)
-            ]
-            nll = np.array(excess) + STANDARD_ENTROPY
-        rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
-        penalty = 0.5 * np.log(rows) / rows * np.array([fit.dof for fit in self.fits])
-        return -float(np.sum(rows / self.n_rows * (nll + penalty)))
-
-
-@dataclass(frozen=True)
-class State:
-    """How far a fit has come: a table on its scales, and what was learned of it. Stages go from one to the next.
-
-    Attributes
-    ----------
-    plan, run : Plan, Run
-        What is to be learned, and how it is carried out.
-    table : Table
-        The columns as they came, in canonical order.
-    scaled : OnScale
-        The same on the scales that they are learned on.
-    noise : tuple of d NoiseModel
-        What orders are compared under.
-    training : TrainingResult or None
-        The order that was found last, and its graph.
-    rounds : MissingRounds or None
-        Those of a table with missing values, and what they led to.
-    posterior : Posterior or None
-        How probable edges are.
-    """
-
-    plan: Plan
-    run: Run
-    table: Table
-    scaled: OnScale
-    noise: tuple[NoiseModel, ...]
-    training: TrainingResult | None = None
-    rounds: Any = None  # this and the next are of parts that stand above this one
-    posterior: Any = None
-
-    @classmethod
-    def begin(
-        cls,
-        table: Table,
-        plan: Plan,
-        run: Run,
-        scales: ColumnScales | None = None,
-        effects: ColumnScales | None = None,
-        noise: tuple[NoiseModel, ...] | None = None,
-    ) -> "State":
-        """Before any training, on given scales of causes and, if they are others, of effects."""
-        scaled = table.on_scale(table.scales_of(plan.scales) if scales is None else scales, plan.standardize)
-        if effects is not None:
-            scaled = table.with_effects(scaled, table.on_scale(effects, plan.standardize))
-        return cls(plan, run, table, scaled, plan.noise if noise is None else noise)
-
-    @property
-    def found(self) -> TrainingResult:
-        """The order that was found last, where there is one."""
-        assert self.training is not None
-        return self.training
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether orders are compared under Gaussian noise."""
-        return not any(model.needs_residuals for model in self.noise)
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search, with the best that it had found."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__()
-        self.state = state
+from daguerreotype.training.run import Run, history_of
+from daguerreotype.training.scores import OrderScores
+from daguerreotype.training.state import State, TrainingResult, ended
 
 
 def search(
@@ -226,43 +42,42 @@ def search(
         Only refine, without a distribution around the order: a short round of many.
     """
     plan, run, table = state.plan, state.run, state.scaled.table
-    operator, schedule, constraints = plan.operator, plan.schedule, plan.constraints
+    operator, training, constraints = plan.operator, plan.training, plan.constraints
     if plan.joint and operator is not None and (order is None or briefly):
         from daguerreotype.training.joint.search import search_jointly  # needs torch
 
         return search_jointly(state)
     scores = make_scores(table, plan, run, state.noise, models)
-    start = plan.start if order is None else order_to_theta(order, schedule.tau)
+    start = plan.start if order is None else order_to_theta(order, plan.tau)
     descent = best = Descent.begin(start, constraints)
     if n_restarts is None:
-        n_restarts = schedule.n_restarts if order is None else 0
+        n_restarts = training.n_restarts if order is None else 0
     refined_at, moves, interrupted = None, Moves(descent.best_order), False
     try:
         if operator is not None and not briefly:
-            train_bilevel(descent, operator, scores, schedule, stage=_stage("train", descent, 0, scores))
-        if operator is not None and (briefly or schedule.refine):
+            train_bilevel(descent, operator, scores, training, tau=plan.tau)
+        if operator is not None and (briefly or training.refine):
             refined_at = len(descent.steps)
             moves = Moves(descent.best_order)
             try:
-                refine_order(moves, scores, n_restarts, schedule.seed)
+                refine_order(moves, scores, n_restarts, plan.seed)
             finally:
                 if moves.best_loss < descent.best_loss:
-                    best = Descent.begin(order_to_theta(moves.best, schedule.tau), constraints)
+                    best = Descent.begin(order_to_theta(moves.best, plan.tau), constraints)
             if best is not descent and not briefly:
-                stage = _stage("resume", best, refined_at, scores)
-                train_bilevel(best, operator, scores, schedule, "resume", n_before=refined_at, stage=stage)
+                train_bilevel(best, operator, scores, training, "resume", tau=plan.tau, n_before=refined_at)
     except KeyboardInterrupt:
         interrupted = True
     steps = descent.steps if best is descent else [*descent.steps, *best.steps]
     if operator is None or briefly:
         distribution = OrderDistribution.of_order(best.best_order)
     else:
-        distribution = operator(best.best_theta, schedule.tau)
+        distribution = operator(best.best_theta, plan.tau)
     with run.cancel.held():  # an order without its graph would be lost
         fits, loss = scores.fits_of(best.best_order), scores.loss_of(best.best_order)
         edge_shares = scores.edge_shares(distribution)
     scores.workers.threads.rest()
-    training = TrainingResult(
+    result = TrainingResult(
         theta=best.best_theta,
         distribution=distribution,
         order=best.best_order,
@@ -283,15 +98,8 @@ def search(
     if final is not None:
         from daguerreotype.training.joint.search import with_final_fit  # needs torch
 
-        training = with_final_fit(training, final, plan, run, state.noise)
-    return ended(replace(state, training=training))
-
-
-def ended(state: State) -> State:
-    """What a search ended with; raised if it was interrupted."""
-    if state.found.interrupted:
-        raise Interrupted(state)
-    return state
+        result = with_final_fit(result, final, plan, run, state.noise)
+    return ended(replace(state, training=result))
 
 
 def prepare(table: Table, plan: Plan, run: Run) -> LocalModels:
@@ -314,13 +122,7 @@ def make_scores(
         constraints=plan.constraints,
         dither=table.dither_by_node,
         copies=table.copies,
-        has_floor=plan.price.min_gain > 0.0,
+        has_floor=plan.penalty.min_gain > 0.0,
         moves_obey=plan.constraints.moves_obey(plan.estimator),
         run=run,
     )
-
-
-def _stage(name: str, descent: Descent, n_before: int, scores: OrderScores) -> Stage:
-    """What is saved of training that begins at some scores, after some steps of the schedule."""
-    settings = {"theta": digest(descent.theta), "n_before": n_before, "noise": repr(scores.noise)}
-    return scores.run.stage(name, settings)

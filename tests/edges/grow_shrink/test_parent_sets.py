@@ -99,7 +99,7 @@ def test_levels_and_counts_are_scored_as_their_fits():
     X["ill"] = rng.random(n) < 1 / (1 + np.exp(-2 * X["x"]))
     X["visits"] = rng.poisson(np.exp(0.5 * X["x"]))
     model = Daguerreotype(posterior=0).fit(X)
-    training = model._result.best.training
+    training = model._result.training
     assert sum(fit.parents.size for fit in training.fits) >= 2
     for node, fit in enumerate(training.fits):
         sets = as_sets(4, fit.parents)

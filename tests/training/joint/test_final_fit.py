@@ -20,7 +20,7 @@ from daguerreotype.training.constraints import FREE  # noqa: E402
 from daguerreotype.training.joint.search import fit_edges_of  # noqa: E402
 from daguerreotype.training.objective import make_objective  # noqa: E402
 from daguerreotype.training.run import Run  # noqa: E402
-from support.fits import linear_data, schedule, standard_table  # noqa: E402
+from support.fits import linear_data, standard_table  # noqa: E402
 
 ORDER = np.array([2, 0, 4, 1, 3])
 
@@ -28,9 +28,7 @@ ORDER = np.array([2, 0, 4, 1, 3])
 def final_fit(table, edges, loss="nll_ev", order=ORDER):
     """The final fit of one order without a learner around it."""
     objective = make_objective(loss, 0.0)
-    plan = SimpleNamespace(
-        objective=objective, schedule=schedule(), constraints=FREE, estimator=edges, price=Penalty()
-    )
+    plan = SimpleNamespace(objective=objective, constraints=FREE, estimator=edges, penalty=Penalty())
     return fit_edges_of(order, table, edges.for_final_fit(), plan, Run(), ())
 
 

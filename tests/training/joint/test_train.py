@@ -168,7 +168,7 @@ def test_of_two_columns_of_equal_noise_the_cause_comes_first(operator, cause, rn
     values[:, 1 - cause] += 1.5 * values[:, cause]
     edges = Linear(pruning=0.05)
     # At a slower rate theta averages over many samples of the gates before it settles.
-    found = train(centred_table(values), edges, operator, rate=0.02, max_iter=400, gates_held=None)
+    found = train(centred_table(values), edges, operator, learning_rate=0.02, max_iter=400, gates_held=None)
     np.testing.assert_array_equal(found.best_order, [cause, 1 - cause])
     assert found.opened[cause, 1 - cause]
     assert found.parameters["weights"][cause, 1 - cause] == pytest.approx(1.5, abs=0.15)
@@ -281,7 +281,7 @@ def test_the_best_point_is_where_the_exponential_mean_of_the_objective_is_lowest
 def test_gates_stay_undecided_while_they_are_held_and_then_move(kind, held):
     table = standard_table(linear_data(0, 50, 3))
     for gates_held, steps in ((10, 10), (None, held)):
-        settings = {"gates_held": gates_held, "tolerance": 1e9, "patience": 1}
+        settings = {"gates_held": gates_held, "tol": 1e9, "patience": 1}
         stopped = train(table, KINDS[kind](), max_iter=steps + 9, **settings)
         assert len(stopped.steps) == steps + 2  # the first mean always counts as a fall
         still = train(table, KINDS[kind](), max_iter=steps, gates_held=gates_held)

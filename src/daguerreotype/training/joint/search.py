@@ -12,12 +12,13 @@ from daguerreotype.edges.gradient.settings import GradientEdges
 from daguerreotype.noise import NoiseModel
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.joint.train import JointTraining, train_joint
+from daguerreotype.training.methods import Joint, order_to_theta
 from daguerreotype.training.objective import PenalizedLikelihood, Smooth
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run, history_of
 from daguerreotype.training.scores import OrderScores
-from daguerreotype.training.search import State, TrainingResult, ended, make_scores
-from daguerreotype.training.start import order_to_theta
+from daguerreotype.training.search import make_scores
+from daguerreotype.training.state import State, TrainingResult, ended
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def fit_edges_of(
         lambda theta, tau: alone,
         order_to_theta(order, 1.0),
         plan.objective if isinstance(plan.objective, Smooth) else PenalizedLikelihood(),
-        replace(plan.schedule, l2=0.0, max_iter=edges.max_iter, tolerance=edges.tol, patience=edges.patience),
+        Joint(l2=0.0, max_iter=edges.max_iter, tol=edges.tol, patience=edges.patience),
+        tau=1.0,
         constraints=plan.constraints,
         run=run,
         phase="final fit",
@@ -123,12 +125,20 @@ def search_jointly(state: State) -> State:
     make it instead: from the start, and on all that precede a node.
     """
     plan, run, table = state.plan, state.run, state.scaled.table
-    operator, schedule, objective, edges = plan.operator, plan.schedule, plan.objective, plan.estimator
+    operator, objective, edges = plan.operator, plan.objective, plan.estimator
     assert operator is not None
     assert isinstance(objective, Smooth)
     assert isinstance(edges, GradientEdges)
     found = train_joint(
-        table, edges, operator, plan.start, objective, schedule, constraints=plan.constraints, run=run
+        table,
+        edges,
+        operator,
+        plan.start,
+        objective,
+        plan.training,
+        tau=plan.tau,
+        constraints=plan.constraints,
+        run=run,
     )
     final = edges.for_final_fit()
     if final is not None:
@@ -139,7 +149,7 @@ def search_jointly(state: State) -> State:
     ranks = np.argsort(found.best_order)
     # Against the mode, edges are as joint training left them.
     opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates)
-    distribution = operator(found.best_theta, schedule.tau)
+    distribution = operator(found.best_theta, plan.tau)
     training = TrainingResult(
         theta=found.best_theta,
         distribution=distribution,

@@ -14,11 +14,12 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.gradient.descent import BernoulliGates, Optimizer, choose_device
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.distribution import Operator
+from daguerreotype.training.bilevel import Adam, ApproximateConvergence, restore_steps, save_steps
 from daguerreotype.training.constraints import FREE, Constraints
 from daguerreotype.training.joint.model import JointObjective, Tensor, make_model
+from daguerreotype.training.methods import Bilevel, Joint
 from daguerreotype.training.objective import Smooth
 from daguerreotype.training.run import Phase, Run, Step
-from daguerreotype.training.schedule import Adam, ApproximateConvergence, Schedule, restore_steps, save_steps
 
 logger = logging.getLogger("daguerreotype")
 
@@ -135,8 +136,9 @@ def train_joint(
     operator: Operator,
     theta: FloatArray,
     loss: Smooth,
-    schedule: Schedule,
+    training: Bilevel | Joint,
     *,
+    tau: float,
     gates_held: int | None = None,
     constraints: Constraints = FREE,
     run: Run | None = None,
@@ -166,8 +168,10 @@ def train_joint(
         Scores to start from.
     loss : Smooth
         What an ordering loses.
-    schedule : Schedule
-        Temperature, learning rate of theta, the weight of its squared norm, and when to stop.
+    training : Bilevel or Joint
+        Learning rate of theta, the weight of its squared norm, and when to stop.
+    tau : float
+        Temperature of the operator.
     gates_held : int, optional
         Steps before the gates begin to move; by default 100 for linear edges and 200 for neural ones, and none
         without a warm-up. No point before that counts as the best, and training does not stop before.
@@ -188,8 +192,8 @@ def train_joint(
     elif gates_held is None:
         gates_held = model.learns_in if edges.warm_up else 0
     shares = None if table.rows_per_node is None else table.rows_per_node / table.n_rows
-    objective = JointObjective(model, BernoulliGates(), edges, loss, schedule.l2, constraints, shares)
-    state = _begin(objective, edges, constraints.project(np.array(theta, dtype=np.float64)), schedule, device)
+    objective = JointObjective(model, BernoulliGates(), edges, loss, training.l2, constraints, shares)
+    state = _begin(objective, edges, constraints.project(np.array(theta, dtype=np.float64)), training, device)
     file = run.stage(phase, {"theta": theta.tolist(), "gates_held": gates_held, "device": device})
     saved = file.load()
     if saved is not None:
@@ -197,10 +201,10 @@ def train_joint(
         logger.info("training goes on from step %d.", len(state.steps))
     interrupted = False
     try:
-        while not state.converged and len(state.steps) < schedule.max_iter:
-            orders = operator(state.theta, schedule.tau)
+        while not state.converged and len(state.steps) < training.max_iter:
+            orders = operator(state.theta, tau)
             _step(state, objective, orders, gates_held, edges.keep == "last")
-            file.keep(state.state, always=state.converged or len(state.steps) == schedule.max_iter)
+            file.keep(state.state, always=state.converged or len(state.steps) == training.max_iter)
             run.tell(phase, state.steps[-1])
     except KeyboardInterrupt:
         interrupted = True
@@ -213,7 +217,7 @@ def train_joint(
 
 
 def _begin(
-    objective: JointObjective, edges: Any, theta: FloatArray, schedule: Schedule, device: str
+    objective: JointObjective, edges: Any, theta: FloatArray, training: Bilevel | Joint, device: str
 ) -> JointState:
     """The state before the first step, at scores that obey."""
     generator = torch.Generator(device)
@@ -225,10 +229,10 @@ def _begin(
     return JointState(
         theta=theta,
         flat=flat,
-        adam=Adam(theta.size, schedule.rate),
+        adam=Adam(theta.size, training.learning_rate),
         optimizer=Optimizer(flat, edges),
         generator=generator,
-        stopping=ApproximateConvergence(schedule.tolerance, schedule.patience),
+        stopping=ApproximateConvergence(training.tol, training.patience),
         best=Best(math.inf, theta, objective.constraints.sort(theta), flat.clone()),
     )
 

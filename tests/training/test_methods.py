@@ -1,18 +1,19 @@
 import numpy as np
 import pytest
 
+from daguerreotype.data.table import Table
 from daguerreotype.operators import FixedOrder, RandomOrder, Sparsemax, top_k_sparsemax
-from daguerreotype.training.start import make_start
+from daguerreotype.training.methods import make_start
 
 NAMES = ("age", "dose", "diet", "outcome")
+TABLE = Table(np.array([[1.0], [-1.0]]) * np.sqrt([3.0, 1.0, 2.0, 10.0]), NAMES, named=True)
 
 
 def start(given, operator=None, seed=0, tau=1.0, columns=None):
     return make_start(
         given,
         Sparsemax() if operator is None else operator,
-        names=NAMES,
-        variances=np.array([3.0, 1.0, 2.0, 10.0]),
+        TABLE,
         tau=tau,
         rng=np.random.default_rng(seed),
         columns=np.arange(4) if columns is None else columns,

@@ -1,0 +1,197 @@
+"""How far a fit has come: its table on its scales, and what training found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+
+from daguerreotype._lib.records import Shape, saved
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.scales import ColumnScales
+from daguerreotype.data.table import OnScale, Table
+from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels
+from daguerreotype.noise import Density, DiscreteNoise, Mass, NoiseModel
+from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY, GaussianDensity, variance_of_nll
+from daguerreotype.operators import OrderDistribution
+from daguerreotype.training.plan import Plan
+from daguerreotype.training.run import FitHistory, Run
+from daguerreotype.training.scores import OrderScores, spread_residuals
+
+
+@saved
+@dataclass(frozen=True)
+class TrainingResult:
+    """An ordering, the distribution around it, and the edges of its mode."""
+
+    theta: Annotated[FloatArray, Shape("d", finite=True)]
+    distribution: OrderDistribution
+    order: Annotated[IntArray, Shape("d", order=True)]
+    fits: Annotated[list[LocalFit], Shape("d")]
+    models: LocalModels
+    edge_shares: Annotated[FloatArray, Shape("d", "d")]
+    loss: float
+    history: FitHistory
+    interrupted: bool
+    n_rows: int
+    rows_per_node: Annotated[IntArray | None, Shape("d")] = None  # rows that count for each node, where not all do
+    holds_rows: bool = True  # whether residuals of the training rows can be had
+    table: Table | None = None  # what was learned from
+    order_given: bool = False  # or drawn, and not learned
+    scores: OrderScores | None = field(default=None, repr=False, compare=False)  # what orders lose; not in files
+
+    def as_saved(self) -> "TrainingResult":
+        """What a file holds: of the models, what predicts without the table."""
+        models = self.models.predictor() if isinstance(self.models, LocalModels) else self.models
+        return replace(self, models=models, table=None, scores=None)
+
+    @property
+    def can(self) -> Capabilities:
+        """What the models can do; nothing where a file could not hold them."""
+        return self.models.can if isinstance(self.models, LocalModels) else Capabilities()
+
+    def check_saved(self) -> None:
+        """Refuse parents that do not come before their child, or twice."""
+        ranks = np.argsort(self.order)
+        for node, fit in enumerate(self.fits):
+            if (ranks[fit.parents] >= ranks[node]).any() or np.unique(fit.parents).size < fit.parents.size:
+                raise ValueError(f"parents of column {node}, which form a cycle")
+
+    def residuals(self) -> list[FloatArray | None] | None:
+        """Residuals of every node, its ties spread, on the first rows that count for it; None if not to be had.
+
+        Discrete nodes have none. Of several completed tables they are those of the first.
+        """
+        if not (self.can.residuals and self.holds_rows):
+            return None
+        dither = None if self.table is None else self.table.dither_by_node
+        discrete = np.zeros(len(self.fits)) if self.table is None else self.table.discrete
+        rows = np.full(len(self.fits), self.n_rows) if self.rows_per_node is None else self.rows_per_node
+        rows = np.minimum(rows, MAX_ROWS)
+        return [
+            None
+            if discrete[node]
+            else spread_residuals(self.models.residuals(node, fit)[: rows[node]], node, dither)
+            for node, fit in enumerate(self.fits)
+        ]
+
+    def densities(self, noise: Sequence[NoiseModel]) -> list[Density | Mass]:
+        """The noise of every node under the model that orders were compared by; Gaussian without residuals."""
+        wanted = any(model.needs_residuals for model in noise)
+        residuals = (self.residuals() if wanted else None) or [None] * len(noise)
+        densities: list[Density | Mass] = []
+        for node, (fit, model, remainder) in enumerate(zip(self.fits, noise, residuals, strict=True)):
+            if isinstance(model, DiscreteNoise):
+                densities.append(self.models.mass(node, fit))
+            elif remainder is not None and model.needs_residuals:
+                densities.append(model.fit(remainder))
+            else:
+                densities.append(GaussianDensity(float(variance_of_nll(fit.nll))))
+        return densities
+
+    @property
+    def prepared(self) -> LocalModels:
+        """The estimator with what it needs of the table, which a final fit may have replaced in ``models``."""
+        return self.models if self.scores is None else self.scores.models
+
+    @cached_property
+    def negentropy(self) -> float:
+        """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
+        known = [each for each in self.residuals() or [] if each is not None]
+        return float(np.median([negentropy(each) for each in known])) if known else 0.0
+
+    @property
+    def n_rows_used(self) -> int:
+        """How many rows of each node, at most, its likelihood is taken from: the first ones that count for it."""
+        by_rows = self.holds_rows and self.can.residuals
+        return min(self.n_rows, MAX_ROWS) if by_rows else self.n_rows
+
+    def log_likelihood(self) -> float:
+        """Log-likelihood per row of the fitted model on the training table, less the BIC penalty.
+
+        Noise may have any shape, whatever orders were compared by: so models that were learned under different
+        noise compare. Where residuals cannot be had it is taken as Gaussian. Where not all rows count for a node,
+        its mechanism does in those that do.
+        """
+        residuals = self.residuals()
+        if residuals is None:
+            nll = np.array([fit.nll for fit in self.fits])
+        else:
+            excess = [
+                fit.excess if each is None else excess_entropy(each, "three-spacings")
+                for fit, each in zip(self.fits, residuals, strict=True)
+            ]
+            nll = np.array(excess) + STANDARD_ENTROPY
+        rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
+        penalty = 0.5 * np.log(rows) / rows * np.array([fit.dof for fit in self.fits])
+        return -float(np.sum(rows / self.n_rows * (nll + penalty)))
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a fit has come: a table on its scales, and what was learned of it. Stages go from one to the next.
+
+    Attributes
+    ----------
+    plan, run : Plan, Run
+        What is to be learned, and how it is carried out.
+    table : Table
+        The columns as they came, in canonical order.
+    scaled : OnScale
+        The same on the scales that they are learned on.
+    noise : tuple of d NoiseModel
+        What orders are compared under.
+    training : TrainingResult or None
+        The order that was found last, and its graph.
+    """
+
+    plan: Plan
+    run: Run
+    table: Table
+    scaled: OnScale
+    noise: tuple[NoiseModel, ...]
+    training: TrainingResult | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        table: Table,
+        plan: Plan,
+        run: Run,
+        scales: ColumnScales | None = None,
+        effects: ColumnScales | None = None,
+        noise: tuple[NoiseModel, ...] | None = None,
+    ) -> "State":
+        """Before any training, on given scales of causes and, if they are others, of effects."""
+        scaled = table.on_scale(table.scales_of(plan.scales) if scales is None else scales, plan.standardize)
+        if effects is not None:
+            scaled = table.with_effects(scaled, table.on_scale(effects, plan.standardize))
+        return cls(plan, run, table, scaled, plan.noise if noise is None else noise)
+
+    @property
+    def found(self) -> TrainingResult:
+        """The order that was found last, where there is one."""
+        assert self.training is not None
+        return self.training
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether orders are compared under Gaussian noise."""
+        return not any(model.needs_residuals for model in self.noise)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search, with the best that it had found."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self.state = state
+
+
+def ended(state: State) -> State:
+    """What a search ended with; raised if it was interrupted."""
+    if state.found.interrupted:
+        raise Interrupted(state)
+    return state
