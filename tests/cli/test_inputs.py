@@ -1,9 +1,7 @@
 """The command line and Python read the same tables from the same files, and refuse the same ones."""
 
-import bz2
 import gzip
 import io
-import lzma
 import re
 
 import pandas as pd
@@ -27,23 +25,14 @@ def parquet():
     return file.getvalue()
 
 
-FILES = {
+FILES = {  # further dialects are tried in tests/data
     "plain.csv": PLAIN.encode(),
     "semicolons and decimal commas.csv": b"H\xc3\xb6he;b\n1,5;2\n3,25;4\n-1;7\n",
-    "byte order mark.csv": PLAIN.encode("utf-8-sig"),
     "UTF-16.tsv": PLAIN.replace(",", "\t").encode("utf-16"),
-    "latin-1.csv": PLAIN.encode("latin-1"),
-    "tabs.tsv": PLAIN.replace(",", "\t").encode(),
     "names of rows.csv": ",Höhe,b\nx,1.5,2\ny,3.25,4\nz,-1,7\n".encode(),
-    "numbers of rows.csv": TABLE.to_csv().encode(),
     "R.csv": '"Höhe" "b"\n"1" 1.5 2\n"2" 3.25 4\n"3" -1 7\n'.encode(),
-    "quoted.csv": '"Höhe","b"\n"1.5","2"\n"3.25","4"\n"-1","7"\n'.encode(),
-    "quoted decimal commas.csv": 'Höhe,b\n"1,5",2\n"3,25",4\n"-1",7\n'.encode(),
-    "spaces around.csv": "Höhe , b\n 1.5 , 2\n 3.25 , 4\n -1 , 7\n".encode(),
     "blank lines and columns.csv": "\n# cm\nHöhe,b,\n1.5,2,\n,,\n3.25,4,\n-1,7,\n,,\n".encode(),
     "packed.csv.gz": gzip.compress(PLAIN.encode()),
-    "packed.csv.bz2": bz2.compress(PLAIN.encode()),
-    "packed.csv.xz": lzma.compress(PLAIN.encode()),
     "table.parquet": parquet(),
 }
 
@@ -65,53 +54,45 @@ def run(*arguments):
     return CliRunner().invoke(app, ["fit", *map(str, arguments)])
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_command_line_python_and_chunks_read_the_same_table(name, tmp_path, fitted):
-    path = tmp_path / name
-    path.write_bytes(FILES[name])
-    assert "seen enough" in run(path, "-q").stderr
-    table = read_table(path)
-    pd.testing.assert_frame_equal(table, TABLE, check_dtype=False)
-    pd.testing.assert_frame_equal(fitted[0], table)
-    seen, expected = Moments.from_chunks(path), Moments().update(table)
-    assert seen.names == expected.names
-    assert (seen.n_rows, seen.covariance.tolist()) == (3, expected.covariance.tolist())
+def test_the_command_line_python_and_chunks_read_the_same_table(tmp_path, fitted):
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert "seen enough" in run(path, "-q").stderr
+        table = read_table(path)
+        pd.testing.assert_frame_equal(table, TABLE, check_dtype=False)
+        pd.testing.assert_frame_equal(fitted.pop(), table)
+        seen, expected = Moments.from_chunks(path), Moments().update(table)
+        assert seen.names == expected.names
+        assert (seen.n_rows, seen.covariance.tolist()) == (3, expected.covariance.tolist())
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "expected"),
-    [
-        ("1,2\n3,4\n", {}, [[1, 2], [3, 4]]),
-        ("1,2\n3,4\n", {"header": True}, [[3, 4]]),
-        ("a,b\n1,2\n", {"header": False}, None),
-        ('a,b\n"1,234",2\n"12,500.5",3\n', {}, [[1234, 2], [12500.5, 3]]),
-        ("a;b\n1.234,5;2\n0,5;3\n", {}, [[1234.5, 2], [0.5, 3]]),
-        ("a;b\n1;2\n3;4\n", {"delimiter": ","}, None),
-        ("a,b,c\n1,2,x\n3,,y\n", {"missing": "error"}, None),
-        ("a,b,c\n1,2,x\n3,,y\n", {"drop": ["c"], "missing": "drop"}, [[1, 2]]),
-        ("a,b\n1,\n,2\n", {"missing": "drop"}, None),
-        ("a,a\n1,2\n", {}, None),
-        ("a,b\n1,2\n", {"drop": ["z"]}, None),
-        ("", {}, None),
-    ],
+OPTIONS_AND_TABLES = (
+    ("1,2\n3,4\n", {}, [], [[1, 2], [3, 4]]),
+    ("1,2\n3,4\n", {"header": True}, ["--header"], [[3, 4]]),
+    ("a,b\n1,2\n", {"header": False}, ["--no-header"], None),
+    ("a;b\n1;2\n3;4\n", {"delimiter": ","}, ["--delimiter", ","], None),
+    ("a,b,c\n1,2,x\n3,,y\n", {"missing": "error"}, ["--missing", "error"], None),
+    ("a,b,c\n1,2,x\n3,,y\n", {"drop": ["c"], "missing": "drop"}, ["--drop=c", "--missing=drop"], [[1, 2]]),
+    ("a,b\n1,\n,2\n", {"missing": "drop"}, ["--missing", "drop"], None),
+    ("a,a\n1,2\n", {}, [], None),
+    ("a,b\n1,2\n", {"drop": ["z"]}, ["--drop", "z"], None),
+    ("", {}, [], None),
 )
-def test_options_and_arguments_do_the_same(text, options, expected, tmp_path, fitted):
+
+
+def test_options_and_arguments_do_the_same(tmp_path, fitted):
     path = tmp_path / "table.csv"
-    path.write_text(text)
-    flags = [
-        part
-        for name, value in options.items()
-        for part in {
-            "drop": [part for column in options.get("drop", []) for part in ("--drop", column)],
-            "delimiter": ["--delimiter", value],
-            "header": ["--header" if value else "--no-header"],
-            "missing": ["--missing", value],
-        }.get(name, [f"--{name.replace('_', '-')}"])
-    ]
-    result = run(path, "-q", *flags)
-    if expected is None:
+    for text, arguments, options, expected in OPTIONS_AND_TABLES:
+        path.write_text(text)
+        result = run(path, "-q", *options)
+        if expected is not None:
+            table = read_table(path, **arguments)
+            assert table.to_numpy().tolist() == expected
+            pd.testing.assert_frame_equal(fitted.pop(), table)
+            continue
         with pytest.raises(ValueError) as caught:
-            read_table(path, **options)
+            read_table(path, **arguments)
         message = str(caught.value)
         assert "--" not in message
         message = re.sub(
@@ -122,19 +103,8 @@ def test_options_and_arguments_do_the_same(text, options, expected, tmp_path, fi
         message = message.replace("missing='drop'", "--missing drop").replace("missing='auto'", "--missing auto")
         for name, word in PYTHON.items():
             message = message.replace(word, OPTIONS[name])
-        assert result.stderr == f"error: {message}\n"
-        assert result.exit_code == 3
+        assert (result.exit_code, result.stderr) == (3, f"error: {message}\n")
         assert not fitted
-    else:
-        table = read_table(path, **options)
-        assert table.to_numpy().tolist() == expected
-        pd.testing.assert_frame_equal(fitted[0], table)
-
-
-def test_standard_input_is_read_by_both(monkeypatch, fitted):
-    CliRunner().invoke(app, ["fit", "-", "-q"], input=PLAIN)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(PLAIN.encode())))
-    pd.testing.assert_frame_equal(fitted[0], read_table("-"))
 
 
 def test_without_a_file_the_sachs_data_come_with_their_graph():

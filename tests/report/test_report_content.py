@@ -268,9 +268,8 @@ def test_a_fit_of_an_array_with_a_given_order_has_a_report_which_is_always_the_s
 
 def test_what_no_report_can_be_made_of_is_refused(model, table, tmp_path):
     for change, message in (
-        (lambda X: X.drop(columns="alone"), "X lacks columns of the fit: alone"),
-        (lambda X: X.to_numpy()[:, :2], r"X has shape \(400, 2\); expected rows of the 4 columns"),
-        (lambda X: X.iloc[:0], r"X has shape \(0, 4\)"),
+        (lambda X: X.drop(columns="alone"), "(?s)feature names should match.*alone"),
+        (lambda X: X.iloc[:0], "0 sample"),
     ):
         with pytest.raises(ValueError, match=message):
             collect(model, change(table))

@@ -1,6 +1,5 @@
 """The verb ``report``: a saved model on one HTML page."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +21,6 @@ def report(
         typer.Option(metavar="DATA", show_default=False, help="The table behind the model, to describe."),
     ] = None,
     truth: options.TruthOption = None,
-    as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     **reading: Any,
 ) -> None:
@@ -42,4 +40,4 @@ def report(
         true_graph = None if truth is None else read_graph(truth, tuple(map(str, model.feature_names_in_)))
         status(f"writing {out}")
         model.report(out, X=table, truth=true_graph)
-    typer.echo(json.dumps({"files": [str(out)]}) if as_json else str(out))
+    typer.echo(str(out))

@@ -9,13 +9,14 @@ import pandas as pd
 
 from daguerreotype._lib.labels import ColumnPlaces, listed, shown
 from daguerreotype._lib.typing import FloatArray
+from daguerreotype.data.inputs import rows_of
 from daguerreotype.graphs import GraphLike
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.plotting.backend import Axes, MaxNLocator
 from daguerreotype.plotting.backend import pyplot as plt
 from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.graph import draw_view
-from daguerreotype.plotting.view import read_rows, shorten, view_fit
+from daguerreotype.plotting.view import shorten, view_fit
 from daguerreotype.posterior import Posterior
 from daguerreotype.result import FitHistory
 
@@ -167,7 +168,7 @@ def plot_curves(
     if effect is not None and target is None:
         expected = listed(columns, quote=False)
         raise ValueError(f"effect is {shown(effect)}, which is no column; expected one of {expected}.")
-    values = model._result.seen if X is None else read_rows(model, X)
+    values = model._result.seen if X is None else rows_of(model, X, model._result.kinds_by_label)[0]
     if not len(values):
         raise ValueError(
             "the learner was fitted without rows, so it does not know what values the curves run over: give some, "

@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from daguerreotype._lib.labels import listed, printable, shown
+from daguerreotype._lib.labels import printable, shown
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.data.columns import read_columns, to_pandas
-from daguerreotype.data.kinds import encode
 from daguerreotype.graphs import Dag, GraphLike, as_dag
 from daguerreotype.graphs.dag import is_learner, is_open, match_names, topological_order
 
@@ -146,27 +144,6 @@ def find_signless(model: Any) -> BoolArray:
     )
     signless: BoolArray = causes[:, None] | effects
     return signless
-
-
-def read_rows(model: Any, X: npt.ArrayLike | pd.DataFrame) -> FloatArray:
-    """Numbers (n, d) in the order of the columns of the fit, codes of levels; missing values are nan."""
-    X = to_pandas(X)
-    kinds = model._result.kinds_by_label
-    if isinstance(X, pd.DataFrame) and list(kinds) != list(range(len(kinds))):
-        columns = list(kinds)
-        absent = [name for name in columns if name not in X.columns]
-        if absent:
-            names = listed(absent, quote=False)
-            raise ValueError(f"X lacks columns of the fit: {names}. Give it the same columns.")
-        X = X[columns]
-    rows = read_columns(X)
-    table = rows.table if isinstance(rows.table, pd.DataFrame) else pd.DataFrame(rows.table)
-    values: FloatArray = table.to_numpy(dtype=np.float64, na_value=np.nan)
-    if values.shape[1] != model.n_features_in_ or len(values) == 0:
-        raise ValueError(
-            f"X has shape {values.shape}; expected rows of the {model.n_features_in_} columns of the fit."
-        )
-    return encode(values, list(map(str, kinds)), rows.origins, list(kinds.values()))
 
 
 def shorten(name: str, longest: int = LONGEST) -> str:

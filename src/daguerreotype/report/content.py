@@ -11,6 +11,7 @@ import pandas as pd
 
 from daguerreotype._lib.labels import listed
 from daguerreotype._lib.typing import BoolArray, FloatArray
+from daguerreotype.data.inputs import rows_of
 from daguerreotype.data.kinds import in_words
 from daguerreotype.data.scales import in_words as scales_in_words
 from daguerreotype.graphs import Dag, GraphLike
@@ -20,7 +21,7 @@ from daguerreotype.metrics.summary import title_of
 from daguerreotype.noise.registry import in_words as noise_in_words
 from daguerreotype.plotting.effects import Effect, view_effect
 from daguerreotype.plotting.layout import HEIGHT, lay_out
-from daguerreotype.plotting.view import GraphView, match_matrix, read_rows, shorten, view_fit
+from daguerreotype.plotting.view import GraphView, match_matrix, shorten, view_fit
 from daguerreotype.report.data_summary import summarise
 
 NEGLIGIBLE = 1e-9  # probability that is none but for rounding
@@ -58,7 +59,7 @@ def collect(
 ) -> dict[str, Any]:
     """All that the page shows, ready for JSON: no nan, no infinity, names as they are."""
     view = view_fit(model, truth)
-    rows = None if X is None else read_rows(model, X)
+    rows = None if X is None else rows_of(model, X, model._result.kinds_by_label)[0]
     release = version("daguerreotype")
     return {
         "title": title,
