@@ -34,10 +34,9 @@ FIT = (
     "from daguerreotype._lib.numba import compiling\n"
     "from daguerreotype.datasets import load_sachs\n"
     "counts = []\n"
-    "with compiling(counts.append) as compilation:\n"
+    "with compiling(counts.append):\n"
     "    Daguerreotype().fit(load_sachs().X)\n"
-    "assert counts == list(range(1, compilation.count + 1))\n"
-    "print(compilation.count, compilation.seconds > 0)"
+    "print(len(counts))"
 )
 
 
@@ -181,21 +180,19 @@ def test_compilation_tells_of_every_kernel_once_and_of_none_that_is_ready(monkey
     inner = subkernel(add)
     add.__module__ = call.__module__ = "daguerreotype.example"
     counts = []
-    with compiling(counts.append) as compilation:
+    with compiling(counts.append):
         outer = kernel(call)
         assert outer(np.zeros(2)) == 2
         assert counts == [1, 2]
         assert outer(np.zeros(2)) == 2
         count_up(np.zeros(2), 1)  # of another package
     assert counts == [1, 2]
-    assert compilation.count == 2
-    assert compilation.seconds > 0
 
 
 @pytest.mark.slow
 def test_a_second_process_compiles_no_kernel_of_a_default_fit():
     for _ in range(3):  # the first may find none compiled, and other processes write to the same cache
         done = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, check=True)
-        if done.stdout.split() == ["0", "False"]:
+        if done.stdout == "0\n":
             return
     pytest.fail(f"compiled {done.stdout} the third time")
