@@ -38,29 +38,9 @@ def test_every_edge_has_a_panel_with_the_curve_of_the_learner(model, table):
         np.testing.assert_allclose(shown, heights.reshape(shown.shape), rtol=1e-5, atol=1e-9)
         assert panel["levels"] == [str(level) for level in model._result.kinds_by_label[cause].levels]
         assert len(panel["lines"]) == (0 if shown.shape[1] == 1 else shown.shape[1])
-
-
-def test_numbers_are_curves_counts_points_and_levels_bars_with_their_units_in_words(model, table):
-    panels = panels_of(collect(model, table))
-    assert {cause: panel["shape"] for (cause, _), panel in panels.items()} == {
-        "dose": "line",
-        "city": "bars",
-        "size": "line",
-        "visits": "points",
-        "smoker": "bars",
-    }
-    dose, visits = panels["dose", "size"], panels["visits", "smoker"]
-    assert dose["values"][0] == pytest.approx(table["dose"].min())
-    assert dose["values"][-1] == pytest.approx(table["dose"].max())
-    assert visits["values"] == list(range(table["visits"].max() + 1))
-    assert {effect: panel["unit"] for (_, effect), panel in panels.items()} == {
-        "size": "standard deviations",
-        "visits": "log of the mean",
-        "grade": "log-odds of a higher level",
-        "smoker": "log-odds of True",
-        "diet": "log-odds against fish",
-    }
     assert panels["dose", "diet"]["lines"] == ["meat", "plants"]
+    assert {panel["shape"] for panel in panels.values()} == {"line", "points", "bars"}
+    assert panels["visits", "smoker"]["unit"] == "log-odds of True"
 
 
 def test_the_surest_and_then_the_strongest_come_first_and_the_rest_is_counted(model, table, monkeypatch):
@@ -113,19 +93,17 @@ def test_a_narrow_range_far_from_zero_keeps_its_values():
     assert len(set(panel["values"])) == len(panel["values"])
 
 
-def test_edges_tell_whether_they_have_a_sign(model, table):
-    content = collect(model, table)
-    names = content["names"]
-    signless = {(names[e["cause"]], names[e["effect"]]) for e in content["graph"]["edges"] if not e["signed"]}
-    assert signless == {("city", "size"), ("dose", "diet"), ("smoker", "diet")}
-
-
-def test_noise_is_shown_by_column_and_in_the_facts_where_it_differs(model, table):
+def test_noise_is_shown_by_column_and_in_the_facts_where_it_differs_and_edges_tell_whether_they_have_a_sign(
+    model, table
+):
     content = collect(model, table)
     assert [column["noise"] for column in content["data"]["columns"]] == [
         model.columns_["noise"][name] for name in ORDER
     ]
     facts = dict(content["facts"])
+    names, edges = content["names"], content["graph"]["edges"]
+    signless = {(names[edge["cause"]], names[edge["effect"]]) for edge in edges if not edge["signed"]}
+    assert signless == {("city", "size"), ("dose", "diet"), ("smoker", "diet")}
     assert facts["noise"] == "gaussian (2), categorical (2), poisson (1), ordinal (1), bernoulli (1)"
     numbers = table[["dose", "size"]]
     assert "noise" not in dict(collect(Daguerreotype(operator=FixedOrder(["dose", "size"])).fit(numbers))["facts"])
