@@ -29,31 +29,24 @@ def score(fit, n):
     return n * np.log(fit.variance) + np.log(n) * fit.dof
 
 
-@pytest.mark.parametrize("n_knots", [2, 3, 5])
-def test_bends_are_orthonormal_and_orthogonal_to_lines(n_knots):
+def test_bends_are_orthonormal_and_span_the_cubic_splines_on_the_same_quantiles_with_the_line():
     values = np.random.default_rng(0).gamma(2.0, size=300)
-    bends = nonlinear_columns(fit_nonlinear_basis(values, n_knots), values)
-    assert bends.shape == (300, n_knots)
-    np.testing.assert_allclose(bends.T @ bends / 300, np.eye(n_knots), atol=1e-9)
-    np.testing.assert_allclose(bends.T @ np.column_stack([np.ones(300), values]) / 300, 0, atol=1e-9)
+    for n_knots in (2, 3, 5):
+        bends = nonlinear_columns(fit_nonlinear_basis(values, n_knots), values)
+        line = np.column_stack([np.ones(300), values])
+        np.testing.assert_allclose(bends.T @ bends / 300, np.eye(n_knots), atol=1e-9)
+        np.testing.assert_allclose(bends.T @ line / 300, 0, atol=1e-9)
+        theirs = SplineTransformer(n_knots=n_knots, degree=3, knots="quantile").fit_transform(values[:, None])
+        ours = np.column_stack([line, bends])
+        assert ours.shape == theirs.shape
+        projected = theirs @ np.linalg.lstsq(theirs, ours, rcond=None)[0]
+        np.testing.assert_allclose(projected, ours, atol=1e-8)
 
 
-@pytest.mark.parametrize("n_knots", [2, 4])
-def test_line_and_bends_span_the_cubic_splines_on_the_same_quantiles(n_knots):
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=200)
-    theirs = SplineTransformer(n_knots=n_knots, degree=3, knots="quantile").fit_transform(values[:, None])
-    ours = np.column_stack([np.ones(200), values, nonlinear_columns(fit_nonlinear_basis(values, n_knots), values)])
-    assert ours.shape == theirs.shape
-    projected = theirs @ np.linalg.lstsq(theirs, ours, rcond=None)[0]
-    np.testing.assert_allclose(projected, ours, atol=1e-8)
-
-
-@pytest.mark.parametrize(("levels", "bends"), [(1, 0), (2, 0), (3, 1), (4, 2)])
-def test_a_column_of_few_values_has_as_many_bends_as_these_can_tell_apart(levels, bends):
-    values = np.tile(np.arange(levels, dtype=float), 60)
-    spline = fit_nonlinear_basis(values, 4)
-    assert (0 if spline is None else spline.c.shape[1]) == bends
+def test_a_column_of_few_values_has_as_many_bends_as_these_can_tell_apart():
+    for levels, bends in ((1, 0), (2, 0), (3, 1), (4, 2)):
+        spline = fit_nonlinear_basis(np.tile(np.arange(levels, dtype=float), 60), 4)
+        assert (0 if spline is None else spline.c.shape[1]) == bends
 
 
 def test_bends_go_on_as_straight_lines_beyond_the_data():
@@ -76,15 +69,14 @@ def test_many_columns_have_the_moments_that_few_have(monkeypatch, rng):
     np.testing.assert_allclose(many, few, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_planted_curve_is_found_and_its_direction_scores_better(seed):
-    cause, effect = curved_pair(seed)
-    models = GamEdges().prepare(table_of(cause, effect))
-    forward, backward = models.fit(1, np.array([0])), models.fit(0, np.array([1]))
-    alone = [models.fit(node, np.array([], dtype=int)) for node in (0, 1)]
-    assert forward.parents.tolist() == [0]
-    assert forward.dof == 5
-    assert score(alone[0], 500) + score(forward, 500) < score(alone[1], 500) + score(backward, 500)
+def test_a_planted_curve_is_found_and_its_direction_scores_better():
+    for seed in range(5):
+        models = GamEdges().prepare(table_of(*curved_pair(seed)))
+        forward, backward = models.fit(1, np.array([0])), models.fit(0, np.array([1]))
+        alone = [models.fit(node, np.array([], dtype=int)) for node in (0, 1)]
+        assert forward.parents.tolist() == [0]
+        assert forward.dof == 5
+        assert score(alone[0], 500) + score(forward, 500) < score(alone[1], 500) + score(backward, 500)
 
 
 def test_curves_have_the_shape_of_the_planted_functions():
@@ -133,21 +125,20 @@ def test_linear_effects_stay_linear_and_agree_with_linear_edges():
     np.testing.assert_allclose(spline.norms, linear.norms)
 
 
-@pytest.mark.parametrize("scale", [1.0, 7.0])
-def test_the_weight_of_a_curve_is_the_slope_of_the_best_line_through_it(scale):
+def test_the_weight_of_a_curve_is_the_slope_of_the_best_line_through_it():
     rng = np.random.default_rng(6)
     first, second = rng.normal(size=(2, 1000))
     effect = -2 * np.tanh(2 * first) + second**2 + 0.3 * second + 0.3 * rng.normal(size=1000)
-    values = np.column_stack([scale * first, second, effect])
-    table = Table(values - values.mean(axis=0), ("a", "b", "c"))
-    models = GamEdges().prepare(table)
-    fit = models.fit(2, np.array([0, 1]))
-    assert fit.dof == 10  # both are bent
-    for parent, weight in enumerate(fit.weights):
-        column = table.values[:, parent]
-        curve = models.curve(2, fit, parent, column)
-        assert weight == pytest.approx(np.polyfit(column, curve, 1)[0])
-    assert fit.weights[0] < 0 < fit.weights[1]
+    for scale in (1.0, 7.0):
+        values = np.column_stack([scale * first, second, effect])
+        table = Table(values - values.mean(axis=0), ("a", "b", "c"))
+        models = GamEdges().prepare(table)
+        fit = models.fit(2, np.array([0, 1]))
+        assert fit.dof == 10  # both are nonlinear
+        for parent, weight in enumerate(fit.weights):
+            column = table.values[:, parent]
+            assert weight == pytest.approx(np.polyfit(column, models.curve(2, fit, parent, column), 1)[0])
+        assert fit.weights[0] < 0 < fit.weights[1]
 
 
 def test_the_weight_of_a_normal_columns_curve_is_its_mean_slope():
@@ -161,20 +152,14 @@ def test_the_weight_of_a_normal_columns_curve_is_its_mean_slope():
     assert fit.weights[0] == pytest.approx(np.mean(ahead - behind) / (2 * step), rel=0.03)
 
 
-def test_a_parabola_has_hardly_a_weight_but_a_norm():
+def test_norms_tell_a_parabola_from_nothing_and_a_curve_from_a_line_of_its_slope():
     rng = np.random.default_rng(8)
     cause = rng.normal(size=1000)
-    fit = GamEdges().prepare(table_of(cause, cause**2 + 0.3 * rng.normal(size=1000))).fit(1, np.array([0]))
-    assert abs(fit.weights[0]) < 0.1
-    assert fit.norms[0] > 0.9
-
-
-def test_a_line_and_a_curve_of_one_slope_differ_in_their_norms():
-    rng = np.random.default_rng(9)
-    cause = rng.normal(size=500)
-    table = table_of(cause, cause + cause**2 + rng.normal(size=500))
-    curve = GamEdges().prepare(table).fit(1, np.array([0]))
-    line = BicEdges().prepare(table).fit(1, np.array([0]))
+    parabola = GamEdges().prepare(table_of(cause, cause**2 + 0.3 * rng.normal(size=1000))).fit(1, np.array([0]))
+    assert abs(parabola.weights[0]) < 0.1
+    assert parabola.norms[0] > 0.9
+    table = table_of(cause, cause + cause**2 + rng.normal(size=1000))
+    curve, line = (edges.prepare(table).fit(1, np.array([0])) for edges in (GamEdges(), BicEdges()))
     np.testing.assert_allclose(curve.weights, line.weights)
     assert curve.norms[0] > 1.2 * line.norms[0]
 
@@ -188,13 +173,6 @@ def test_a_line_is_bent_once_the_noise_that_hid_its_curve_is_explained():
     assert models.fit(2, np.array([0, 1])).dof == 10
 
 
-def test_two_valued_columns_are_linear_parents():
-    rng = np.random.default_rng(0)
-    switch = rng.integers(0, 2, 300).astype(float)
-    models = GamEdges().prepare(table_of(switch, 2 * switch + rng.normal(size=300)))
-    assert models.fit(1, np.array([0])).dof == 1
-
-
 def test_duplicated_and_constant_columns_give_finite_results():
     cause, effect = curved_pair(1)
     values = np.column_stack([cause, cause, effect, effect, np.zeros(500)])
@@ -203,14 +181,13 @@ def test_duplicated_and_constant_columns_give_finite_results():
         moves = models.fit_moves(node, np.delete(np.arange(5), node))
         for part in (moves.own, moves.before, moves.after):
             assert np.isfinite(part).all()
-            assert np.isfinite(part[:, 0]).all()
     assert models.fit(2, np.array([0, 1, 4])).parents.tolist() == [0]
 
 
-@pytest.mark.parametrize("n_knots", [1, 0, 2.5, "4"])
-def test_too_few_knots_are_refused(n_knots):
-    with pytest.raises(ValueError, match=r"n_knots must be (a whole number of )?at least 2, got"):
-        GamEdges(n_knots=n_knots).prepare(table_of(*curved_pair(0)))
+def test_too_few_knots_are_refused():
+    for n_knots in (1, 0, 2.5, "4"):
+        with pytest.raises(ValueError, match=r"n_knots must be (a whole number of )?at least 2, got"):
+            GamEdges(n_knots=n_knots).prepare(table_of(*curved_pair(0)))
 
 
 def test_a_curve_of_a_column_that_is_no_parent_is_refused_by_name():
@@ -231,16 +208,16 @@ def test_a_fit_without_curves_is_refused():
         models.residuals(1, plain)
 
 
-@pytest.mark.parametrize(("n", "d"), [(15, 30), (30, 30), (30, 100)])
-def test_few_rows_of_noise_do_not_bend_edges_into_being(n, d):
-    values = np.random.default_rng(0).normal(size=(n, d))
-    bent, straight = (
-        Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic", n_restarts=0))
-        .fit(values)
-        .adjacency_matrix_.sum()
-        for edges in ("gam", "bic")
-    )
-    assert bent == straight <= 6
+def test_few_rows_of_noise_do_not_bend_edges_into_being():
+    for n, d in ((15, 30), (30, 30), (30, 100)):
+        values = np.random.default_rng(0).normal(size=(n, d))
+        curved, straight = (
+            Daguerreotype(edges=edges, scales="none", training=Bilevel(loss="bic", n_restarts=0))
+            .fit(values)
+            .adjacency_matrix_.sum()
+            for edges in ("gam", "bic")
+        )
+        assert curved == straight <= 6
 
 
 @pytest.mark.parametrize("edges", [GamEdges(), BicEdges()], ids=["gam", "bic"])
@@ -250,8 +227,8 @@ def test_fits_of_many_requests_are_those_of_each_alone(edges, rng):
     requests = [(node, before[before != node]) for node, before in requests]
     models, alone = edges.prepare(data), edges.prepare(data)
     fork = models.fork()
-    for some in (models.fit_many(requests), fork.fit_many(requests[::-1])[::-1]):
-        for fit, (node, before) in zip(some, requests, strict=True):
+    for fits in (models.fit_many(requests), fork.fit_many(requests[::-1])[::-1]):
+        for fit, (node, before) in zip(fits, requests, strict=True):
             expected = alone.fit(node, before)
             np.testing.assert_array_equal(fit.parents, expected.parents)
             np.testing.assert_array_equal(fit.weights, expected.weights)

@@ -25,40 +25,27 @@ def total(mass, outcomes, predictors):
 # ------------------------------------------------------------------ probabilities
 
 
-@pytest.mark.parametrize("mass", [CategoricalMass(GROUPS, SHARES), OrdinalMass(CUTS, ORDERED, ORDERED_SHARES)])
-def test_the_masses_of_all_levels_sum_to_one(mass, rng):
-    assert isinstance(mass, Mass)
-    predictors = 5 * rng.normal(size=(50, 2 if isinstance(mass, CategoricalMass) else 1))
-    np.testing.assert_allclose(total(mass, range(len(mass.groups)), predictors), 1.0, atol=1e-12)
+def test_masses_sum_to_one(rng):
+    for mass, q in ((CategoricalMass(GROUPS, SHARES), 2), (OrdinalMass(CUTS, ORDERED, ORDERED_SHARES), 1)):
+        assert isinstance(mass, Mass)
+        predictors = 5 * rng.normal(size=(50, q))
+        np.testing.assert_allclose(total(mass, range(len(mass.groups)), predictors), 1.0, atol=1e-12)
+    for dispersion in (0.0, 1e-4, 0.3, 4.0):
+        predictors = np.log([[0.01], [0.5], [3.0], [20.0]])
+        np.testing.assert_allclose(total(CountMass(dispersion), range(3000), predictors), 1.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("dispersion", [0.0, 1e-4, 0.3, 4.0])
-def test_the_masses_of_all_counts_sum_to_one(dispersion):
-    predictors = np.log([[0.01], [0.5], [3.0], [20.0]])
-    np.testing.assert_allclose(total(CountMass(dispersion), range(3000), predictors), 1.0, atol=1e-9)
-
-
-def test_counts_without_a_dispersion_are_poisson(rng):
+def test_counts_are_poisson_without_a_dispersion_and_have_the_variance_that_it_says_with_one(rng):
     predictors, counts = rng.normal(size=(50, 1)), rng.integers(20, size=50).astype(float)
-    expected = stats.poisson.logpmf(counts, np.exp(predictors[:, 0]))
-    np.testing.assert_allclose(CountMass(0.0).log_mass(counts, predictors), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("dispersion", [0.01, 0.5, 3.0])
-def test_counts_with_a_dispersion_have_the_variance_that_it_says(dispersion, rng):
-    predictors, counts = rng.normal(size=(50, 1)), rng.integers(20, size=50).astype(float)
-    mean, size = np.exp(predictors[:, 0]), 1 / dispersion
-    expected = stats.nbinom(size, size / (size + mean))
-    np.testing.assert_allclose(expected.var(), mean + dispersion * mean**2)
-    np.testing.assert_allclose(
-        CountMass(dispersion).log_mass(counts, predictors), expected.logpmf(counts), rtol=1e-9
-    )
-
-
-def test_a_small_dispersion_is_next_to_poisson(rng):
-    predictors, counts = rng.normal(size=(50, 1)), rng.integers(9, size=50).astype(float)
-    near, exact = (CountMass(each).log_mass(counts, predictors) for each in (1e-7, 0.0))
-    np.testing.assert_allclose(near, exact, atol=1e-4)
+    mean = np.exp(predictors[:, 0])
+    poisson = stats.poisson.logpmf(counts, mean)
+    np.testing.assert_allclose(CountMass(0.0).log_mass(counts, predictors), poisson, rtol=1e-12)
+    np.testing.assert_allclose(CountMass(1e-8).log_mass(counts, predictors), poisson, atol=1e-4)
+    for dispersion in (0.01, 0.5, 3.0):
+        expected = stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
+        np.testing.assert_allclose(expected.var(), mean + dispersion * mean**2)
+        found = CountMass(dispersion).log_mass(counts, predictors)
+        np.testing.assert_allclose(found, expected.logpmf(counts), rtol=1e-9)
 
 
 def test_log_masses_are_the_frequencies_of_draws(rng):
@@ -74,14 +61,14 @@ def test_log_masses_are_the_frequencies_of_draws(rng):
     np.testing.assert_allclose(found, group[ORDERED] * np.exp(ORDERED_SHARES), atol=0.004)
 
 
-@pytest.mark.parametrize("eta", [-60.0, -38.0, 38.0, 60.0, 500.0])
-def test_ordered_levels_far_from_what_is_predicted_lose_what_the_distance_says(eta):
+def test_ordered_levels_far_from_what_is_predicted_lose_what_the_distance_says():
     mass = OrdinalMass(CUTS, np.arange(3), np.zeros(3))
-    low, middle, high = (mass.log_mass(np.array([y]), np.array([[eta]]))[0] for y in (0.0, 1.0, 2.0))
-    assert min(low, high) == pytest.approx(-abs(eta) + (-1.0 if eta > 0 else -0.7), abs=1e-9)
-    # Between the cutpoints: the difference of two tails.
-    tails = np.exp(0.7) - np.exp(-1.0) if eta > 0 else np.exp(1.0) - np.exp(-0.7)
-    assert middle == pytest.approx(-abs(eta) + np.log(tails), abs=1e-9)
+    for eta in (-60.0, -38.0, 38.0, 60.0, 500.0):
+        low, middle, high = (mass.log_mass(np.array([y]), np.array([[eta]]))[0] for y in (0.0, 1.0, 2.0))
+        assert min(low, high) == pytest.approx(-abs(eta) + (-1.0 if eta > 0 else -0.7), abs=1e-9)
+        # Between the cutpoints: the difference of two tails.
+        tails = np.exp(0.7) - np.exp(-1.0) if eta > 0 else np.exp(1.0) - np.exp(-0.7)
+        assert middle == pytest.approx(-abs(eta) + np.log(tails), abs=1e-9)
 
 
 def test_predictions_however_far_give_finite_masses():
@@ -102,47 +89,26 @@ def choose(noise, continuous=None, kinds=KINDS, labels=LABELS):
     return noise_by_column(noise, continuous or FreeShape(), kinds, labels)
 
 
-def test_by_default_every_column_has_the_noise_of_its_kind():
-    expected = [FreeShape(), make_noise("bernoulli"), make_noise("counts"), make_noise("ordinal")]
-    assert list(choose("auto")) == expected
-    assert choose("auto", kinds=[Kind("categorical", levels=tuple("abc"))], labels=[0]) == (
-        make_noise("categorical"),
-    )
+def test_noise_is_that_of_the_kind_unless_a_name_an_object_or_a_dict_says_otherwise():
+    shape, own = FreeShape(), FreeShape("maxent")
+    sick, visits, grade = usual = [make_noise(name) for name in ("bernoulli", "counts", "ordinal")]
+    level, poisson, spread = (make_noise(name) for name in ("categorical", "poisson", "negative-binomial"))
+    for noise, expected in (
+        ("auto", [shape, *usual]),
+        ("gaussian", [Gaussian(), *usual]),
+        ("poisson", [shape, sick, poisson, grade]),
+        ("categorical", [shape, level, visits, level]),
+        (own, [own, *usual]),
+        ({"dose": own}, [own, *usual]),
+        ({"visits": "negative-binomial", "dose": "gaussian", "grade": "auto"}, [Gaussian(), sick, spread, grade]),
+    ):
+        assert list(choose(noise)) == expected
+    assert choose({2: "poisson"}, labels=range(4))[2] == poisson
+    assert choose("auto", kinds=[Kind("categorical", levels=tuple("abc"))], labels=[0]) == (level,)
 
 
-def test_one_name_holds_for_all_columns_that_it_can_describe():
-    assert choose("gaussian")[0] == Gaussian()
-    assert choose("gaussian")[1:] == choose("auto")[1:]
-    assert choose("poisson") == (*choose("auto")[:2], make_noise("poisson"), make_noise("ordinal"))
-    both = choose("categorical")
-    assert both == (
-        FreeShape(),
-        make_noise("categorical"),
-        make_noise("counts"),
-        make_noise("categorical"),
-    )
-
-
-def test_an_object_holds_for_continuous_columns():
-    own = FreeShape("maxent")
-    assert choose(own) == (own, *choose("auto")[1:])
-    assert choose({"dose": own}) == (own, *choose("auto")[1:])
-
-
-def test_a_dict_names_the_noise_of_single_columns():
-    found = choose({"visits": "negative-binomial", "dose": "gaussian", "grade": "auto"})
-    assert found == (
-        Gaussian(),
-        make_noise("bernoulli"),
-        make_noise("negative-binomial"),
-        make_noise("ordinal"),
-    )
-    assert choose({2: "poisson"}, labels=range(4))[2] == make_noise("poisson")
-
-
-@pytest.mark.parametrize(
-    ("noise", "message"),
-    [
+def test_noise_that_does_not_fit_is_refused_with_what_would():
+    for noise, message in (
         ({"vists": "poisson"}, r"noise names 'vists', which is no column; columns are 'dose', 'sick'.*"),
         (
             {"dose": "poisson"},
@@ -154,18 +120,13 @@ def test_a_dict_names_the_noise_of_single_columns():
             r"noise 'gaussian' cannot describe 'visits', which is count \(given\): choose 'counts', 'poisson', "
             r"'negative-binomial', or say kinds=\{'visits': 'continuous'\}\.",
         ),
-        (
-            {"visits": FreeShape()},
-            r"noise FreeShape\(.*\) cannot describe 'visits', which is count \(given\): choose ",
-        ),
+        ({"visits": FreeShape()}, r"noise FreeShape\(.*\) cannot describe 'visits', which is count \(given\): "),
         ({"visits": "cauchy"}, r"noise must be 'auto', one of 'gaussian'.*got 'cauchy'"),
         ({"dose": 3}, r"noise must be 'auto', one of 'gaussian'.*got 3"),
         ("cauchy", r"noise must be 'auto', one of 'gaussian'.*a dict of these by column.*got 'cauchy'"),
-    ],
-)
-def test_noise_that_does_not_fit_is_refused_with_what_would(noise, message):
-    with pytest.raises(ValueError, match=message):
-        choose(noise)
+    ):
+        with pytest.raises(ValueError, match=message):
+            choose(noise)
 
 
 def test_a_name_that_describes_no_column_is_refused():
@@ -181,10 +142,11 @@ def test_a_new_noise_model_says_which_kinds_it_describes(monkeypatch):
         choose({"sick": "own"})
 
 
-@pytest.mark.parametrize("name", [name for name, entry in NOISE.items() if entry.kinds != ("continuous",)])
-def test_noise_of_discrete_columns_has_no_residuals_and_says_so(name):
-    model = NOISE[name].make()
-    assert not model.needs_residuals
-    for ask in (model.nll, model.fit):
-        with pytest.raises(TypeError, match=f"{name} noise has no residuals"):
-            ask(np.zeros(3))
+def test_noise_of_discrete_columns_has_no_residuals_and_says_so():
+    for name, entry in NOISE.items():
+        if entry.kinds != ("continuous",):
+            model = entry.make()
+            assert not model.needs_residuals
+            for ask in (model.nll, model.fit):
+                with pytest.raises(TypeError, match=f"{name} noise has no residuals"):
+                    ask(np.zeros(3))
