@@ -87,15 +87,15 @@ class LocalFit:
 class Moves:
     """Local fits of every way to move one node through an order of the others.
 
-    With ``others`` the m = d - 1 remaining nodes in order, position q of the moved node is before
-    ``others[q]``; q = m is the end.
+    With ``rest`` the m = d - 1 remaining nodes in order, position q of the moved node is before
+    ``rest[q]``; q = m is the end.
 
     Attributes
     ----------
     own : array of shape (m + 1, 2)
         Excess and dof of the moved node when it stands at position q.
     before : array of shape (m, 2)
-        Excess and dof of ``others[i]`` when the moved node is not among its predecessors.
+        Excess and dof of ``rest[i]`` when the moved node is not among its predecessors.
     after : array of shape (m, 2)
         The same when it is.
     """
@@ -274,19 +274,19 @@ class SearchableModels(LocalModels):
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         raise _missing(self, "score_many(ranks, rows, nodes)")
 
-    def fit_moves(self, node: int, others: IntArray) -> Moves:
-        """Excess and dof for every position of ``node`` among ``others`` (in order).
+    def fit_moves(self, node: int, rest: IntArray) -> Moves:
+        """Excess and dof for every position of ``node`` among ``rest``, all other nodes in order.
 
-        Asked about all others: scores heed rules, but for positions that leave a required parent behind its child,
+        Asked so: scores heed rules, but for positions that leave a required parent behind its child,
         for which anything may be returned.
         """
-        m = others.size
+        m = rest.size
         places, positions = np.arange(m), np.arange(m + 1)
-        ranks = np.empty((m + 1, m + 1), dtype=np.int64)  # row q: the node stands before others[q]
-        ranks[:, others] = places + (places >= positions[:, None])
+        ranks = np.empty((m + 1, m + 1), dtype=np.int64)  # row q: the node stands before rest[q]
+        ranks[:, rest] = places + (places >= positions[:, None])
         ranks[:, node] = positions
         rows = np.concatenate([positions, np.full(m, m), np.zeros(m, dtype=np.int64)])
-        nodes = np.concatenate([np.full(m + 1, node), others, others])
+        nodes = np.concatenate([np.full(m + 1, node), rest, rest])
         own, before, after = np.split(self.score_many(ranks, rows, nodes), [m + 1, 2 * m + 1])
         return Moves(own, before, after)
 

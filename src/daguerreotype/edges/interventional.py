@@ -106,30 +106,29 @@ class GroupedModels(SearchableModels):
         places: dict[int, list[int]] = {}
         for place, (node, _) in enumerate(requests):
             places.setdefault(int(self.group[node]), []).append(place)
-        found: dict[int, LocalFit] = {}
-        for group, some in places.items():
-            fits = self.parts[group].fit_many([requests[place] for place in some])
-            found.update(zip(some, fits, strict=True))
-        return [found[place] for place in range(len(requests))]
+        fits: dict[int, LocalFit] = {}
+        for group, own in places.items():
+            fits.update(zip(own, self.parts[group].fit_many([requests[place] for place in own]), strict=True))
+        return [fits[place] for place in range(len(requests))]
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
         group = self.group[nodes]
         table = np.empty((nodes.size, 2))
-        for each in np.unique(group):
-            mine = np.flatnonzero(group == each)
-            table[mine] = self.parts[each].score_many(ranks, rows[mine], nodes[mine])
+        for number in np.unique(group):
+            own = np.flatnonzero(group == number)
+            table[own] = self.parts[number].score_many(ranks, rows[own], nodes[own])
         return table
 
     def parents_in(self, order: IntArray) -> BoolArray:
         """Who is a parent of whom (d, d) in an order."""
-        of_groups = np.stack([each.parents_in(order) for each in self.parts])  # (g, d, d)
+        of_groups = np.stack([part.parents_in(order) for part in self.parts])  # (g, d, d)
         parents: BoolArray = of_groups[self.group, :, np.arange(order.size)].T
         return parents
 
     def fork(self) -> "GroupedModels":
         """The same for another thread."""
-        return self._of_parts([each.fork() for each in self.parts])
+        return self._of_parts([part.fork() for part in self.parts])
 
     def _of_parts(self, parts: Sequence[Any]) -> "GroupedModels":
         return GroupedModels(parts, self.group, self.centres, self.effect_centres)
@@ -149,4 +148,4 @@ class GroupedModels(SearchableModels):
 
     def predictor(self) -> "GroupedModels":
         """What predicts without the table."""
-        return self._of_parts([each.predictor() for each in self.parts])
+        return self._of_parts([part.predictor() for part in self.parts])

@@ -148,7 +148,16 @@ def train_gates(
 ) -> tuple[BoolArray, FloatArray]:
     r"""Open gates (p,) of the best model met on the way from weights ``start`` (p,), or of the last; its weights.
 
-    Required gates never close.
+    With S, s the second moments among the columns and with the node, a step of gates z, one where uniform noise is
+    below :math:`\pi`, goes along
+
+    .. math:: b = S (w \circ z) - s, \qquad \partial_w = z \circ b + 2 l_2 w, \qquad
+              \partial_\pi = w \circ b + \lambda,
+
+    the latter straight through the gates. ``state`` is w, then :math:`\pi`, clamped to [0, 1]; ``mean`` and
+    ``square`` are Adam's. Every CHECK steps, and after the last, the objective is that of the gates with
+    :math:`\pi > 1/2`: a tie keeps the earlier model. ``reference`` is the objective that progress is counted from,
+    at first that of closed gates. Noise is a hash of seed, column and step. Required gates never close.
     """
     p = columns.size
     inner = np.empty((p, p))

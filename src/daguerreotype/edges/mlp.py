@@ -194,9 +194,9 @@ class MlpModels(NetworkPredictor):
         slope, steep = np.zeros((2, parents.size))  # sums of slopes, and of their squares
         for rows in chunks(n):
             hidden = self.hidden_units(inputs, self.table.values[rows][:, parents])
-            known = np.column_stack([hidden, self.table.values[rows, node]])
-            total += known.sum(axis=0)
-            square += known.T @ known
+            columns = np.column_stack([hidden, self.table.values[rows, node]])
+            total += columns.sum(axis=0)
+            square += columns.T @ columns
             slopes = self.slopes(inputs, outputs, hidden)
             slope += slopes.sum(axis=0)
             steep += (slopes**2).sum(axis=0)

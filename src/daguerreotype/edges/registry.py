@@ -139,5 +139,5 @@ def entry_of(edges: Any) -> EdgesEntry | None:
     if isinstance(edges, str):
         return EDGES.get(edges)
     cls = type(edges)
-    found = (each for each in EDGES.values() if each.location == f"{cls.__module__}:{cls.__qualname__}")
-    return next(found, None)
+    location = f"{cls.__module__}:{cls.__qualname__}"
+    return next((entry for entry in EDGES.values() if entry.location == location), None)

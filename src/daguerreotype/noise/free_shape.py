@@ -128,9 +128,9 @@ class FreeShape:
 
     def fit(self, residuals: FloatArray) -> RelativeDensity:
         """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance."""
-        some = residuals[:MAX_ROWS]
-        scale = float(np.sqrt(3.0) / np.pi * _spread(some))
-        size = max(1, round(np.sqrt(some.size)))
-        counts, _ = np.histogram(_logistic(some / scale), size, (0.0, 1.0))
+        sample = residuals[:MAX_ROWS]
+        scale = float(np.sqrt(3.0) / np.pi * _spread(sample))
+        size = max(1, round(np.sqrt(sample.size)))
+        counts, _ = np.histogram(_logistic(sample / scale), size, (0.0, 1.0))
         # Half a residual more in every bin: none has density zero.
-        return RelativeDensity(scale, (counts + 0.5) / (some.size + 0.5 * size) * size)
+        return RelativeDensity(scale, (counts + 0.5) / (sample.size + 0.5 * size) * size)

@@ -110,10 +110,10 @@ def noise_by_column(
         for j, label in enumerate(labels):
             if label in noise and noise[label] != "auto":
                 if kinds[j].name not in _kinds_of(noise[label]):
-                    others = [f"kinds={{{label!r}: {each!r}}}" for each in _kinds_of(noise[label])]
+                    kinds_for = [f"kinds={{{label!r}: {kind!r}}}" for kind in _kinds_of(noise[label])]
                     raise ValueError(
                         f"noise {noise[label]!r} cannot describe {label!r}, which is {kinds[j]}: choose "
-                        f"{listed(_names_for(kinds[j].name))}, or say {' or '.join(others)}."
+                        f"{listed(_names_for(kinds[j].name))}, or say {' or '.join(kinds_for)}."
                     )
                 chosen[j] = make_noise(noise[label])
         return tuple(chosen)

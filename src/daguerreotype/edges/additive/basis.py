@@ -11,7 +11,6 @@ from typing import Annotated
 import numpy as np
 from scipy.interpolate import BSpline
 
-from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.kinds import Kind
@@ -37,6 +36,11 @@ class Basis(ABC):
     """
 
     line: int
+
+    @property
+    def unit(self) -> tuple[float, float]:
+        """What is taken off the column where it is an effect, and what it is divided by then."""
+        return 0.0, 1.0
 
     @property
     @abstractmethod
@@ -70,6 +74,11 @@ class NumberBasis(Basis):
     centre: float = 0.0
     spread: float = 1.0
     line: int = 1
+
+    @property
+    def unit(self) -> tuple[float, float]:
+        """Those of the line."""
+        return self.centre, self.spread
 
     @property
     def slope(self) -> float:
@@ -191,16 +200,16 @@ def _orthonormal(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
     """Means (p,), and the turn (p, w) to uncorrelated columns of variance one, each beyond the former ones."""
     share = weights / weights.sum()
     centre = share @ columns
-    left = (columns - centre) * np.sqrt(share)[:, None]
-    scale = float(np.sqrt((left**2).sum(axis=0).max()))
+    centred = (columns - centre) * np.sqrt(share)[:, None]
+    scale = float(np.sqrt((centred**2).sum(axis=0).max()))
     turn: list[FloatArray] = []
     done: list[FloatArray] = []
     for j in range(columns.shape[1]):
-        rest, coordinates = left[:, j].copy(), np.eye(columns.shape[1])[j]
+        rest, coordinates = centred[:, j].copy(), np.eye(columns.shape[1])[j]
         for _ in range(2):  # twice is enough
-            for unit, of in zip(done, turn, strict=True):
+            for unit, its_coordinates in zip(done, turn, strict=True):
                 shared = float(unit @ rest)
-                rest, coordinates = rest - shared * unit, coordinates - shared * of
+                rest, coordinates = rest - shared * unit, coordinates - shared * its_coordinates
         length = float(np.sqrt(rest @ rest))
         if length > SPANNED**0.5 * scale:
             done.append(rest / length)
@@ -209,11 +218,6 @@ def _orthonormal(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
 
 
 # ------------------------------------------------------------------ splines of numbers
-
-
-def number_bases(table: Table) -> tuple[list[NumberBasis], FloatArray]:
-    """Lines alone of a table of numbers, and their second moments (d, d)."""
-    return [NumberBasis(None) for _ in table.names], table.moments
 
 
 def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatArray]:
@@ -267,7 +271,7 @@ class BSplines:
         basis = np.zeros((self.size, len(values)))
         for column, knots, part in zip(values.T, self.knots, self.parts, strict=True):
             if knots.size:
-                evaluate(np.ascontiguousarray(column), knots, basis[part])
+                basis[part] = BSpline.design_matrix(column, knots, DEGREE, extrapolate=True).toarray().T
         return basis.T
 
     def slopes(self, column: int) -> FloatArray:
@@ -312,29 +316,6 @@ def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:
     basis = BSplines([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
     columns = basis(values[:, None])  # (n, b)
     return basis.nonlinear(0, columns.T @ columns / values.size)
-
-
-@kernel
-def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
-    """Write the cubic B-splines (b, m) at values (m,) into zeros, by the recursion of Cox and de Boor."""
-    last = knots.size - 5  # the knot before the last piece
-    near = np.empty(4)
-    for t in range(values.size):
-        x = values[t]
-        piece = 3
-        while piece < last and x >= knots[piece + 1]:
-            piece += 1
-        near[0] = 1.0
-        for degree in range(1, 4):
-            carried = 0.0
-            for r in range(degree):
-                right, left = knots[piece + r + 1], knots[piece + r + 1 - degree]
-                share = near[r] / (right - left)
-                near[r] = carried + (right - x) * share
-                carried = (x - left) * share
-            near[degree] = carried
-        for r in range(4):
-            basis[piece - 3 + r, t] = near[r]
 
 
 def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:

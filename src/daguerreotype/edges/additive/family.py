@@ -11,7 +11,7 @@ import numpy as np
 
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.additive.basis import Basis, NumberBasis
+from daguerreotype.edges.additive.basis import Basis
 from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.noise.base import DiscreteNoise, Outcomes
 from daguerreotype.noise.registry import make_noise
@@ -54,15 +54,15 @@ class Families:
         ``features`` (m, p) are the basis columns in the rows that are fitted.
         """
         m, d = len(features), len(self.noise)
-        kernels, known = self.kernels, [outcome for outcome in self.outcomes if outcome is not None]
+        kernels, discrete = self.kernels, [outcome for outcome in self.outcomes if outcome is not None]
         n_codes = np.zeros(d, dtype=np.int64)
-        starts = np.zeros((d, max(outcome.start.size for outcome in known)))
-        start_shapes = np.zeros((d, max(outcome.shape.size for outcome in known)))
+        starts = np.zeros((d, max(outcome.start.size for outcome in discrete)))
+        start_shapes = np.zeros((d, max(outcome.shape.size for outcome in discrete)))
         outcomes, codes = np.zeros((2, d, m), dtype=np.int64)
         for node, (family, outcome, basis) in enumerate(zip(self.noise, self.outcomes, bases, strict=True)):
             if family is None or outcome is None:
                 # Columns have variance one among the features, and not quite in the table.
-                problem.offsets[node] = np.log(basis.spread) if isinstance(basis, NumberBasis) else 0.0
+                problem.offsets[node] = np.log(basis.unit[1])
                 continue
             problem.families[node] = kernels.index(family.maximise)
             problem.shape_penalties[node] = 0.5 * problem.penalty_per_dof * family.shape_penalty

@@ -10,7 +10,7 @@ import numpy as np
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, number_bases, spline_bases
+from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
 from daguerreotype.edges.additive.family import Families
 from daguerreotype.edges.base import Capabilities, EdgeRules, LocalFit, LocalModels
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, OtherScales, new_problem
@@ -150,10 +150,12 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if table.discrete.any():
             self._prepare_rows(table, n_knots, penalty, rules)
             return
-        bases, moments = spline_bases(table, n_knots) if n_knots else number_bases(table)
+        bases, moments = [NumberBasis(None) for _ in table.names], table.moments
+        if n_knots:
+            bases, moments = spline_bases(table, n_knots)
         AdditivePredictor.__init__(self, table.names, bases)
-        others = other_scales(table, self.columns)
-        problem = new_problem(moments, self._widths, table.n_rows, penalty, rules, table.rounding, others)
+        rescaled = other_scales(table, self.columns)
+        problem = new_problem(moments, self._widths, table.n_rows, penalty, rules, table.rounding, rescaled)
         GrowShrinkTrees.__init__(self, problem)
 
     def _prepare_rows(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None) -> None:
@@ -165,7 +167,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         ]
         AdditivePredictor.__init__(self, table.names, bases)
         features = self._features = self.columns(table.values[:rows])
-        spreads = np.array([basis.spread if isinstance(basis, NumberBasis) else 1.0 for basis in bases])
+        spreads = np.array([basis.unit[1] for basis in bases])
         first = Table(table.values[:rows], table.names, copies=table.copies)
         problem = new_problem(
             first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE),
@@ -207,11 +209,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each (node, predecessors); walks that end in one place share their fit."""
-        ends, known = self.ends(requests), self._by_end
+        ends, fits = self.ends(requests), self._by_end
         for end, request in zip(ends, requests, strict=True):
-            if end not in known:
-                known[end] = self.fit(*request)
-        return [known[end] for end in ends]
+            if end not in fits:
+                fits[end] = self.fit(*request)
+        return [fits[end] for end in ends]
 
     def fit_on(self, scale: int, node: int, predecessors: IntArray) -> AdditiveFit:
         """Parents of ``node`` on one scale."""
@@ -225,17 +227,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         """The fit of ``node`` that a search ends with."""
         target, parents, used, excess, dof = chosen
         problem, places = self.problem, self.columns_of(parents, used)
+        shape: FloatArray = np.zeros(0)
         if problem.families[target] == GAUSSIAN:
-            beta = self.solve(target, places)
-            basis = self.bases[node]
-            assert isinstance(basis, NumberBasis)
-            centre, spread = basis.centre, basis.spread
-            if target != node:
-                assert self._table.rescaled is not None
-                others = self._table.rescaled.values[: int(problem.n_rows)]
-                centre, spread = float(others[:, target - self._table.n_columns].mean()), 1.0
-            coefficients: FloatArray = np.concatenate([[centre], spread * beta])[:, None]
-            shape: FloatArray = np.zeros(0)
+            coefficients = self._of_number(node, target, places)
         else:
             coefficients, shape, n_shapes = self.fit_discrete(node, places)
             # The search has what a parameter of the shape costs in the likelihood.
@@ -252,6 +246,15 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         return AdditiveFit(
             parents, weights, excess + STANDARD_ENTROPY, dof, used, coefficients, shape, norms=norms
         )
+
+    def _of_number(self, node: int, target: int, places: IntArray) -> FloatArray:
+        """Coefficients (1 + m, 1) of a number on one scale, by least squares on a constant and columns (m,)."""
+        centre, spread = self.bases[node].unit
+        if target != node:
+            assert self._table.rescaled is not None
+            rescaled = self._table.rescaled.values[: int(self.problem.n_rows)]
+            centre, spread = float(rescaled[:, target - self._table.n_columns].mean()), 1.0
+        return np.concatenate([[centre], spread * self.solve(target, places)])[:, None]
 
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""
@@ -288,8 +291,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of ``fit`` of a number on the training rows, shape (n,); of long tables on the first ones."""
-        others = self._table.rescaled
-        return self.residuals_on(-1 if others is None else others.place(node), node, fit)
+        rescaled = self._table.rescaled
+        return self.residuals_on(-1 if rescaled is None else rescaled.place(node), node, fit)
 
     def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
         """Residuals of a fit on one scale."""
@@ -326,15 +329,19 @@ def other_scales(
 
     ``n_rows``: the first ones, which alone count.
     """
-    others = table.rescaled
-    if others is None or not others.columns.size:
+    rescaled = table.rescaled
+    if rescaled is None or not rescaled.columns.size:
         return None
     n = len(table.values) if n_rows is None else n_rows
-    values = others.values[:n] - others.values[:n].mean(axis=0)
+    values = rescaled.values[:n] - rescaled.values[:n].mean(axis=0)
     second = sum(
         features(table.values[first : min(first + CHUNK, n)]).T @ values[first : first + CHUNK]
         for first in range(0, n, CHUNK)
     )
-    dither = np.zeros(others.columns.size) if others.dither is None else np.mean(others.dither[:n] ** 2, axis=0)
+    dither = (
+        np.zeros(rescaled.columns.size) if rescaled.dither is None else np.mean(rescaled.dither[:n] ** 2, axis=0)
+    )
     variances = np.mean(values**2, axis=0)
-    return OtherScales(others.columns, np.asarray(second) / n, variances, others.offsets, dither, others.instead)
+    return OtherScales(
+        rescaled.columns, np.asarray(second) / n, variances, rescaled.offsets, dither, rescaled.instead
+    )

@@ -229,8 +229,8 @@ class Networks:
         turn = self.turns.gather(1, (step % self.counts)[:, None])  # (B, 1)
         now = gates.gather(1, turn)
         flipped = _with_one(gates.scatter(1, turn, 1 - now))[:, :, None]
-        others, _ = self._forward(first * flipped, output, self._rows(step))
-        change = 0.5 * (others.square() - residuals.square()).mean(dim=1, keepdim=True)
+        changed, _ = self._forward(first * flipped, output, self._rows(step))
+        change = 0.5 * (changed.square() - residuals.square()).mean(dim=1, keepdim=True)
         return torch.zeros_like(gates).scatter_(1, turn, (1 - 2 * now) * change * self.counts[:, None])
 
     def _forward(self, gated: Tensor, output: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -141,8 +141,8 @@ class GradientEdges(EdgeEstimator):
         """Refuse a final fit that names no settings of these edges, or bad ones."""
         if self.final_fit is None:
             return
-        known = {each.name for each in fields(self)} - {"final_fit"}
-        if not isinstance(self.final_fit, Mapping) or not set(self.final_fit) <= known:
+        names = {setting.name for setting in fields(self)} - {"final_fit"}
+        if not isinstance(self.final_fit, Mapping) or not set(self.final_fit) <= names:
             raise ValueError(
                 f"final_fit must hold settings of {type(self).__name__} by name, such as {{'max_iter': 1000}}, "
                 f"got {shown(self.final_fit)}."

@@ -37,7 +37,10 @@ DOUBTFUL = 0.7  # share of the penalty of a candidate, either side of it, within
 def gather_rows(problem: Problem, fit: RowsFit, target: int, m: int) -> Rows:
     """The design of the first m of ``fit.columns``, with rows that agree in all that it is made of once.
 
-    Cells are all combinations of the codes of the target and of the owners of the columns, in mixed radix.
+    Cells are all combinations of the codes of the target and of the owners of the columns, in mixed radix:
+    cell = (outcome * n_1 + code_1) * n_2 + code_2 ... If there are no more of them than rows, ``place`` has first
+    the cell of every row, then which of the different rows it is, numbered as they come; ``number`` maps cells to
+    these. Otherwise, or if an owner is not coded, every row stands for itself.
     """
     outcomes, stride = problem.outcomes[target], problem.blocks.shape[1]
     n = outcomes.size
@@ -236,8 +239,8 @@ def eliminate_likely(
 ) -> int:
     """Remove some of the first ``count`` parents of the buffers, or all but their lines, while BIC improves.
 
-    As `eliminate` for Gaussian targets, but what is removed is chosen by fits without it. Parents that are clearly
-    worth their penalty, by the Wald test in ``costs``, need none.
+    As `eliminate` for Gaussian targets, ties too, but what is removed is chosen by fits without it. Parents that
+    are clearly worth their penalty, by the Wald test in ``costs``, need none.
     """
     owners, used, fit = buffers.owners, buffers.used, buffers.fit
     q, stride, rows = problem.predictors[target], problem.blocks.shape[1], problem.outcomes.shape[1]

@@ -56,9 +56,11 @@ def choose_shapes(
 ) -> int:
     """Fit a target on the first ``count`` owners of the buffers; each is a line or a curve, whichever is likelier.
 
-    They begin as curves, or as lines where rows are too few for that many columns; then the shape of one at a time
-    changes while that lowers the loss. Writes how many columns of each are used to the buffers, and excess and dof
-    to ``scores`` (2,).
+    They begin as curves, or as lines where rows are too few for that many columns; then the shape of one at a
+    time, the one that lowers the loss most, changes while one does; a tie goes to the smaller owner. ``spent``
+    columns are in use, at most as many as rows allow if one is nonlinear. Gaussian targets that begin as curves
+    go the same way by backward elimination, which takes no fit for each trial. Writes how many columns of each
+    are used to the buffers, and excess and dof to ``scores`` (2,).
     """
     owners, used = buffers.owners, buffers.used
     discrete = problem.families[target] != GAUSSIAN
@@ -145,7 +147,9 @@ def near_steps(
 ) -> int:
     """Note in ``near`` (m, d) who gains beside each of ``sets`` (m, d), from ``start`` on, at lower penalties.
 
-    Returns how many sets are done before room runs out.
+    The parents of a set have the shapes that `choose_shapes` gives them; conditioned on these, ``path`` has what
+    is left of the moments, from which all steps are scored by the penalties of the problem ``cheaper``. Returns
+    how many sets are done before room runs out.
     """
     scores = np.empty(2)
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
@@ -188,7 +192,10 @@ def drop_to(
     most: int,
     scores: FloatArray,
 ) -> None:
-    """Leave out the parent that costs least, one after the other, until no more than ``most`` are left."""
+    """Leave out the parent that costs least, one after the other, until no more than ``most`` are left.
+
+    Required parents stay; a tie goes to the smaller owner.
+    """
     owners, used = buffers.owners, buffers.used
     n_parents = 0
     for i in range(count):
@@ -218,7 +225,12 @@ def exchange(
     grown: IntArray,
     scores: FloatArray,
 ) -> float:
-    """Leave parents out, or put one that was grown in the place of one, while that gains; returns the loss."""
+    """Leave parents out, or put one that was grown in the place of one, while that gains; returns the loss.
+
+    Owner i of the buffers has ``grown[i]`` columns when it is put in. Each round takes what loses least of all
+    that leaves, or exchanges, one parent, if it gains more than rounding could; a tie goes to the smaller owner
+    that leaves, then to putting none in, then to the smaller that enters.
+    """
     owners, used = buffers.owners, buffers.used
     loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
     while problem.families[target] == GAUSSIAN:  # discrete targets take a fit by rows for each
@@ -256,9 +268,9 @@ def limit_parents(
 
     Two starts: what shrinking left, less the parents that cost least; and the first parents of the walk, which
     stand for others best where they are few. From each, parents are exchanged with others that were grown while
-    that gains; the likelier end counts, each of its parents as a line or a curve. A search that ends within the
-    limit stays as it is. Writes the parents to ``buffers``, and their excess and dof to the arena; returns how
-    many there are.
+    that gains; the likelier end counts, each of its parents as a line or a curve, in a tie the first one. A
+    search that ends within the limit stays as it is. Writes the parents to ``buffers``, and their excess and dof
+    to the arena; returns how many there are.
     """
     owners, used, taken = buffers.owners, buffers.used, buffers.taken
     most = problem.max_parents[problem.variables[target]]

@@ -155,7 +155,7 @@ def new_problem(
     penalty: Penalty,
     rules: EdgeRules | None = None,
     rounding: FloatArray | None = None,
-    others: OtherScales | None = None,
+    rescaled: OtherScales | None = None,
     copies: int = 1,
     share: float = 1.0,
 ) -> Problem:
@@ -175,7 +175,7 @@ def new_problem(
         Parents to leave out, those to begin with and never remove, and how many there may be.
     rounding : array of shape (d,), optional
         Variance that each target has beside what parents leave of it.
-    others : OtherScales, optional
+    rescaled : OtherScales, optional
         Scales that variables may have beside those that they have as parents: the likeliest counts.
     copies : int
         How often each observation is there. Likelihoods are sums over all these rows, and penalties grow with
@@ -190,28 +190,30 @@ def new_problem(
         spread = np.zeros(len(moments))
         spread[:: len(moments) // d] = rounding
         moments, rounding = moments + np.diag(spread), None
-    if others is None:
+    if rescaled is None:
         nothing = np.zeros(0)
-        others = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
-    e = others.variables.size
+        rescaled = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
+    e = rescaled.variables.size
     ones, empty = np.ones(d + e, dtype=np.int64), np.zeros((0, 0))
     none = empty.astype(np.int64)
     stride = moments.shape[0] // d
-    each = np.arange(d)
-    diagonal = moments.reshape(d, stride, d, stride)[each, :, each, :]  # (d, stride, stride)
+    nodes = np.arange(d)
+    diagonal = moments.reshape(d, stride, d, stride)[nodes, :, nodes, :]  # (d, stride, stride)
     alone = np.zeros((e, stride))
-    alone[:, 0] = others.variances
+    alone[:, 0] = rescaled.variances
     if e:
-        moments = np.block([[moments, others.with_columns], [others.with_columns.T, np.diag(others.variances)]])
+        moments = np.block(
+            [[moments, rescaled.with_columns], [rescaled.with_columns.T, np.diag(rescaled.variances)]]
+        )
     required = rules.required if rules is not None and rules.anything_required else np.zeros((0, 0))
     return Problem(
         moments=np.ascontiguousarray(moments, dtype=np.float64),
         blocks=np.concatenate([diagonal.reshape(d * stride, stride), alone]),
         limits=TOLERANCE * np.diag(moments),
-        responses=np.concatenate([each * stride, d * stride + np.arange(e)]),
-        variables=np.concatenate([each, others.variables]),
-        own_scale=~np.isin(each, others.variables) if others.instead else np.ones(d, dtype=np.bool_),
-        scales=d + np.searchsorted(others.variables, np.arange(d + 1)),
+        responses=np.concatenate([nodes * stride, d * stride + np.arange(e)]),
+        variables=np.concatenate([nodes, rescaled.variables]),
+        own_scale=~np.isin(nodes, rescaled.variables) if rescaled.instead else np.ones(d, dtype=np.bool_),
+        scales=d + np.searchsorted(rescaled.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
         n_rows=float(n_rows * copies),
         penalty_per_dof=copies * penalty.per_dof(n_rows),
@@ -235,7 +237,7 @@ def new_problem(
         outcomes=none,
         codes=none,
         n_codes=0 * ones[:d],
-        offsets=np.concatenate([np.zeros(d), others.offsets]),
-        rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, others.rounding]),
+        offsets=np.concatenate([np.zeros(d), rescaled.offsets]),
+        rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, rescaled.rounding]),
         share=float(share),
     )

@@ -39,7 +39,8 @@ class OrderState(NamedTuple):
     terms : array of shape (d,)
         What each variable loses; nan before its first walk.
     heeds, heeded : arrays of shape (d, words)
-        Sets of bits: whom the walk of each variable took or missed, and whose walks took or missed it.
+        Sets of bits: whom the walk of each variable took or missed, and whose walks took or missed it. As matrices
+        one is the transpose of the other.
     before : array of shape (d, d), or empty
         Whether i must stand before j.
     own : array of shape (d,)
