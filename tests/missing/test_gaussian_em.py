@@ -71,6 +71,11 @@ def test_draws_leave_what_is_seen_and_have_the_moments_that_are_expected():
     np.testing.assert_array_equal(drawn[seen], values[seen])
     scale = np.sqrt(np.diag(fit.covariance))
     assert np.abs((np.cov(drawn.T) - fit.covariance) / np.outer(scale, scale)).max() < 0.03
+    # A value that is missing alone varies by its precision about what the others say.
+    precision = fit.precision
+    away = (np.where(seen, values, 0.0) - fit.mean) * seen @ precision
+    residuals = ((drawn - fit.mean) * np.diag(precision) + away) / np.sqrt(np.diag(precision))
+    assert residuals[~seen & ((~seen).sum(axis=1) == 1)[:, None]].std() == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_column_that_is_constant_where_it_is_seen_has_no_variance_and_leaves_the_others_alone():

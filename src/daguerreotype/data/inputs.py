@@ -80,12 +80,13 @@ def table_of_rows(
     intervened = read_interventions(interventions, len(values), labels, numbered=not rows.named)
     gaps: Gaps | None = None
     n_dropped = 0
-    if np.isnan(values).any():
-        check_seen(np.isnan(values), names)
+    empty = np.isnan(values)
+    if empty.any():
+        check_seen(empty, names)
         levels = [origin.what in ("text", "category") for origin in rows.origins] or [False] * len(names)
         gaps = Gaps.of(values, np.array(levels))
         # A row of which nothing is seen says nothing.
-        kept = ~(np.isnan(values).any(axis=1) if missing == "drop" else np.isnan(values).all(axis=1))
+        kept = ~(empty.any(axis=1) if missing == "drop" else empty.all(axis=1))
         if kept.sum() < LEAST_ROWS:
             raise ValueError(
                 f"only {kept.sum()} of {len(values)} rows have no gap, too few for missing='drop': learn from all "
@@ -97,13 +98,12 @@ def table_of_rows(
     check_ranges(np.nanmin(values, axis=0), np.nanmax(values, axis=0), len(values), names)
     column_kinds = find_kinds(values, names, rows.origins, given, numbers_alone=numbers_alone)
     values = encode(values, names, rows.origins, column_kinds)
-    discrete = np.array([kind.discrete for kind in column_kinds])
     unordered = np.array([kind.unordered for kind in column_kinds])
     table_kinds = column_kinds if any(kind.discrete or kind.step > 0 for kind in column_kinds) else ()
     table = Table(values, labels, None, intervened, named=rows.named, kinds=table_kinds)
     if table.missing is not None:
         check_copies(values, table.summary.covariance, names)
-    check_covariance(table.summary.covariance, len(values), names, discrete, unordered)
+    check_covariance(table.summary.covariance, len(values), names, table.discrete, unordered)
     if unordered.sum() > 1:
         places = np.flatnonzero(unordered)
         complete = values[:, places][~np.isnan(values[:, places]).any(axis=1)]
@@ -135,8 +135,7 @@ def rows_of(
     Missing values are nan.
     """
     rows, values, names, labels = _read(estimator, X, reset=False)
-    # Names that are text were compared by scikit-learn.
-    if rows.named and labels != tuple(kinds) and not any(isinstance(name, str) for name in kinds):
+    if rows.named and labels != tuple(kinds):  # names that are text were compared by scikit-learn
         odd, name = next((new, old) for new, old in zip(labels, kinds, strict=True) if new != old)
         raise ValueError(
             f"X has a column {odd!r} where the fitted table has {name!r}: give the same columns in the same "

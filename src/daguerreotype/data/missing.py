@@ -52,11 +52,9 @@ class Gaps:
     depends: Annotated[BoolArray, Shape("d", "d")]
 
     @classmethod
-    def of(cls, values: FloatArray, unordered: BoolArray) -> "Gaps | None":
-        """Of rows (n, d) with nan where a value is missing, codes in no order told apart; None without any."""
+    def of(cls, values: FloatArray, unordered: BoolArray) -> "Gaps":
+        """Of rows (n, d) with nan where a value is missing, codes in no order told apart."""
         missing = np.isnan(values)
-        if not missing.any():
-            return None
         n_complete = int((~missing.any(axis=1)).sum())
         return cls(len(values), missing.sum(axis=0), n_complete, _dependence(values, missing, unordered))
 

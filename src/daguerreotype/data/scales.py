@@ -159,14 +159,9 @@ SCALES: Registry[Scale] = Registry(
 )
 
 
-def scales_by_name() -> dict[str, Scale]:
-    """The scales that users can ask for."""
-    return {name: scale for name, scale in SCALES.items() if scale.fit is not None}
-
-
 def check_scale(name: object) -> None:
     """Refuse what is no name of a scale."""
-    names = scales_by_name()
+    names = [name for name, scale in SCALES.items() if scale.fit is not None]
     if not (isinstance(name, str) and (name == "auto" or name in names)):
         raise ValueError(f"scales must be {', '.join(map(repr, names))} or 'auto', got {shown(name)}.")
 

@@ -26,7 +26,7 @@ from daguerreotype.data.ties import untie
 SEED = 31_415_926  # of what spreads draws over the cells of grids
 # Of EM, where a close look at missing values comes later: of columns, and of functions of them.
 SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
-LEAST_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
+SCALE_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 
 
 @saved
@@ -306,7 +306,7 @@ class Table:
 
     def may_change_scale(self, name: str) -> bool:
         """Whether the scales of columns are to be found out: that takes rows, not too few, of a continuous one."""
-        return name == "auto" and self.holds_rows and not self.discrete.all() and self.n_rows >= LEAST_ROWS
+        return name == "auto" and self.holds_rows and not self.discrete.all() and self.n_rows >= SCALE_ROWS
 
     def scales_of(self, name: str) -> ColumnScales:
         """The scale of a name, fitted to the continuous columns; columns as they came for "auto"."""

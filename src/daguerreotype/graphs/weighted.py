@@ -36,12 +36,6 @@ class WeightedDag(Dag):
     norms: FloatArray | None = None
     reverse_probabilities: FloatArray | None = None
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Adjacency of zeros and ones with names on both axes."""
-        labels = pd.Index(self.labels, tupleize_cols=False)
-        return pd.DataFrame(self.adjacency.astype(np.int64), index=labels, columns=labels)
-
     def attributes(self, cause: int, effect: int) -> dict[str, float]:
         """What is known of one edge, by the name that networkx attributes bear."""
         matrices = {name: getattr(self, plural) for name, plural in EDGE_ATTRIBUTES.items()}
