@@ -79,13 +79,6 @@ def test_the_json_is_what_the_learner_finds(data):
     assert found["seconds"] > 0
 
 
-def test_an_unknown_node_in_the_known_graph_is_an_error_before_any_learning(data, truth, monkeypatch):
-    monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
-    result = run(data, "--truth", truth)
-    assert result.exit_code == 3
-    assert "graph.csv has other" in result.stderr
-
-
 def test_metrics_are_those_of_the_known_graph(data, tmp_path):
     graph = tmp_path / "matrix.csv"
     true = pd.DataFrame([[0, 0, 0], [1, 0, 0], [1, 1, 0]], *[["[red]x", "middle", "cause"]] * 2)
@@ -129,7 +122,7 @@ def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path):
 
 def test_knowledge_from_a_file_is_obeyed_and_its_limit_replaced_by_that_of_the_command_line(data, tmp_path):
     (tmp_path / "known.toml").write_text('max_parents = 0\nrequired = [["middle", "cause"]]\nroots = ["middle"]\n')
-    options = ("--knowledge", tmp_path / "known.toml", "--edges", "bic", "--json")
+    options = ("--knowledge", tmp_path / "known.toml", "--json", *QUICK)
     found = json.loads(run(data, *options, "--max-parents", 1).stdout)
     assert found["settings"]["knowledge"] == {
         "required": [["middle", "cause"]],
@@ -139,7 +132,7 @@ def test_knowledge_from_a_file_is_obeyed_and_its_limit_replaced_by_that_of_the_c
     effects = [edge["effect"] for edge in found["edges"]]
     assert ("middle", "cause") in {(edge["cause"], edge["effect"]) for edge in found["edges"]}
     assert len(set(effects)) == len(effects)
-    none = json.loads(run(data, "--max-parents", 0, "--edges", "bic", "--json").stdout)
+    none = json.loads(run(data, "--max-parents", 0, "--json", *QUICK).stdout)
     assert (none["edges"], none["settings"]["knowledge"]) == ([], {"max_parents": 0})
 
 
@@ -247,7 +240,7 @@ def test_empty_cells_are_learned_around_and_what_was_done_is_said(tmp_path):
     table["dose"] = table["dose"].mask((age > 0.8) | (rng.random(400) < 0.1))
     table["city"] = table["city"].mask(rng.random(400) < 0.1)
     table.to_csv(tmp_path / "gaps.csv", index=False)
-    result = run(tmp_path / "gaps.csv", "--out", tmp_path, "--json")
+    result = run(tmp_path / "gaps.csv", "--out", tmp_path, "--json", *QUICK[1:])
     facts = json.loads(result.stdout)["missing"]
     assert "note: whether a value is missing depends on other columns: 'dose' (on 'age')." in result.stderr
     assert "Whether dose is missing depends on age" in (tmp_path / "report.html").read_text()
@@ -413,8 +406,13 @@ def test_off_a_terminal_one_line_says_that_kernels_are_compiled(data, monkeypatc
     assert run(data, "--edges", "bic", "--scales", "none", "--posterior", 0).stderr.count(COMPILING) == 1
 
 
-def test_a_place_that_cannot_be_written_to_is_refused_before_learning(data, tmp_path, monkeypatch):
+def test_unknown_nodes_and_places_that_cannot_be_written_to_are_refused_before_learning(
+    data, truth, tmp_path, monkeypatch
+):
     monkeypatch.setattr(Daguerreotype, "fit", lambda *_: pytest.fail("learned in vain"))
+    result = run(data, "--truth", truth)
+    assert result.exit_code == 3
+    assert "graph.csv has other" in result.stderr
     result = run(data, "--out", data / "below a file")
     assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
     assert "below a file: Not a directory" in result.stderr
