@@ -23,11 +23,18 @@ from daguerreotype._lib.numba import (
     subkernel,
 )
 
+KERNEL = """
+from daguerreotype._lib.numba import kernel
+
+@kernel
+def first(values):
+    return values[0]
+"""
 CALL = (
-    "from daguerreotype.operators import k_best, k_best_rankings\n"
-    "k_best_rankings([0.0, 1.0], 2)\n"
-    "stats = k_best.search.stats\n"
-    "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
+    "import numpy as np\n"
+    "from daguerreotype.example import first\n"
+    "first(np.zeros(2))\n"
+    "print(sum(first.stats.cache_hits.values()), sum(first.stats.cache_misses.values()))"
 )
 FIT = (
     "from daguerreotype import Daguerreotype\n"
@@ -35,16 +42,17 @@ FIT = (
     "from daguerreotype.datasets import load_sachs\n"
     "counts = []\n"
     "with compiling(counts.append):\n"
-    "    Daguerreotype().fit(load_sachs().X)\n"
+    "    Daguerreotype().fit(load_sachs().X.iloc[:300, :5])\n"
     "print(len(counts))"
 )
 
 
 @pytest.fixture
 def installed(tmp_path):
-    """A copy of the package as an installation of its own, with an empty user cache."""
+    """A copy of the package, and a kernel more, as an installation of its own, with an empty user cache."""
     target = tmp_path / "install" / "daguerreotype"
     shutil.copytree(Path(daguerreotype.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    (target / "example.py").write_text(KERNEL)
     return target
 
 
@@ -69,25 +77,25 @@ def test_another_process_takes_compiled_kernels_from_beside_the_source_until_a_f
     installed, tmp_path
 ):
     assert hits_and_misses(installed, tmp_path) == (0, 1)
-    assert list((installed / "operators" / "__pycache__").glob("*.nbc"))
+    assert list((installed / "__pycache__").glob("*.nbc"))
     with (installed / "learner.py").open("a") as source:  # has no kernels
         source.write("# changed\n")
     assert hits_and_misses(installed, tmp_path) == (1, 0)
-    with (installed / "operators" / "precedence.py").open("a") as source:  # search is in another file
+    with (installed / "operators" / "precedence.py").open("a") as source:  # has others
         source.write("# changed\n")
     assert hits_and_misses(installed, tmp_path) == (0, 1)
 
 
 def test_where_the_install_folder_takes_no_files_the_users_cache_folder_does(installed, tmp_path):
     # A file in the place of the cache folder keeps even root from writing there.
-    (installed / "operators" / "__pycache__").write_text("")
+    (installed / "__pycache__").write_text("")
     assert hits_and_misses(installed, tmp_path) == (0, 1)
     assert hits_and_misses(installed, tmp_path) == (1, 0)
     assert list((tmp_path / "home" / "cache").rglob("*.nbc"))
 
 
 def test_where_no_folder_takes_files_kernels_are_compiled_without_a_cache_and_one_warning(installed, tmp_path):
-    (installed / "operators" / "__pycache__").write_text("")
+    (installed / "__pycache__").write_text("")
     (tmp_path / "home").write_text("")  # not a folder
     done = child(CALL, installed, tmp_path)
     assert done.stdout.split() == ["0", "1"]  # compiled, and kept nowhere

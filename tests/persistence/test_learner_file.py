@@ -428,6 +428,9 @@ def test_a_file_that_lacks_something_or_names_other_classes_is_refused(content, 
         path = rewrite(content, tmp_path / "m.npz", change)
         with pytest.raises(ValueError, match=rf"m\.npz is damaged, or not quite of format {FORMAT}: .*Save again"):
             Daguerreotype.load(path)
+    path = rewrite(content, path, lambda arrays, header: header["result"].update(record="Popen"))
+    with pytest.raises(ValueError, match=r"'Popen', which no file may hold\. Import the package that brings it"):
+        Daguerreotype.load(path)
 
 
 def test_an_array_of_objects_is_refused_without_being_unpickled(content, tmp_path):

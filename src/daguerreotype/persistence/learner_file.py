@@ -10,7 +10,7 @@ from daguerreotype._lib.records import check_record
 from daguerreotype.persistence.codec import Reader, Writer
 from daguerreotype.result import FitResult
 
-FORMAT = 8  # counts up with every change; no other is read
+FORMAT = 9  # counts up with every change; no other is read
 KIND = "fitted learner of daguerreotype"
 
 
