@@ -212,13 +212,6 @@ def test_tiers_turn_the_edges_that_the_data_leave_open(table):
     assert ("dose", "age") in model.causal_graph_.edges
 
 
-def test_an_edge_against_the_data_is_there_if_required(table):
-    assert ("age", "outcome") not in fit(table, None).causal_graph_.edges
-    model = fit(table, REQUIRED)
-    assert ("age", "outcome") in model.causal_graph_.edges
-    assert model.edge_probabilities_.loc["age", "outcome"] == pytest.approx(1)
-
-
 def test_what_is_known_is_the_same_whatever_the_order_of_the_columns(table):
     known = Knowledge(required=[("outcome", "gene_1")], tiers=[["outcome"], ["age"]], leaves=["gene_2"])
     first = fit(table, known, random_state=None)

@@ -97,33 +97,33 @@ class Knowledge:
 
     def to_dict(self) -> dict[str, Any]:
         """What is known, by kind, as values that JSON and TOML can hold; :meth:`of` reads it."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         limits = values["max_parents"]
         if isinstance(limits, tuple) and all(isinstance(column, str) for column, _ in limits):
             values["max_parents"] = dict(limits)  # positions are no keys in JSON: their limits are pairs
         return {name: value for name, value in values.items() if value not in ((), None)}
 
     @classmethod
-    def of(cls, known: Any) -> "Knowledge":
+    def of(cls, given: Any) -> "Knowledge":
         """Knowledge itself, or what None, a dict of its arguments, or a TOML or JSON file of them stands for."""
-        if known is None:
+        if given is None:
             return NOTHING
-        if isinstance(known, Knowledge):
-            return known
-        if isinstance(known, str | os.PathLike):
-            return _read(known)
-        if not isinstance(known, Mapping):
+        if isinstance(given, Knowledge):
+            return given
+        if isinstance(given, str | os.PathLike):
+            return _read(given)
+        if not isinstance(given, Mapping):
             raise TypeError(
-                f"knowledge is a {type(known).__name__}: expected Knowledge(...), a dict of its arguments, the "
+                f"knowledge is a {type(given).__name__}: expected Knowledge(...), a dict of its arguments, the "
                 "path of a TOML or JSON file, or None."
             )
-        kinds = [each.name for each in fields(cls)]
-        unknown = [name for name in known if name not in kinds]
+        kinds = [field.name for field in fields(cls)]
+        unknown = [name for name in given if name not in kinds]
         if unknown:
             raise KnowledgeError(
                 f"{shown(unknown[0])} is no kind of knowledge: expected some of {', '.join(kinds)}."
             )
-        return cls(**known)
+        return cls(**given)
 
     def resolve(self, names: Sequence[Hashable], *, numbered: bool = False) -> "Resolved":
         """The same in positions among ``names``, after all checks; ``numbered`` tables have no names of their own.
@@ -173,10 +173,10 @@ def _read(path: str | os.PathLike[str]) -> Knowledge:
     if file.suffix.lower() not in readers:
         raise KnowledgeError(f"the knowledge file {file} must end in .toml or .json: that tells how to read it.")
     try:
-        known = readers[file.suffix.lower()](read_words(file))
-        if not isinstance(known, dict):
+        content = readers[file.suffix.lower()](read_words(file))
+        if not isinstance(content, dict):
             raise ValueError("expected a table with keys such as forbidden, required and tiers")
-        return Knowledge.of(known)
+        return Knowledge.of(content)
     except RecursionError:
         raise KnowledgeError(f"{file}: it is nested deeper than any knowledge.") from None
     except ValueError as error:  # those of both readers, and ours

@@ -51,7 +51,7 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
     except KeyboardInterrupt as interrupt:
         state = kept(state, rounds, interrupt)
         logger.warning("interrupted: the best until then is kept.")
-    if run.cancel.answered() and not state.found.interrupted:
+    if run.cancel.answered() and not state.trained.interrupted:
         logger.warning("interrupted at the end of the fit: what was found is kept.")
         state = as_interrupted(state)
     return result_of(state, posterior, rounds, table, ordered)
@@ -99,7 +99,7 @@ def short_posterior(state: State) -> Posterior | None:
 
     Where single fits are all that an estimator has, and refining was too much for them, so is this.
     """
-    plan, training, scores = state.plan, state.found, state.found.scores
+    plan, training, scores = state.plan, state.trained, state.trained.scores
     if not plan.posterior or scores is None:
         return None
     if not (plan.training.refine or scores.quick or searchable(scores.models) is not None):
@@ -128,14 +128,14 @@ def kept(state: State, rounds: MissingRounds | None, interrupt: KeyboardInterrup
 
 def as_interrupted(state: State) -> State:
     """The same, which says that it is not all that was asked for."""
-    return replace(state, training=replace(state.found, interrupted=True))
+    return replace(state, training=replace(state.trained, interrupted=True))
 
 
 def result_of(
     state: State, posterior: Posterior | None, rounds: MissingRounds | None, table: Table, ordered: Table
 ) -> FitResult:
     """What was learned of a table, which was put in canonical order, in the user's numbering of the columns."""
-    plan, training, criterion = state.plan, state.found, state.plan.training.loss
+    plan, training, criterion = state.plan, state.trained, state.plan.training.loss
     if isinstance(criterion, str) and criterion == "auto":
         criterion = "bic" if state.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)

@@ -219,8 +219,8 @@ class FitResult:
 
     def _units(self) -> tuple[list[str], list[str]]:
         """What slopes are measured in, of every column as a cause and as an effect: ``log(wage)``."""
-        causes = [_on_scale(*each) for each in zip(map(str, self.names), self.cause_scales, strict=True)]
-        effects = [_on_scale(*each) for each in zip(map(str, self.names), self.scales, strict=True)]
+        causes = [_on_scale(*column) for column in zip(map(str, self.names), self.cause_scales, strict=True)]
+        effects = [_on_scale(*column) for column in zip(map(str, self.names), self.scales, strict=True)]
         for column, kind in enumerate(self.kinds):
             if kind.discrete:
                 what = "log mean" if kind.name == "count" else "log-odds"
@@ -257,8 +257,8 @@ class FitResult:
         if kind.step and not kind.discrete:
             notes.append(f"rounded to steps of {kind.step:g}")
         if self.gaps is not None and self.gaps.depends[:, column].any():
-            others = [str(self.names[i]) for i in np.flatnonzero(self.gaps.depends[:, column])]
-            notes.append(f"missing or not depending on {listed(others, quote=False)}")
+            causes = [str(self.names[i]) for i in np.flatnonzero(self.gaps.depends[:, column])]
+            notes.append(f"missing or not depending on {listed(causes, quote=False)}")
         return "; ".join(notes)
 
     @property

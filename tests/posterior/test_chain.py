@@ -151,29 +151,22 @@ def test_sets_of_more_than_64_nodes_are_told_apart():
     assert probabilities.sum() == pytest.approx((d - 1) * edge)
 
 
-def test_a_block_in_pieces_is_the_block_at_once(monkeypatch, rng):
+def test_a_block_in_pieces_after_which_python_has_its_turn_is_the_block_at_once(monkeypatch, rng):
     lists = as_lists(draw_losses(rng, 4, 4.0))
-    found = []
-    for at_once in (1, 10, 10**9):
-        monkeypatch.setattr(sample, "TURNS_AT_ONCE", at_once)
-        chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [1, 2], 400)
-        chains.run()
-        found.append((chains.edges, chains.kept.copy(), [state.ancestors.copy() for state in chains.states]))
-    for other in found[1:]:
-        for one, two in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(one, two)
-
-
-def test_a_chain_comes_back_to_python_after_a_few_sweeps(monkeypatch, rng):
-    asked = []
+    found, asked = [], []
 
     def counting(lists, state, scratch, n_sweeps, every, kept):
         asked.append(n_sweeps)
         return run_chain(lists, state, scratch, n_sweeps, every, kept)
 
     monkeypatch.setattr(sample, "run_chain", counting)
-    monkeypatch.setattr(sample, "TURNS_AT_ONCE", 12)
-    lists = as_lists(draw_losses(rng, 4, 4.0))
-    Chains(lists, empty_graph(lists)[None], [1], 400).run()
-    assert sum(asked) == 400
-    assert max(asked) == 3
+    for at_once, most in ((1, 1), (12, 3), (10**9, 20)):
+        monkeypatch.setattr(sample, "TURNS_AT_ONCE", at_once)
+        asked.clear()
+        chains = Chains(lists, np.tile(empty_graph(lists), (2, 1)), [1, 2], 400)
+        chains.run()
+        assert (sum(asked), max(asked)) == (800, most)
+        found.append((chains.edges, chains.kept.copy(), [state.ancestors.copy() for state in chains.states]))
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)

@@ -143,7 +143,7 @@ def make_models(**attributes):
 def test_fits_that_hold_python_are_made_in_other_processes_with_one_thread_each(sent_at_once):
     models = make_models()
     requests = [(node, np.arange(node)) for node in range(20)]
-    found = workers_of(models).each(models.fit, requests)
+    found = workers_of(models).map(models.fit, requests)
     assert [(node, total) for node, total, *_ in found] == [(node, node * (node - 1) // 2) for node in range(20)]
     assert os.getpid() not in {process for *_, process, _ in found}
     assert all(threads <= {1} for *_, threads in found)
@@ -152,12 +152,12 @@ def test_fits_that_hold_python_are_made_in_other_processes_with_one_thread_each(
 def test_an_error_in_another_process_comes_back_in_its_own_words(sent_at_once):
     models = make_models()
     with pytest.raises(ValueError, match="no node -1"):
-        workers_of(models).each(models.fit, [(1, np.arange(1)), (-1, np.arange(1))])
+        workers_of(models).map(models.fit, [(1, np.arange(1)), (-1, np.arange(1))])
 
 
 def test_models_that_cannot_leave_their_process_are_fitted_in_threads(sent_at_once):
     models = make_models(lock=threading.Lock())
-    found = workers_of(models).each(models.fit, [(node, np.arange(node)) for node in range(4)])
+    found = workers_of(models).map(models.fit, [(node, np.arange(node)) for node in range(4)])
     assert {process for *_, process, _ in found} == {os.getpid()}
 
 
@@ -167,7 +167,7 @@ def test_few_short_fits_stay_where_they_are_and_long_ones_are_sent_once_they_are
     monkeypatch.setattr(fitting, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     workers = workers_of(models)
     for elsewhere in sent:
-        found = workers.each(models.fit, [(node, np.arange(node)) for node in range(4)])
+        found = workers.map(models.fit, [(node, np.arange(node)) for node in range(4)])
         assert (os.getpid() not in {process for *_, process, _ in found}) == elsewhere
 
 

@@ -1,7 +1,6 @@
 """Are restarts that run ahead of their turn as good as restarts one after the other?"""
 
 import threading
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.noise import make_noise
 from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.objective import LOSSES, make_objective
-from daguerreotype.training.refine import Moves, refine_order, restart_in_parallel
+from daguerreotype.training.refine import Moves, refine_order
 from daguerreotype.training.run import Run
 from daguerreotype.training.scores import OrderScores
 from support.fits import additive_data, linear_data, standard_table
@@ -108,83 +107,17 @@ def test_scores_by_single_fits_are_not_forked():
     assert scores_of(values, "bic").clones(1) == []
 
 
-# ---------------------------------------------------------------------------- running ahead
+def test_an_error_in_another_thread_is_raised(monkeypatch):
+    sweep = OrderScores.sweep
 
-
-class Search:
-    """Restarts on numbers: one that starts at ``better`` in its turn finds the next number, all others nothing."""
-
-    def __init__(self, better=()):
-        self.best, self.better, self.started, self.told, self.done = 0, set(better), [], [], []
-
-    def start(self, restart):
-        self.started.append((restart, self.best))
-        return restart, self.best
-
-    def descend(self, start, clone):
-        restart, best = start
-        if restart in self.better:
-            yield best + 1, restart
-
-    def improves(self, sweep):
-        self.best = sweep[0]
-        self.told.append(sweep[1])
-        return True
-
-    def run(self, n_restarts, n_threads):
-        clones = list(range(n_threads))
-        restart_in_parallel(
-            self.start, range(n_restarts), clones, self.descend, self.improves, lambda: None, self.done.append
-        )
-        assert self.done == list(range(n_restarts))
-
-
-def test_restarts_that_ran_ahead_of_a_better_order_are_dropped_and_start_again_from_it():
-    for n_threads in (2, 3, 5):
-        search = Search(better={1, 4})
-        search.run(8, n_threads)
-        last = dict(search.started)  # where each restart started last
-        assert [last[restart] for restart in range(8)] == [0, 0, 1, 1, 1, 2, 2, 2]
-        assert search.told == [1, 4]
-        assert len(search.started) > 8  # some had run ahead in vain
-        # Dropped ones start again right after the one that improved, and in turn.
-        numbers = [restart for restart, _ in search.started]
-        assert all(after == before + 1 or after in (2, 5) for before, after in pairwise(numbers))
-
-
-def test_a_dropped_restart_stops_after_its_sweep():
-    search, running, swept = Search(better={0}), threading.Event(), []
-
-    def descend(start, clone):
-        restart, best = start
-        if restart == 0:
-            assert running.wait(HANG)
-            yield best + 1, restart
-        while restart == 1 and best == 0:  # it would go on for ever
-            running.set()
-            swept.append(restart)
-            yield best, restart
-
-    search.descend = descend
-    search.improves = lambda sweep: setattr(search, "best", sweep[0]) is None
-    search.run(2, 2)
-    assert swept
-    assert search.started == [(0, 0), (1, 0), (1, 1)]
-
-
-def test_an_error_in_a_restart_is_raised_in_its_turn():
-    search = Search(better={0})
-    descend = search.descend
-
-    def fails(start, clone):
-        if start[0] == 2:
+    def fails(self, order):
+        if threading.current_thread() is not threading.main_thread():
             raise ValueError("cannot be fitted")
-        yield from descend(start, clone)
+        return sweep(self, order)
 
-    search.descend = fails
+    monkeypatch.setattr(OrderScores, "sweep", fails)
     with pytest.raises(ValueError, match="cannot be fitted"):
-        search.run(4, 2)
-    assert search.told == [0]
+        refined(np.arange(6), scores_of(linear_data(0, 80, 6), n_jobs=2), n_restarts=3)
 
 
 # ---------------------------------------------------------------------------- Ctrl-C

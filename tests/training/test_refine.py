@@ -65,7 +65,6 @@ def test_what_is_learned_is_the_optimum_over_all_orders_or_close_to_it():
         )
         optimum = least_loss(ESTIMATORS[edges].prepare(standard_table(values)), BIC, d, 200)
         gaps.append(learned - optimum)
-        print(f"{edges} d={d}: optimum {optimum:.4f}, learned {learned:.4f}, gap {gaps[-1]:.5f}")  # noqa: T201
     assert min(gaps) > -1e-9
     assert np.mean(np.array(gaps) < 1e-9) >= 0.75
     assert max(gaps) < 0.03  # nats per row

@@ -81,10 +81,10 @@ def _by_subsets(weights: IntArray) -> IntArray:
         last[now] = m - 1 - np.argmax(sums[:, ::-1], axis=1)
         best[now] = sums.max(axis=1)
     order = np.empty(m, dtype=np.int64)
-    left = (1 << m) - 1
+    subset = (1 << m) - 1
     for position in reversed(range(m)):
-        order[position] = last[left]
-        left ^= 1 << int(last[left])
+        order[position] = last[subset]
+        subset ^= 1 << int(last[subset])
     return order
 
 
@@ -97,8 +97,8 @@ def _by_moves(weights: IntArray) -> IntArray:
         moved = False
         for column in range(len(weights)):
             place = int(np.flatnonzero(order == column)[0])
-            others = np.delete(order, place)
-            gain = np.concatenate([[0], np.cumsum(net[others, column])])  # by number of columns before it
+            rest = np.delete(order, place)
+            gain = np.concatenate([[0], np.cumsum(net[rest, column])])  # by number of columns before it
             if gain.max() > gain[place]:
-                order, moved = np.insert(others, int(np.argmax(gain)), column), True
+                order, moved = np.insert(rest, int(np.argmax(gain)), column), True
     return order

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,21 +29,6 @@ from daguerreotype.training.run import Run
 WITHOUT_EFFECT = {"n_jobs", "verbose", "random_state"}  # of a learner: each resample seeds its own
 
 
-class Learner(Protocol):
-    """What can be resampled: a scikit-learn estimator that leaves a DAG and an order that its edges follow."""
-
-    adjacency_matrix_: Any
-    causal_order_: Any
-
-    def fit(self, X: Any) -> Any:
-        """Learn the graph of the columns of ``X``."""
-        ...
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name."""
-        ...
-
-
 class BootstrapInterrupt(KeyboardInterrupt):
     """Ctrl-C during a bootstrap.
 
@@ -60,7 +45,7 @@ class BootstrapInterrupt(KeyboardInterrupt):
 
 
 def bootstrap(
-    learner: Learner,
+    learner: Any,
     X: Any,
     n_resamples: int = 100,
     *,
@@ -123,7 +108,7 @@ def bootstrap(
     return result
 
 
-def refit(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws, index: int) -> Record:
+def refit(learner: Any, X: Any, fit_params: Mapping[str, Any], draws: Draws, index: int) -> Record:
     """The graph of ``learner`` on one resample of ``X`` and of every fit parameter that has as many rows.
 
     The stream first gives the learner its ``random_state``, so that ties are broken anew each time, then rows.
@@ -156,7 +141,7 @@ def refit(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws,
     return {}, asdict(Resample(index, [], [], DRAWS, failure))
 
 
-def describe_run(learner: Learner, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
+def describe_run(learner: Any, X: Any, fit_params: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
     """What a resample depends on, by name: settings as they are, data as digests."""
     settings = {
         name: value for name, value in learner.get_params(deep=False).items() if name not in WITHOUT_EFFECT
@@ -182,7 +167,7 @@ def _n_drawn(n_rows: int, fraction: float, replace: bool) -> int:
     return round(fraction * n_rows)
 
 
-def _graph_of(model: Learner) -> tuple[list[int], list[list[int]]]:
+def _graph_of(model: Any) -> tuple[list[int], list[list[int]]]:
     """Order and edges of a fitted learner, as column numbers."""
     adjacency, order = model.adjacency_matrix_, list(model.causal_order_)
     if isinstance(adjacency, pd.DataFrame):

@@ -133,11 +133,11 @@ class Bootstrap:
         check_threshold(threshold)
         ranks, frequencies = np.argsort(self._order()), np.asarray(self.edge_frequencies)
         adjacency = (frequencies >= threshold) & (ranks[:, None] < ranks)
-        known = Knowledge.of(self.settings.get("knowledge"))
-        if known.max_parents is not None:
+        knowledge = Knowledge.of(self.settings.get("knowledge"))
+        if knowledge.max_parents is not None:
             numbered = not hasattr(self.edge_frequencies, "columns")
             names = [f"x{name}" if numbered else name for name in self._names()]
-            limits = known.resolve(names, numbered=numbered)
+            limits = knowledge.resolve(names, numbered=numbered)
             adjacency = most_frequent(adjacency, frequencies, ranks, limits.max_parents)
         return self._like(adjacency.astype(np.int64))
 

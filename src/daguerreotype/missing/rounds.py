@@ -107,7 +107,7 @@ class MissingRounds:
         with self.run.cancel.at_once():
             self.completer.redraw(self._mechanisms(straight), n_sweeps=2)
         curves = State.begin(self.completer.latest(), self._first_plan(GamEdges(CUBIC), 1.0), lines.run)
-        training = search(curves, straight.found.order, briefly=True).found
+        training = search(curves, straight.trained.order, briefly=True).trained
         assert isinstance(training.models, AdditiveModels)
         return training.models.nonlinear_share(training.fits) > MOSTLY_STRAIGHT
 
@@ -183,11 +183,11 @@ class MissingRounds:
     def _learn_again(self, begun: State) -> bool:
         """Learn from the latest draws; whether the graph is the one before, and as likely."""
         assert self.state is not None
-        before = self.state.found
+        before = self.state.trained
         self.state = search(begun, before.order, briefly=True)
         self.n_rounds += 1
-        self.n_changed = edges_apart(before, self.state.found)
-        self.loss_change = abs(self.state.found.loss - before.loss) / len(before.fits)
+        self.n_changed = edges_apart(before, self.state.trained)
+        self.loss_change = abs(self.state.trained.loss - before.loss) / len(before.fits)
         text = "round %d of completing the table: %d edges changed, the loss of a column by %.4f"
         logger.info(text, self.n_rounds, self.n_changed, self.loss_change)
         return self.n_changed == 0 and self.loss_change < CALM
@@ -209,7 +209,7 @@ class MissingRounds:
         stage.keep(self.completer.state, always=True)
 
     def _mechanisms(self, state: State) -> Mechanisms:
-        table, training = self.completer.table, state.found
+        table, training = self.completer.table, state.trained
         densities = training.densities(state.noise)
         return Mechanisms(
             state.scaled, training.models, training.fits, densities, training.order, table.support, table.kinds
@@ -223,7 +223,7 @@ class MissingRounds:
             same = _choices(best) == (self.plan.noise, ("none",) * self.table.n_columns, None)
         else:
             same = _choices(best) == _choices(self.state)
-            self.n_changed = edges_apart(self.state.found, best.found)
+            self.n_changed = edges_apart(self.state.trained, best.trained)
         self.state = best
         self.completer.table = with_families(self._first_rows, best.noise)
         if not same:  # moments are those of normal columns as they came
@@ -234,8 +234,8 @@ class MissingRounds:
         """What was learned last, with a distribution around its order, under the noise that residuals ask for."""
         assert self.state is not None
         begun = replace(self._on(self.completed()), noise=self.plan.noise)
-        state = with_noise_of_residuals(search(begun, self.state.found.order))
-        self.n_changed = edges_apart(self.state.found, state.found)
+        state = with_noise_of_residuals(search(begun, self.state.trained.order))
+        self.n_changed = edges_apart(self.state.trained, state.trained)
         return state
 
     def finish_early(self, interrupt: KeyboardInterrupt) -> State:
@@ -249,7 +249,7 @@ class MissingRounds:
                 self._begin_with(interrupt.state)
         assert self.state is not None
         as_it_is = replace(self.plan, operator=None)  # an order that is not to be searched for any more
-        state = search(self._on(self.completed(), as_it_is), self.state.found.order, briefly=True)
+        state = search(self._on(self.completed(), as_it_is), self.state.trained.order, briefly=True)
         return replace(state, plan=self.plan)
 
     def completion(self) -> Completion:

@@ -171,7 +171,7 @@ def is_possible(bits: IntArray, avoid: IntArray, must: int) -> bool:
 
 @subkernel
 def set_parents(state: ChainState, node: int, bits: IntArray) -> None:
-    """Give ``node`` other parents."""
+    """Give ``node`` other parents: whoever is in one of the old and new sets alone wins or loses it as a child."""
     parents, children = state.parents, state.children
     for word in range(bits.size):
         changed = parents[node, word] ^ bits[word]
@@ -186,7 +186,11 @@ def set_parents(state: ChainState, node: int, bits: IntArray) -> None:
 
 @subkernel
 def find_descendants(children: IntArray, node: int, nodes: IntArray, stack: IntArray) -> None:
-    """Write the set of ``node`` and all its descendants to ``nodes``; its ancestors, if given the parents."""
+    """Write the set of ``node`` and all its descendants to ``nodes``; its ancestors, if given the parents.
+
+    A search in depth: ``nodes`` are those that were met, each once on the ``stack`` (d,) until its own children
+    are looked at.
+    """
     for word in range(nodes.size):
         nodes[word] = 0
     nodes[node >> 6] |= 1 << (node & 63)

@@ -237,11 +237,11 @@ class SetCollector:
         self, node: int, judge: SearchableModels, fewer: BoolArray, whole: BoolArray
     ) -> list[BoolArray]:
         """Sets (m, d) with another parent in place of the one that ``fewer`` lack, where that is not needed."""
-        rows, others = np.nonzero(judge.near_parents(node, fewer, CUT) & self.allowed[:, node] & ~whole)
+        rows, added = np.nonzero(judge.near_parents(node, fewer, CUT) & self.allowed[:, node] & ~whole)
         if not rows.size:
             return []
         sets = fewer[rows]
-        sets[np.arange(rows.size), others] = True
+        sets[np.arange(rows.size), added] = True
         return [sets[self._rise(node, sets, whole[rows]) < NEEDED]]
 
     def _rise(self, node: int, sets: BoolArray, instead_of: BoolArray) -> FloatArray:

@@ -61,7 +61,7 @@ class Checkpoint:
         self._states: dict[str, _State] = {}
         self._n_stages = 0
         self._saved_at = time.monotonic()
-        self._changed = self._told = False
+        self._changed = self._warned = False
         self._use = ExitStack()
 
     def __enter__(self) -> Self:
@@ -121,23 +121,23 @@ class Checkpoint:
         """What is known of a stage."""
         state = self._states.get(key)
         return (
-            None if state is None else ({name: each.copy() for name, each in state.arrays.items()}, state.header)
+            None if state is None else ({name: array.copy() for name, array in state.arrays.items()}, state.header)
         )
 
     def put(self, key: str, settings: Header, arrays: Arrays, header: Header) -> bool:
         """Take in the state of a stage; False after an interrupt."""
         if self._cancel.asked:
             return False
-        self._states[key] = _State(settings, {name: np.array(each) for name, each in arrays.items()}, header)
+        self._states[key] = _State(settings, {name: np.array(array) for name, array in arrays.items()}, header)
         self._changed = True
         return True
 
     def write(self) -> None:
         """Replace the file by all that is known."""
         arrays = {
-            f"{key}/{name}": each for key, state in self._states.items() for name, each in state.arrays.items()
+            f"{key}/{name}": array for key, state in self._states.items() for name, array in state.arrays.items()
         }
-        stages = {key: {"settings": each.settings, "header": each.header} for key, each in self._states.items()}
+        stages = {key: {"settings": state.settings, "header": state.header} for key, state in self._states.items()}
         self._saved_at = time.monotonic()
         try:
             header = {"kind": KIND, "format": FORMAT, "stages": stages, "digest": _digest_of(arrays, stages)}
@@ -145,18 +145,18 @@ class Checkpoint:
         except OSError as error:
             self._tell(error)
         else:
-            self._changed = self._told = False
+            self._changed = self._warned = False
 
     def _tell(self, error: OSError) -> None:
         """Say once that the file cannot be written, and what that means."""
-        if not self._told:
+        if not self._warned:
             logger.warning(
                 "cannot save to %s: %s. The fit goes on and tries again; if it is killed before that, it can only "
                 "go on from what the file holds.",
                 self.path,
                 error.strerror or error,
             )
-        self._told = True
+        self._warned = True
 
     def _read(self) -> None:
         """Take in what was saved."""
@@ -172,7 +172,7 @@ class Checkpoint:
                 if header["digest"] != _digest_of(arrays, header["stages"]):
                     raise KeyError("it was altered since")
                 self._states = {
-                    key: _State(each["settings"], {}, each["header"]) for key, each in header["stages"].items()
+                    key: _State(stage["settings"], {}, stage["header"]) for key, stage in header["stages"].items()
                 }
                 for name, array in arrays.items():
                     key, _, rest = name.partition("/")

@@ -56,7 +56,7 @@ SKEWED = 3.0  # skewness; that of an exponential column is 2
 
 def choose_noise(state: State) -> State:
     """Go on under other noise models where residuals ask for them; not where they ask for another scale first."""
-    if has_open_scales(state) and asks_for_another_scale(state.found):
+    if has_open_scales(state) and asks_for_another_scale(state.trained):
         return state
     return with_noise_of_residuals(state)
 
@@ -71,16 +71,16 @@ def with_noise_of_residuals(state: State) -> State:
             scaled = replace(state.scaled, table=with_families(state.scaled.table, likelier))
             state = replace(state, scaled=scaled, noise=likelier)
             models = prepare(scaled.table, plan, state.run)
-            state = search(state, state.found.order, models=models)
+            state = search(state, state.trained.order, models=models)
     if plan.other_noise is None or not _is_doubtful(state):
         return state
     free = tuple(
         model if isinstance(model, DiscreteNoise) else other
         for model, other in zip(state.noise, plan.other_noise, strict=True)
     )
-    freed = search(replace(state, noise=free), state.found.order, models=state.found.prepared)
+    freed = search(replace(state, noise=free), state.trained.order, models=state.trained.prepared)
     # Residuals of a wrong order mix noises, which hides their shape: a better order may show it.
-    return freed if max(state.found.negentropy, freed.found.negentropy) >= NON_GAUSSIAN else state
+    return freed if max(state.trained.negentropy, freed.trained.negentropy) >= NON_GAUSSIAN else state
 
 
 def _is_doubtful(state: State) -> bool:
@@ -90,7 +90,7 @@ def _is_doubtful(state: State) -> bool:
     tables the columns themselves are looked at too.
     """
     table = state.scaled.table
-    return state.found.negentropy >= DOUBTFUL or (
+    return state.trained.negentropy >= DOUBTFUL or (
         bool(table.discrete.any()) and _negentropy_of_columns(table) >= NON_GAUSSIAN
     )
 
@@ -111,7 +111,7 @@ def with_families(table: Table, noise: Sequence[NoiseModel]) -> Table:
 
 def drop_orders_of_levels(state: State) -> tuple[NoiseModel, ...]:
     """The noise models, but those of levels whose order does not help to predict them from their causes."""
-    training, noise, table, plan = state.found, state.noise, state.scaled.table, state.plan
+    training, noise, table, plan = state.trained, state.noise, state.scaled.table, state.plan
     ordered = [node for node, model in enumerate(noise) if model == make_noise("ordinal")]
     if not ordered:
         return noise
@@ -149,7 +149,7 @@ def choose_scales(state: State) -> State:
     """
     if not has_open_scales(state):
         return state
-    waits = asks_for_another_scale(state.found) and state.noise == state.plan.noise  # with other noise models
+    waits = asks_for_another_scale(state.trained) and state.noise == state.plan.noise  # with other noise models
     if not waits and state.gaussian:
         return state
     states = search_own_scales(state)
@@ -173,7 +173,7 @@ def search_own_scales(state: State) -> list[State]:
     has one scale as an effect, and the order is learned once more with these. Where most turn out to be
     logarithms, those of all columns are tried too: that is one choice in place of many.
     """
-    table, plan, run, training = state.table, state.plan, state.run.called("scales"), state.found
+    table, plan, run, training = state.table, state.plan, state.run.called("scales"), state.trained
     chosen: ScaleChoice | None = None
     for _ in range(ROUNDS):
         with run.cancel.at_once():
@@ -203,12 +203,12 @@ def _search_on(choice: "ScaleChoice", state: State, order: IntArray | None) -> T
     table, plan = state.table, state.plan
     by_scores = plan.knows_two_scales and not any(model.needs_residuals for model in plan.noise)
     scaled = choice.prepared(table, plan) if by_scores else table.on_scale(choice.causes, plan.standardize)
-    return search(replace(state, scaled=scaled, noise=plan.noise), None if plan.joint else order).found
+    return search(replace(state, scaled=scaled, noise=plan.noise), None if plan.joint else order).trained
 
 
 def log_likelihood(state: State) -> float:
     """Of the rows as they came: of the table's, times both changes of scale in them, times steps of grids."""
-    training, table = state.found, state.table
+    training, table = state.trained, state.table
     jacobian = table.mean_log_slopes(state.scaled, training.n_rows_used) + table.mean_log_steps
     scales, n = state.scaled.of_effects.scales, training.n_rows_used
     chosen = table.may_change_scale(state.plan.scales)

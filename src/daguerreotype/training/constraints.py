@@ -58,9 +58,9 @@ class Constraints:
         """The order of scores that obey; ties as operators break them."""
         return np.argsort(theta, kind="stable") if self.precedence is None else self.precedence.sort(theta)
 
-    def window(self, node: int, others: IntArray) -> tuple[int, int]:
-        """First and last position that ``node`` may take among ``others``, in order."""
-        return (0, others.size) if self.precedence is None else self.precedence.window(node, others)
+    def window(self, node: int, rest: IntArray) -> tuple[int, int]:
+        """First and last position that ``node`` may take among the ``rest``, in order."""
+        return (0, rest.size) if self.precedence is None else self.precedence.window(node, rest)
 
     def prepare(self, estimator: EdgeEstimator, table: Table) -> LocalModels:
         """The estimator's models of ``table``, made to keep required parents; each column by its own rows."""
@@ -123,7 +123,7 @@ class Constraints:
             matrices += [] if self.rules.max_parents is None else [self.rules.max_parents]
         if not matrices:
             return {}
-        return {"digest of constraints": sha256(b"".join(each.tobytes() for each in matrices)).hexdigest()}
+        return {"digest of constraints": sha256(b"".join(matrix.tobytes() for matrix in matrices)).hexdigest()}
 
 
 def known_constraints(
@@ -133,14 +133,14 @@ def known_constraints(
 
     ``order`` is one that is given, which must obey, too; a table of ``few`` rows has few parents.
     """
-    known = Knowledge.of(knowledge).resolve(table.names, numbered=not table.named)
+    resolved = Knowledge.of(knowledge).resolve(table.names, numbered=not table.named)
     if order is not None:
-        known.check_order(order)
-    known = known.take(columns)
-    most = known.max_parents
+        resolved.check_order(order)
+    resolved = resolved.take(columns)
+    most = resolved.max_parents
     if few:
-        most = fewer_parents(most, known.required.sum(axis=0), table.n_rows)
-    return Constraints.of(known.allowed, known.required, known.tier, known.names, most)
+        most = fewer_parents(most, resolved.required.sum(axis=0), table.n_rows)
+    return Constraints.of(resolved.allowed, resolved.required, resolved.tier, resolved.names, most)
 
 
 FREE = Constraints()

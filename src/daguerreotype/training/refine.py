@@ -22,7 +22,6 @@ from daguerreotype.training.constraints import Constraints
 from daguerreotype.training.scores import OrderScores
 
 Sweep: TypeAlias = tuple[IntArray, float]  # an order and its loss
-Descend: TypeAlias = Callable[[IntArray, OrderScores], Iterator[Sweep]]
 
 SHAKEN = 0.3  # share of the variables that a restart moves
 MOST_SHAKEN = 100  # more would make restarts most of the time of many variables
@@ -54,10 +53,10 @@ class Moves:
 
     def improves(self, sweep: Sweep) -> bool:
         """Take the order of a sweep if it is better."""
-        found, loss = sweep
+        order, loss = sweep
         better = loss < self.best_loss - IMPROVEMENT * max(1.0, abs(self.best_loss))
         if better:
-            self.best, self.best_loss = found, loss
+            self.best, self.best_loss = order, loss
         self.swept_losses.append(self.best_loss)
         return better
 
@@ -122,11 +121,11 @@ class _Sweeps:
         while self.turns.size:
             node = int(self.turns[0])
             at = int(np.flatnonzero(self.order == node)[0])
-            others = np.delete(self.order, at)
-            losses = scores.move_losses(node, others)
+            rest = np.delete(self.order, at)
+            losses = scores.move_losses(node, rest)
             best = int(np.argmin(losses))
             if losses[best] < losses[at] - IMPROVEMENT * max(1.0, abs(losses[at])):
-                self.order, self.loss = np.insert(others, best, node), float(losses[best])
+                self.order, self.loss = np.insert(rest, best, node), float(losses[best])
             self.turns = self.turns[1:]
             after()
 
@@ -177,15 +176,8 @@ def refine_order(
         descend()
     clones = scores.clones(min(scores.run.n_jobs, n_restarts - moves.restart))
     if clones:
-        restart_in_parallel(
-            start,
-            range(moves.restart, n_restarts),
-            clones,
-            lambda order, clone: _Sweeps.begin(order).go_on(clone),
-            moves.improves,
-            scores.run.cancel.check,
-            done,
-        )
+        restarts = range(moves.restart, n_restarts)
+        restart_in_parallel(start, restarts, clones, moves.improves, scores.run.cancel.check, done)
     while moves.restart < n_restarts:
         descend()
 
@@ -205,7 +197,6 @@ def restart_in_parallel(
     start: Callable[[int], IntArray],
     restarts: range,
     clones: list[OrderScores],
-    descend: Descend,
     improves: Callable[[Sweep], bool],
     check: Callable[[], None],
     done: Callable[[int], None],
@@ -220,8 +211,6 @@ def restart_in_parallel(
         Their numbers.
     clones : list of OrderScores
         The same scores, for one thread each.
-    descend : callable
-        The sweeps of a descent.
     improves : callable
         Told all sweeps, restart after restart; whether one is better than all before.
     check : callable
@@ -238,7 +227,7 @@ def restart_in_parallel(
     try:
         for restart in restarts:
             while len(ahead) < min(MOST_AHEAD * len(clones), restarts.stop - restart):
-                ahead.append(_Ahead(start(restart + len(ahead)), free, descend))
+                ahead.append(_Ahead(start(restart + len(ahead)), free))
                 pool.submit(ahead[-1].run)
             running = ahead.popleft()
             for sweep in running.sweeps(check):
@@ -256,8 +245,8 @@ def restart_in_parallel(
 class _Ahead:
     """A descent in another thread, whose sweeps are heard in this one."""
 
-    def __init__(self, start: IntArray, free: "SimpleQueue[OrderScores]", descend: Descend) -> None:
-        self._start, self._free, self._descend = start, free, descend
+    def __init__(self, start: IntArray, free: "SimpleQueue[OrderScores]") -> None:
+        self._start, self._free = start, free
         self._heard: SimpleQueue[Sweep | BaseException | None] = SimpleQueue()
         self.dropped = False
 
@@ -265,7 +254,7 @@ class _Ahead:
         """Descend until nothing improves, or nobody wants to know."""
         scores = self._free.get()
         try:
-            sweeps = self._descend(self._start, scores)
+            sweeps = _Sweeps.begin(self._start).go_on(scores)
             while not self.dropped and (sweep := next(sweeps, None)) is not None:
                 self._heard.put(sweep)
             self._heard.put(None)

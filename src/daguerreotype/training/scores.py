@@ -70,7 +70,9 @@ def _allowed_keys(
 ) -> HashArray:
     """Key (m, d) of the predecessors that may be parents, for every node in every ranking, by short lists.
 
-    List j is entries[starts[j] : starts[j + 1]], of nodes that may not be parents of j where ``inverted``.
+    The key of node j is  target_j xor member_i1 xor member_i2 ...  over all i before j that may be its parents.
+    List j is entries[starts[j] : starts[j + 1]], of nodes that may not be parents of j where ``inverted``: there all
+    members ``before`` j are taken, and those of the list that stand before j are taken out again.
     """
     m, d = ranks.shape
     keys = np.empty((m, d), dtype=np.uint64)
@@ -114,7 +116,7 @@ class FitWorkers:
         self._cancel = run.cancel
         self._seconds, self._calls = 0.0, 0
 
-    def each(self, method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
+    def map(self, method: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """What ``method`` returns for each tuple of arguments."""
         expected = len(arguments) * self._seconds / max(self._calls, 1)
         if self._sent and self._seconds > START and expected > WORTH:
@@ -124,7 +126,7 @@ class FitWorkers:
             except PicklingError:
                 self._sent = False  # a regressor that cannot leave its process
 
-        def call(argument: tuple[Any, ...]) -> Result:
+        def work(argument: tuple[Any, ...]) -> Result:
             if self._has_trees:
                 self._cancel.check()
                 return method(*argument)
@@ -132,7 +134,7 @@ class FitWorkers:
                 return method(*argument)
 
         start = time.perf_counter()
-        results = self.threads.map(call, arguments)
+        results = self.threads.map(work, arguments)
         self._seconds += time.perf_counter() - start
         self._calls += len(arguments)
         return results
@@ -308,7 +310,7 @@ class LocalFits:
         if self.models.can.batches:
             with self.run.cancel.at_once():
                 return self.models.fit_many(requests)
-        return self.workers.each(self.models.fit, requests)
+        return self.workers.map(self.models.fit, requests)
 
     def _usable(self, node: int, ranks: IntArray) -> IntArray:
         """The predecessors in a ranking (d,) that may be parents of ``node``."""
@@ -331,7 +333,7 @@ class LocalFits:
             for i in np.flatnonzero(by_residuals).tolist()
         }
         missing = {key: (nodes[i], fits[i]) for i, key in keys.items() if key not in self._by_weights}
-        made = self.workers.each(self._judge_residuals, list(missing.values()))
+        made = self.workers.map(self._judge_residuals, list(missing.values()))
         self._by_weights.update(zip(missing, made, strict=True))
         self.n_bytes += OVERHEAD * len(missing)
         for i, key in keys.items():
@@ -481,12 +483,12 @@ class OrderScores(LocalFits):
         # Probabilities of rankings sum to one but for rounding.
         return np.minimum(table, 1.0)
 
-    def move_losses(self, node: int, others: IntArray) -> FloatArray:
-        """Loss (d,) of every position of ``node`` in the order ``others`` of the rest; infinite if not allowed."""
+    def move_losses(self, node: int, rest: IntArray) -> FloatArray:
+        """Loss (d,) of every position of ``node`` in the order ``rest`` of the others; infinite if not allowed."""
         self.run.cancel.check()
-        first, last = self.constraints.window(node, others)
-        own, before, after = self._move_terms(node, others, first, last)
-        sums = own.copy()  # position q: before others[q]
+        first, last = self.constraints.window(node, rest)
+        own, before, after = self._move_terms(node, rest, first, last)
+        sums = own.copy()  # position q: before rest[q]
         sums[1:] += np.cumsum(before, axis=0)
         sums[:-1] += np.cumsum(after[::-1], axis=0)[::-1]
         losses = np.full(self.d, np.inf)
@@ -494,26 +496,26 @@ class OrderScores(LocalFits):
         return losses
 
     def _move_terms(
-        self, node: int, others: IntArray, first: int, last: int
+        self, node: int, rest: IntArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Terms of ``node`` at every position, and of the others without and with it before them.
+        """Terms of ``node`` at every position, and of the rest without and with it before them.
 
         Only those matter that a position from ``first`` to ``last`` needs.
         """
         if self.quick is not None:
-            moves = self.quick.fit_moves(node, others)
+            moves = self.quick.fit_moves(node, rest)
             return (
                 self.terms_of_scores(node, moves.own),
-                self.terms_of_scores(others, moves.before),
-                self.terms_of_scores(others, moves.after),
+                self.terms_of_scores(rest, moves.before),
+                self.terms_of_scores(rest, moves.after),
             )
-        m = others.size
+        m = rest.size
         positions = np.arange(m + 1)
         ranks = np.empty((m + 1, self.d), dtype=np.int64)  # with the node at every position
-        ranks[:, others] = np.arange(m) + (np.arange(m) >= positions[:, None])
+        ranks[:, rest] = np.arange(m) + (np.arange(m) >= positions[:, None])
         ranks[:, node] = positions
         own, without, behind = positions[first : last + 1], positions[:last], positions[first:m]
-        nodes = np.concatenate([np.full(own.size, node), others[without], others[behind]])
+        nodes = np.concatenate([np.full(own.size, node), rest[without], rest[behind]])
         rows = np.concatenate([own, np.full(without.size, m), np.zeros_like(behind)])
         indices = self.look_up(self.hashes.keys(ranks)[rows, nodes], nodes, ranks, rows)
         terms = np.zeros((3 * m + 1, 2))
@@ -535,10 +537,10 @@ class OrderScores(LocalFits):
             self.run.cancel.check()
             return self._sweeps.draw_sweep(order, *self._sweep_settings(), draws)
         for node, draw in zip(draws.turns.tolist(), draws.numbers.tolist(), strict=True):
-            others = order[order != node]
-            losses = self.move_losses(node, others)
+            rest = order[order != node]
+            losses = self.move_losses(node, rest)
             shares = np.cumsum(np.exp(n_rows * (losses.min() - losses)))
-            order = np.insert(others, int(np.searchsorted(shares, draw * shares[-1])), node)
+            order = np.insert(rest, int(np.searchsorted(shares, draw * shares[-1])), node)
         return order
 
     def _sweep_settings(self) -> tuple[float, BoolArray]:

@@ -99,8 +99,8 @@ class TrainingResult:
     @cached_property
     def negentropy(self) -> float:
         """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
-        known = [each for each in self.residuals() or [] if each is not None]
-        return float(np.median([negentropy(each) for each in known])) if known else 0.0
+        residuals = [column for column in self.residuals() or [] if column is not None]
+        return float(np.median([negentropy(column) for column in residuals])) if residuals else 0.0
 
     @property
     def n_rows_used(self) -> int:
@@ -120,8 +120,8 @@ class TrainingResult:
             nll = np.array([fit.nll for fit in self.fits])
         else:
             excess = [
-                fit.excess if each is None else excess_entropy(each, "three-spacings")
-                for fit, each in zip(self.fits, residuals, strict=True)
+                fit.excess if column is None else excess_entropy(column, "three-spacings")
+                for fit, column in zip(self.fits, residuals, strict=True)
             ]
             nll = np.array(excess) + STANDARD_ENTROPY
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
@@ -171,7 +171,7 @@ class State:
         return cls(plan, run, table, scaled, plan.noise if noise is None else noise)
 
     @property
-    def found(self) -> TrainingResult:
+    def trained(self) -> TrainingResult:
         """The order that was found last, where there is one."""
         assert self.training is not None
         return self.training
@@ -192,6 +192,6 @@ class Interrupted(KeyboardInterrupt):
 
 def ended(state: State) -> State:
     """What a search ended with; raised if it was interrupted."""
-    if state.found.interrupted:
+    if state.trained.interrupted:
         raise Interrupted(state)
     return state

@@ -89,7 +89,7 @@ class LinearModel:
         if table.intervened is not None:
             group, _, tables = group_tables(table)
         self.group = torch.from_numpy(group).to(device)
-        self.moments = torch.from_numpy(np.stack([each.moments for each in tables])).to(device, dtype)  # (g, d, d)
+        self.moments = torch.from_numpy(np.stack([part.moments for part in tables])).to(device, dtype)  # (g, d, d)
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
         """Zeros."""
@@ -211,17 +211,17 @@ class MlpModel:
         output = parameters["output"].index_select(0, nodes)[:, :, None]  # (c, h, 1)
         c, b = nodes.shape[0], x.shape[0]
 
-        def activations(some: slice, rows: slice) -> Tensor:
-            inputs = x[rows].expand(some.stop - some.start, -1, -1)
-            return self.activate(torch.baddbmm(bias[some], inputs, used[some]))  # (problems, rows, h)
+        def activations(chosen: slice, rows: slice) -> Tensor:
+            inputs = x[rows].expand(chosen.stop - chosen.start, -1, -1)
+            return self.activate(torch.baddbmm(bias[chosen], inputs, used[chosen]))  # (problems, rows, h)
 
         blocks = list(self._blocks(c, b))
         keep = c * b * self.hidden * self.dtype.itemsize <= self.kept_bytes
         kept: dict[int, Tensor] = {}
         residuals = (x.T - parameters["output_bias"][:, None]).index_select(0, nodes)  # (c, b)
-        for number, (some, rows) in enumerate(blocks):
-            active = activations(some, rows)
-            residuals[some, rows] -= torch.bmm(active, output[some])[:, :, 0]
+        for number, (chosen, rows) in enumerate(blocks):
+            active = activations(chosen, rows)
+            residuals[chosen, rows] -= torch.bmm(active, output[chosen])[:, :, 0]
             if keep:
                 kept[number] = active
         counted = self.counted(step)
@@ -233,15 +233,15 @@ class MlpModel:
 
         def pull_back(gradient: Tensor) -> tuple[Parameters, Tensor]:
             of_predictions = residuals * (-2 / n_counted * gradient)[:, None]  # (c, b)
-            of_used, of_bias, of_output = (torch.zeros_like(each) for each in (used, bias, output))
-            for number, (some, rows) in enumerate(blocks):
-                active = kept[number] if keep else activations(some, rows)
-                weight = of_predictions[some, rows]
-                of_output[some] += torch.bmm(active.transpose(1, 2), weight[:, :, None])
+            of_used, of_bias, of_output = (torch.zeros_like(parameter) for parameter in (used, bias, output))
+            for number, (chosen, rows) in enumerate(blocks):
+                active = kept[number] if keep else activations(chosen, rows)
+                weight = of_predictions[chosen, rows]
+                of_output[chosen] += torch.bmm(active.transpose(1, 2), weight[:, :, None])
                 of_hidden = self.derivative(active).mul_(weight[:, :, None])
-                inputs = x[rows].T.expand(some.stop - some.start, -1, -1)
-                of_used[some] += torch.bmm(inputs, of_hidden)
-                of_bias[some] += of_hidden.sum(1, keepdim=True)
+                inputs = x[rows].T.expand(chosen.stop - chosen.start, -1, -1)
+                of_used[chosen] += torch.bmm(inputs, of_hidden)
+                of_bias[chosen] += of_hidden.sum(1, keepdim=True)
             listening = output.transpose(1, 2)  # (c, 1, h): common to all rows, so multiplied last
             of_used.mul_(listening).mul_(allowed[:, :, None])
             shared = (belongs @ of_used.flatten(1)).view(gated.shape).transpose(0, 1)  # (parents, nodes, h)
@@ -341,13 +341,13 @@ class JointObjective:
         seen = torch.cat([variances, opened, (weights @ weighed)[None]]).to("cpu", torch.float64).numpy()
         c, index, probs = problems.nodes.size, problems.index, distribution.probs
         # An exact fit leaves nothing, but a likelihood needs something.
-        left = np.maximum(seen[:c], np.finfo(np.float64).tiny)[index]  # (m, d)
-        everywhere = np.ones(left.shape[1]) if self.shares is None else self.shares
+        remaining = np.maximum(seen[:c], np.finfo(np.float64).tiny)[index]  # (m, d)
+        everywhere = np.ones(remaining.shape[1]) if self.shares is None else self.shares
         with np.errstate(invalid="ignore"):  # a run that diverges is refused by its loss
-            losses, by_excess = self.loss.slopes(0.5 * np.log(left), everywhere)
-        slopes = by_excess * (0.5 / left)  # of the losses in the variances
-        priced = losses + self.pruning * seen[c:-1][index].sum(axis=1)
-        objective = float(probs @ priced + self.l2 * theta @ theta + self.l2_edges * seen[-1])
+            losses, by_excess = self.loss.slopes(0.5 * np.log(remaining), everywhere)
+        slopes = by_excess * (0.5 / remaining)  # of the losses in the variances
+        penalized = losses + self.pruning * seen[c:-1][index].sum(axis=1)
+        objective = float(probs @ penalized + self.l2 * theta @ theta + self.l2_edges * seen[-1])
 
         shares = np.stack([(probs[:, None] * slopes).ravel(), np.repeat(probs, index.shape[1])])
         summed = np.stack([np.bincount(index.ravel(), share, c) for share in shares])
@@ -358,7 +358,7 @@ class JointObjective:
         gradients["gates"] = by_drawn * slope + by_opened * open_slope
         by_edges = torch.cat([gradients[name].reshape(-1) for name in self.shapes])
         by_edges[: self.n_weights].add_(weighed, alpha=2 * self.l2_edges)
-        by_theta = distribution.vjp(priced) + 2 * self.l2 * theta
+        by_theta = distribution.vjp(penalized) + 2 * self.l2 * theta
         return Evaluation(objective, losses, by_theta, by_edges, c)
 
     def open_gates(self, flat: Tensor) -> BoolArray:

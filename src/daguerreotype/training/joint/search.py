@@ -72,7 +72,7 @@ def fit_edges_of(
     per step, and the stopping rule of ``edges``. An objective without derivatives is replaced by the likelihood.
     """
     alone = OrderDistribution.of_order(order)
-    found = train_joint(
+    trained = train_joint(
         table,
         edges,
         lambda theta, tau: alone,
@@ -88,14 +88,14 @@ def fit_edges_of(
         models = plan.constraints.prepare(edges, table)
         scores, rules = make_scores(table, plan, run, noise, models), plan.constraints.rules
         fits = [
-            models.fit_from(node, np.flatnonzero(parents), found.parameters)
-            for node, parents in enumerate(found.opened.T)
+            models.fit_from(node, np.flatnonzero(parents), trained.parameters)
+            for node, parents in enumerate(trained.opened.T)
         ]
         if rules is not None:  # what has too many parents is fitted on its own
             for node, fit in enumerate(fits):
                 if fit.parents.size > rules.most_parents(node):
                     fits[node] = scores.fit_all([(node, fit.parents)])[0]
-        return FinalFit.of(scores, fits, found.interrupted)
+        return FinalFit.of(scores, fits, trained.interrupted)
 
 
 def with_final_fit(
@@ -129,7 +129,7 @@ def search_jointly(state: State) -> State:
     assert operator is not None
     assert isinstance(objective, Smooth)
     assert isinstance(edges, GradientEdges)
-    found = train_joint(
+    trained = train_joint(
         table,
         edges,
         operator,
@@ -142,24 +142,24 @@ def search_jointly(state: State) -> State:
     )
     final = edges.for_final_fit()
     if final is not None:
-        fitted = fit_edges_of(found.best_order, table, final, plan, run, plan.noise)
+        fitted = fit_edges_of(trained.best_order, table, final, plan, run, plan.noise)
     else:
         with run.cancel.held():  # an order without its edges would be lost
-            fitted = _fine_tune(found, make_scores(table, plan, run, plan.noise))
-    ranks = np.argsort(found.best_order)
+            fitted = _fine_tune(trained, make_scores(table, plan, run, plan.noise))
+    ranks = np.argsort(trained.best_order)
     # Against the mode, edges are as joint training left them.
-    opened = np.where(ranks[:, None] < ranks, fitted.parents, found.gates)
-    distribution = operator(found.best_theta, plan.tau)
+    opened = np.where(ranks[:, None] < ranks, fitted.parents, trained.gates)
+    distribution = operator(trained.best_theta, plan.tau)
     training = TrainingResult(
-        theta=found.best_theta,
+        theta=trained.best_theta,
         distribution=distribution,
-        order=found.best_order,
+        order=trained.best_order,
         fits=fitted.fits,
         models=fitted.models,
         edge_shares=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
         loss=fitted.loss,
-        history=history_of(found.steps, table.n_columns),
-        interrupted=found.interrupted or fitted.interrupted,
+        history=history_of(trained.steps, table.n_columns),
+        interrupted=trained.interrupted or fitted.interrupted,
         n_rows=table.n_rows,
         rows_per_node=table.rows_per_node,
         holds_rows=table.holds_rows,
@@ -168,7 +168,7 @@ def search_jointly(state: State) -> State:
     return ended(replace(state, training=training))
 
 
-def _fine_tune(found: JointTraining, scores: OrderScores) -> FinalFit:
+def _fine_tune(trained: JointTraining, scores: OrderScores) -> FinalFit:
     """The edges of the best order by themselves, each node on the predecessors whose gates are open."""
-    requests = [(node, np.flatnonzero(parents)) for node, parents in enumerate(found.opened.T)]
+    requests = [(node, np.flatnonzero(parents)) for node, parents in enumerate(trained.opened.T)]
     return FinalFit.of(scores, scores.fit_all(requests))
