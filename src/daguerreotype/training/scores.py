@@ -71,8 +71,8 @@ def _allowed_keys(
     """Key (m, d) of the predecessors that may be parents, for every node in every ranking, by short lists.
 
     The key of node j is  target_j xor member_i1 xor member_i2 ...  over all i before j that may be its parents.
-    List j is entries[starts[j] : starts[j + 1]], of nodes that may not be parents of j where ``inverted``: there all
-    members ``before`` j are taken, and those of the list that stand before j are taken out again.
+    List j is entries[starts[j] : starts[j + 1]], of nodes that may not be parents of j where ``inverted``: there
+    all members ``before`` j are taken, and those of the list that stand before j are taken out again.
     """
     m, d = ranks.shape
     keys = np.empty((m, d), dtype=np.uint64)
