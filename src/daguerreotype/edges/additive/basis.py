@@ -267,11 +267,14 @@ class BSplines:
         self.size = int(stops[-1])
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """B-splines (m, size) at values (m, d) within the ends."""
+        """B-splines (m, size) at values (m, d) within the ends; nan where a value is missing."""
         basis = np.zeros((self.size, len(values)))
         for column, knots, part in zip(values.T, self.knots, self.parts, strict=True):
             if knots.size:
-                basis[part] = BSpline.design_matrix(column, knots, DEGREE, extrapolate=True).toarray().T
+                seen = ~np.isnan(column)
+                basis[part, ~seen] = np.nan
+                design = BSpline.design_matrix(column[seen], knots, DEGREE, extrapolate=True)
+                basis[part, seen] = design.toarray().T
         return basis.T
 
     def slopes(self, column: int) -> FloatArray:
