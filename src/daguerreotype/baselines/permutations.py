@@ -2,13 +2,14 @@
 
 Throughout, P[p, i] = 1 says that node i stands at position p.
 
-Assignment problems over batches of matrices of 10 to 100 nodes take microseconds as kernels; as tensor operations
-they are a hundred launches.
+Balancing batches of matrices of 10 to 100 nodes takes microseconds in kernels; in tensor operations it is a
+hundred launches.
 """
 
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from daguerreotype._lib.imports import torch
 from daguerreotype._lib.numba import algebra_kernel, kernel
@@ -29,8 +30,10 @@ class _Sinkhorn(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, tolerance: float, max_iter: int) -> tuple[Tensor, Tensor]:
-        soft, matched = balance(np.ascontiguousarray(logits.detach().double().numpy()), tolerance, max_iter)
-        exact = torch.from_numpy(soft)
+        scores = np.ascontiguousarray(logits.detach().double().numpy())
+        # What is no number is for the caller to see in the result.
+        matched = np.array([linear_sum_assignment(row, maximize=True)[1] for row in np.nan_to_num(scores)])
+        exact = torch.from_numpy(balance(scores, matched, tolerance, max_iter))
         ctx.save_for_backward(exact)
         columns = torch.from_numpy(matched)
         ctx.mark_non_differentiable(columns)
@@ -109,7 +112,7 @@ def _x_log_x(x: Any) -> Any:
     return x * np.log(np.maximum(x, 1e-300))
 
 
-# ---------------------------------------------------------------- kernels of assignment problems
+# ---------------------------------------------------------------- kernels of balancing and of messages
 
 
 TINY = 1e-30  # what is smaller is nothing: as single-precision denormals it would slow every product down
@@ -117,91 +120,45 @@ SETTLED = 1e-6  # relative change of messages below which they are taken as fina
 
 
 @kernel
-def best_matching(scores: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Columns (d,) that maximise  sum_i scores[i, columns[i]],  and the dual variables of rows and columns.
+def centred_duals(scores: FloatArray, matched: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Dual variables of rows and columns that prove a matching best, in the middle of all that do.
 
-    The duals prove it optimal: scores[i, j] <= rows[i] + cols[j], with equality on the matching. Rows enter one by
-    one, each along a shortest augmenting path (the Hungarian method), O(d^3).
-    """
-    d = scores.shape[0]
-    rows, cols = np.zeros(d), np.zeros(d + 1)
-    owner = np.full(d + 1, -1)  # column d stands for "the row that is entering"
-    came_from = np.empty(d + 1, dtype=np.int64)
-    slack, visited = np.empty(d + 1), np.empty(d + 1, dtype=np.bool_)
-    for entering in range(d):
-        owner[d] = entering
-        slack[:] = np.inf
-        visited[:] = False
-        came_from[:] = d  # scores that are not numbers must not send us anywhere else
-        here = d
-        while owner[here] >= 0:
-            visited[here] = True
-            row, nearest = owner[here], -1
-            for j in range(d):
-                if visited[j]:
-                    continue
-                gap = rows[row] + cols[j] - scores[row, j]
-                if gap < slack[j]:
-                    slack[j], came_from[j] = gap, here
-                if nearest < 0 or slack[j] < slack[nearest]:
-                    nearest = j
-            step = slack[nearest]
-            for j in range(d + 1):
-                if visited[j]:
-                    rows[owner[j]] -= step
-                    cols[j] += step
-                else:
-                    slack[j] -= step
-            here = nearest
-        while here != d:
-            owner[here] = owner[came_from[here]]
-            here = came_from[here]
-    matched = np.empty(d, dtype=np.int64)
-    for j in range(d):
-        matched[owner[j]] = j
-    return matched, rows, cols[:d]
-
-
-@kernel
-def centre_duals(scores: FloatArray, matched: IntArray, rows: FloatArray, cols: FloatArray) -> None:
-    """Move the duals of a best matching to the middle: a slack stays on every other pair, unless it ties.
-
-    Raising the dual of row i and lowering that of its partner by t_i keeps the matching tight; row i and the
-    partner of row k allow  t_k <= t_i + slack.  Shortest paths from any row solve this; duals move by the mean
-    over all rows, O(d^3).
+    scores[i, j] <= rows[i] + cols[j], with equality on the matching and a slack elsewhere, unless it ties. From
+    rows of 0, raising the dual of row i and lowering that of its partner by t_i keeps the matching tight; row i
+    and the partner of row k allow  t_k <= t_i + scores[k, matched[k]] - scores[i, matched[k]].  Shortest paths from
+    any row solve this (a best matching has no negative cycle); duals are the mean over all rows, O(d^3).
     """
     d = scores.shape[0]
     paths = np.empty((d, d))
     for i in range(d):
         for k in range(d):
-            paths[i, k] = max(rows[i] + cols[matched[k]] - scores[i, matched[k]], 0.0) if i != k else 0.0
+            paths[i, k] = scores[k, matched[k]] - scores[i, matched[k]]
     for via in range(d):
         for i in range(d):
             start = paths[i, via]
             for k in range(d):
                 paths[i, k] = min(paths[i, k], start + paths[via, k])
+    rows, cols = np.zeros(d), np.empty(d)
     for k in range(d):
-        shift = 0.0
         for i in range(d):
-            shift += paths[i, k] / d
-        rows[k] += shift
-        cols[matched[k]] -= shift
+            rows[k] += paths[i, k] / d
+        cols[matched[k]] = scores[k, matched[k]] - rows[k]
+    return rows, cols
 
 
 @algebra_kernel
-def balance(logits: FloatArray, tolerance: float, max_iter: int) -> tuple[FloatArray, IntArray]:
-    """Sinkhorn's doubly stochastic matrices (B, d, d) of exp(logits), and the best matchings (B, d).
+def balance(logits: FloatArray, matched: IntArray, tolerance: float, max_iter: int) -> FloatArray:
+    """Sinkhorn's doubly stochastic matrices (B, d, d) of exp(logits), from their best matchings (B, d).
 
     Iterates until no row sum is off by more than ``tolerance``; column sums are exact. Taking the duals of the
     best matching off first leaves ones on it and less elsewhere: nothing overflows, and cold matrices, which
     would take thousands of rounds, are nearly balanced from the start.
     """
     size, d, _ = logits.shape
-    soft, matched = np.empty((size, d, d)), np.empty((size, d), dtype=np.int64)
+    soft = np.empty((size, d, d))
     left, right, row_sums, col_sums = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     for b in range(size):
-        matched[b], rows, cols = best_matching(logits[b])
-        centre_duals(logits[b], matched[b], rows, cols)
+        rows, cols = centred_duals(logits[b], matched[b])
         for i in range(d):
             total = 0.0
             for j in range(d):
@@ -230,7 +187,7 @@ def balance(logits: FloatArray, tolerance: float, max_iter: int) -> tuple[FloatA
             for j in range(d):
                 share = soft[b, i, j] * left[i] * right[j]
                 soft[b, i, j] = share if share > TINY else 0.0
-    return soft, matched
+    return soft
 
 
 @algebra_kernel

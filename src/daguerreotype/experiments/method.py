@@ -53,8 +53,6 @@ class Method:
         Those of them that differ among methods of one label: what figures have on their axes.
     draws : bool
         Whether the result hangs on the seed. If not, one repeat says all about one table.
-    time_limit : float or None
-        Seconds of one run; None for those of the experiment.
     where : dict
         Name of what is varied among problems to the values that it is run for; on other problems it is left out.
     left_out : str
@@ -67,7 +65,6 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
     varied: Mapping[str, Any] = field(default_factory=dict)
     draws: bool = True
-    time_limit: float | None = None
     where: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     left_out: str = LEFT_OUT
 

@@ -151,7 +151,7 @@ def make_plan(spec: Spec, *, data_home: str | None = None, store: Store | None =
                         reason = {"status": LEFT_OUT, "reason": method.left_out}
                         entries.append(_entry("", problem, method, 0) | reason)
                 elif repeat == 0 or method.draws or not problem.one_table:
-                    run = _run(problem, method, repeat, data, digest, method.time_limit or spec.time_limit)
+                    run = _run(problem, method, repeat, data, digest, spec.time_limit)
                     runs.append(run)
                     entries.append(_entry(run.key, problem, method, repeat))
     if store is not None:

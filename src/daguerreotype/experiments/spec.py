@@ -28,7 +28,7 @@ MEASURES = ("shd", "sid", "f1", "n_edges", "seconds")
 FIGURES = {"pareto": (), "curves": ("x",), "graphs": ()}  # kind -> what it must name
 TOP = {"title", "repeats", "time_limit", "measures", "published", "problems", "methods", "figures", "quick"}
 OF_PROBLEM = {"label", "data", "settings", "vary", "tags"}
-OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "draws", "time_limit", "where", "left_out"}
+OF_METHOD = {"label", *SOURCES, "settings", "unset", "vary", "draws", "where", "left_out"}
 OF_PAPER = signature(Daguerreotype.paper).parameters.keys() - {"changes"}  # those are settings
 OF_FIGURE = {
     "file",
@@ -81,12 +81,12 @@ class Spec:
     figures: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
 
     def resized(self, *, repeats: int | None = None, time_limit: float | None = None) -> "Spec":
-        """The same with another number of repeats, or another limit for all methods; None changes nothing."""
-        spec = self if repeats is None else replace(self, repeats=check_positive_int(repeats, "repeats"))
-        if time_limit is None:
-            return spec
-        methods = tuple(replace(method, time_limit=None) for method in spec.methods)
-        return replace(spec, methods=methods, time_limit=check_positive(time_limit, "time_limit"))
+        """The same with another number of repeats, or another limit of time; None changes nothing."""
+        return replace(
+            self,
+            repeats=self.repeats if repeats is None else check_positive_int(repeats, "repeats"),
+            time_limit=self.time_limit if time_limit is None else check_positive(time_limit, "time_limit"),
+        )
 
 
 def shipped() -> list[str]:
@@ -205,7 +205,6 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Ite
     elif source == "estimator":
         _check_estimator(name, label, trust)
     for varied in _combinations(entry.get("vary", {}), vary):
-        limit = entry.get("time_limit")
         yield Method(
             label=_filled(label, varied),
             source=source,
@@ -213,7 +212,6 @@ def _methods(entry: dict[str, Any], vary: Mapping[str, Any], trust: bool) -> Ite
             settings=settings | varied,
             varied=varied,
             draws=bool(entry.get("draws", True)),
-            time_limit=None if limit is None else check_positive(limit, "time_limit"),
             where=entry.get("where", {}),
             left_out=str(entry.get("left_out", LEFT_OUT)),
         )
