@@ -125,8 +125,8 @@ def centred_duals(scores: FloatArray, matched: IntArray) -> tuple[FloatArray, Fl
 
     scores[i, j] <= rows[i] + cols[j], with equality on the matching and a slack elsewhere, unless it ties. From
     rows of 0, raising the dual of row i and lowering that of its partner by t_i keeps the matching tight; row i
-    and the partner of row k allow  t_k <= t_i + scores[k, matched[k]] - scores[i, matched[k]].  Shortest paths from
-    any row solve this (a best matching has no negative cycle); duals are the mean over all rows, O(d^3).
+    and the partner of row k allow  t_k <= t_i + scores[k, matched[k]] - scores[i, matched[k]].  Shortest paths
+    from any row solve this (a best matching has no negative cycle); duals are the mean over all rows, O(d^3).
     """
     d = scores.shape[0]
     paths = np.empty((d, d))
