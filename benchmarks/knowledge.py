@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first fit")
     parser.add_argument("--smoke", action="store_true", help="a few fits, to see that it runs")
     arguments = parser.parse_args()
-    n_fits = 20 if arguments.smoke else arguments.fits
+    n_fits = 4 if arguments.smoke else arguments.fits
     counts: Counter[str] = Counter()
     started, broken, rankings = time.perf_counter(), 0, 0
     for seed in range(arguments.first, arguments.first + n_fits):

@@ -257,10 +257,10 @@ def main() -> None:
         if missing:
             print(f"{', '.join(missing)} skipped: pip install 'daguerreotype[baselines]'")
         smoke = options.smoke
-        real_data(2 if smoke else 10, range(1, 2) if smoke else range(1, 11), home)
+        real_data(1 if smoke else 10, range(1, 2) if smoke else range(1, 11), home)
         synthetic({8: 1} if smoke else {20: 5, 50: 5, 100: 3})
         speed(1 if smoke else 5, 8 if smoke else options.nodes, home, n_cases=1 if smoke else None)
-        spread(3 if smoke else 20)
+        spread(2 if smoke else 20)
 
 
 if __name__ == "__main__":
