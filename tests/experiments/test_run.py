@@ -8,10 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from daguerreotype._lib.child_process import ChildPool
 from daguerreotype._lib.store import InUseError, sole_use
 from daguerreotype.experiments import Store, make_plan, read_spec, run_all
-from daguerreotype.experiments.runs import perform
 from daguerreotype.learner import Daguerreotype
 from daguerreotype.metrics import shd, sid
 from support.children import environment
@@ -136,14 +134,3 @@ def test_a_child_ends_with_its_parent(spec_text, written, log, store, tmp_path):
         return not state or "Z" in state
 
     wait_until(is_gone)
-
-
-def test_a_pool_serves_on_after_a_time_out_and_no_more_once_closed(planned, spec_text, written):
-    text = spec_text(written("NeverEnds"), written("Chain"), repeats=1)
-    slow, quick = planned(text)
-    pool, data = ChildPool(), slow.problem.load(0)
-    assert perform(replace(slow, time_limit=0.3), data, pool)[1]["status"] == "timed out"
-    assert perform(replace(quick, time_limit=HANG), data, pool)[1]["status"] == "ok"
-    pool.close()
-    pool.close()
-    assert perform(replace(quick, time_limit=HANG), data, pool)[1]["status"] == "failed"

@@ -1,7 +1,5 @@
 """Does the store keep everything that was finished, and what counts of it?"""
 
-import pytest
-
 from daguerreotype.experiments import Store
 
 
@@ -17,13 +15,6 @@ def test_what_was_appended_is_read_again_by_another_store(store):
     assert again.runs == store.runs == {"a": run("a", shd=3, edges=[[0, 1]])}
     assert again.problems["d"]["columns"] == ["é"]
     assert list(again.plans) == ["e"]
-
-
-def test_a_file_of_another_kind_is_refused_and_left_alone(store):
-    store.path.write_bytes(b"a,b\n1,2\n")
-    with pytest.raises(ValueError, match="does not hold runs of experiments"):
-        Store(store.path)
-    assert store.path.read_bytes() == b"a,b\n1,2\n"
 
 
 def test_a_run_that_ended_well_outlives_later_failures_and_replaces_earlier_ones(store):

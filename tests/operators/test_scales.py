@@ -12,7 +12,6 @@ from daguerreotype import Knowledge
 from daguerreotype.operators import (
     Precedence,
     k_best_rankings,
-    project_permutahedron,
     sparsemap,
     top_k_sparsemax,
 )
@@ -71,19 +70,6 @@ def test_under_required_edges_sparsemap_is_exact_at_any_scale_of_scores_that_obe
 def test_sparsemap_is_exact_at_any_scale(method, theta, tau):
     distribution = sparsemap(theta, tau=tau, method=method)
     assert exact_duality_gap(distribution, theta, tau) < 1e-11
-
-
-@few
-@given(vectors(5))
-def test_the_projection_is_exact_at_any_scale(theta):
-    mean = project_permutahedron(theta) - 1
-    left = [Fraction(score) - Fraction(rank) for score, rank in zip(theta, mean, strict=True)]
-    aligned = [sum(a * r for a, r in zip(left, ranks, strict=True)) for ranks in permutations(range(theta.size))]
-    assert mean.sum() == pytest.approx(theta.size * (theta.size - 1) / 2)
-    at_mean = sum(a * (Fraction(rank)) for a, rank in zip(left, mean, strict=True))
-    # The mean has an error of a few roundings, which counts as often as the scores are large.
-    slack = 1e-13 * (1 + max(map(abs, left)))
-    assert max(aligned) - at_mean < slack
 
 
 @few

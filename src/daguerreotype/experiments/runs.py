@@ -256,19 +256,18 @@ def _outcomes(runs: Iterable[Run], n_jobs: int, data_home: str | None) -> Genera
                 digest, data = run.data, run.problem.load(run.repeat, data_home)
             yield run, data
 
+    def perform(run: Run, data: Dataset) -> tuple[str, Outcome]:
+        limit = run.time_limit
+        return run.key, run_method(pool, run.method, data.X, run.repeat, truth=data.adjacency, limit=limit)
+
     pool = ChildPool()
     parallel = Parallel(
         n_jobs, backend="threading", batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
     )
     try:
-        yield from parallel(delayed(perform)(run, data, pool) for run, data in tasks())
+        yield from parallel(delayed(perform)(run, data) for run, data in tasks())
     finally:
         pool.close()
-
-
-def perform(run: Run, data: Dataset, pool: ChildPool) -> tuple[str, Outcome]:
-    """Make a run in a child process; returns its key and what became of it."""
-    return run.key, run_method(pool, run.method, data.X, run.repeat, truth=data.adjacency, limit=run.time_limit)
 
 
 def run_method(
