@@ -29,6 +29,7 @@ class Tree:
     kind: Literal["oak", "elm"] = "oak"
     share: float = 0.5
     names: tuple[str, ...] = ()
+    levels: Annotated[tuple[Any, ...], Shape("k", labels=True)] = ()
     speaker: Speaks | None = None
 
     def check_saved(self) -> None:
@@ -65,6 +66,7 @@ def test_what_is_as_declared_passes():
     for record in (
         tree(),
         tree(share=1, names=("a", "b"), kind="elm", speaker=Unsaved("a voice")),
+        tree(levels=("a", 1, True, (2020, "b"))),
         Plain(np.array([1]), object()),
     ):
         check_record(record, {"d": 3} if isinstance(record, Tree) else {})
@@ -94,6 +96,8 @@ def test_what_is_not_is_refused():
         {"share": 1.5},
         {"names": ("a", 1)},
         {"names": "ab"},
+        {"levels": ("a", None)},
+        {"levels": ("a", [1])},
         {"speaker": 3},
         {"speaker": object()},
     ):

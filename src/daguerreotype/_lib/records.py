@@ -7,6 +7,7 @@ range: some of it goes to compiled kernels, which do not look.
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from inspect import signature
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -70,7 +71,7 @@ class Shape:
             shape = value.shape
         if 0 in shape and (self.empty or self.filled):
             return self.empty
-        if len(shape) != len(self.sizes):
+        if len(shape) != len(self.sizes) or (self.labels and not all(map(is_label, value))):
             return False
         if any(_size(size, lengths, length) != length for size, length in zip(self.sizes, shape, strict=True)):
             return False
@@ -82,6 +83,12 @@ class Shape:
             and (self.least is None or bool(value.min() >= self.least))
             and (self.below is None or bool(value.max() < _size(self.below, lengths)))
         )
+
+
+def is_label(value: Any) -> bool:
+    """Whether a name or a level of the user's is text, a number, a time, or some of these together."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(part, (*PLAIN, np.generic, datetime)) for part in parts)
 
 
 def _size(size: str | int, lengths: dict[str, int], length: int = -1) -> int:

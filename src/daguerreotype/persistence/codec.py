@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.interpolate import BSpline
 
 from daguerreotype._lib.archive import NUMBERS, Arrays
-from daguerreotype._lib.records import Unsaved, declared, shape_of
+from daguerreotype._lib.records import Unsaved, declared, is_label, shape_of
 from daguerreotype._lib.registry import RECORDS
 from daguerreotype.edges.registry import EDGES
 from daguerreotype.operators import sparse_map, sparsemax  # noqa: F401 (records of theirs may be in files)
@@ -145,9 +145,11 @@ class Reader:
 
 
 def _content(value: Any, record: type, part: str) -> Any:
-    """A field of a record, labels as files hold them."""
+    """A field of a record; names and levels that files do not hold, such as intervals, as text."""
     content, shape = getattr(value, part), shape_of(declared(record)[part])
-    return tuple(map(plain_label, content)) if shape is not None and shape.labels else content
+    if shape is None or not shape.labels:
+        return content
+    return tuple(label if is_label(label) else str(label) for label in content)
 
 
 def class_of(kind: type) -> type | None:
@@ -167,13 +169,6 @@ def find_class(name: str) -> Any:
     if entry is None and name not in RECORDS:
         raise ValueError(f"{name!r}, which no file may hold. Import the package that brings it, and load again")
     return RECORDS[name] if entry is None else entry.load()
-
-
-def plain_label(label: Any) -> Any:
-    """A name or a level of the user's as a file holds it: what is no text, number or time is written as text."""
-    parts = label if isinstance(label, tuple) else (label,)
-    plain = all(isinstance(part, bool | int | float | str | np.generic | pd.Timestamp) for part in parts)
-    return label if plain else str(label)
 
 
 def check_saved(settings: Mapping[str, Any]) -> None:
