@@ -189,14 +189,14 @@ def test_a_toy_kind_of_column_has_its_curve_and_its_effects_are_found(toys):
 
 
 def test_a_toy_constraint_is_obeyed_by_graph_and_posterior_and_comes_back_from_a_file(toys, table, tmp_path):
-    known = toys.constraints.Unrelated(unrelated=[("cause", "effect")], roots=["other"])
-    learner = make_learner(knowledge=known, max_iter=10, **PLAIN).fit(table[NUMBERS])
+    knowledge = toys.constraints.Unrelated(unrelated=[("cause", "effect")], roots=["other"])
+    learner = make_learner(knowledge=knowledge, max_iter=10, **PLAIN).fit(table[NUMBERS])
     for matrix in (learner.adjacency_matrix_, learner.edge_probabilities_):
         assert matrix.loc["cause", "effect"] == matrix.loc["effect", "cause"] == 0
     assert learner.adjacency_matrix_["other"].sum() == 0
     learner.save(tmp_path / "model.npz")
     loaded = Daguerreotype.load(tmp_path / "model.npz")
-    assert loaded.knowledge == known
+    assert loaded.knowledge == knowledge
     assert loaded.score(table[NUMBERS]) == learner.score(table[NUMBERS])
 
 
@@ -228,11 +228,11 @@ def test_a_file_of_a_toy_format_is_read_whole_and_in_chunks(toys, table, tmp_pat
 
 
 def test_a_toy_baseline_is_fitted_and_a_toy_metric_judges_it(toys, table):
-    found = baselines.get("toy").fit(table[NUMBERS])
-    assert found.adjacency_matrix_.loc["effect", "cause"] == found.adjacency_matrix_.loc["cause", "other"] == 1
+    model = baselines.get("toy").fit(table[NUMBERS])
+    assert model.adjacency_matrix_.loc["effect", "cause"] == model.adjacency_matrix_.loc["cause", "other"] == 1
     assert "toy" in baselines.available()
     truth = [[0, 0, 1], [1, 0, 0], [0, 0, 0]]
-    assert evaluate(truth, found.adjacency_matrix_.to_numpy())["missed"] == 1
+    assert evaluate(truth, model.adjacency_matrix_.to_numpy())["missed"] == 1
 
 
 def test_messages_list_the_toy_among_what_there_is(toys, table):

@@ -96,11 +96,11 @@ def test_a_mean_of_a_thousand_million_hides_no_variance_of_one(rng, edges):
     expected = make_learner(**settings).fit(near).adjacency_matrix_
     assert expected.tolist() == [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     shifted = near + far
-    for found in (
+    for model in (
         make_learner(**settings).fit(shifted),
         make_learner(**settings).fit_chunks(np.array_split(shifted, 3)),
     ):
-        assert np.array_equal(found.adjacency_matrix_, expected)
+        assert np.array_equal(model.adjacency_matrix_, expected)
 
 
 def test_files_keep_their_names_and_can_be_saved_and_loaded(tmp_path):
@@ -251,9 +251,9 @@ def test_the_basis_is_that_of_scipy(rng):
     for n_breaks in (2, 3, 6):
         breaks = [np.quantile(column, np.linspace(0, 1, n_breaks)) for column in values.T]
         basis = BSplines([*breaks, np.zeros(1)])
-        found = basis(np.column_stack([values, np.zeros(300)]))
+        columns = basis(np.column_stack([values, np.zeros(300)]))
         for i, column in enumerate(values.T):
-            own, design = found[:, basis.parts[i]], BSpline.design_matrix(column, basis.knots[i], 3).toarray()
+            own, design = columns[:, basis.parts[i]], BSpline.design_matrix(column, basis.knots[i], 3).toarray()
             np.testing.assert_allclose(own, design, atol=1e-14)
             np.testing.assert_allclose(own @ basis.slopes(i), column, atol=1e-13)
-        assert found.shape[1] == 2 * (n_breaks + 2)
+        assert columns.shape[1] == 2 * (n_breaks + 2)

@@ -31,7 +31,7 @@ def fit_tables(effect, interventional):
 def log_masses(model, row, effect, outcomes):
     """Log-likelihoods of one row for outcomes of the effect, but for a constant."""
     rows = (row.assign(**{effect: pd.Series([value], row.index).astype(row[effect].dtype)}) for value in outcomes)
-    return np.array([model.score(each) for each in rows])
+    return np.array([model.score(rows_with_outcome) for rows_with_outcome in rows])
 
 
 def predictors(model, row, effect):
@@ -56,13 +56,13 @@ def test_differences_of_curves_are_those_of_predictors(effect, interventional, t
     assert causes
     model.save(tmp_path / "model.npz")
     one, other = X.iloc[[3]], X.iloc[[10]]
-    for each in (model, Daguerreotype.load(tmp_path / "model.npz")):
+    for learner in (model, Daguerreotype.load(tmp_path / "model.npz")):
         curves = sum(
-            each.curve(cause, effect, other[cause].to_list())[0]
-            - each.curve(cause, effect, one[cause].to_list())[0]
+            learner.curve(cause, effect, other[cause].to_list())[0]
+            - learner.curve(cause, effect, one[cause].to_list())[0]
             for cause in causes
         )
-        by_likelihood = predictors(each, other, effect) - predictors(each, one, effect)
+        by_likelihood = predictors(learner, other, effect) - predictors(learner, one, effect)
         np.testing.assert_allclose(curves, by_likelihood, rtol=1e-6, atol=1e-8)
 
 

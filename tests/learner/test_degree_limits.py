@@ -34,8 +34,8 @@ def test_the_graph_is_the_best_of_all_dags_that_obey():
     for seed in range(12):
         X = linear_data(seed, 100, 4, density=0.9)
         parents = 1 + seed % 2
-        known = Knowledge(max_parents=parents)
-        model = make_learner(knowledge=known, posterior=0, **LINEAR).fit(X)
+        limit = Knowledge(max_parents=parents)
+        model = make_learner(knowledge=limit, posterior=0, **LINEAR).fit(X)
         losses = gaussian_losses(X, min_gain=0.02)
 
         def loss(graph, losses=losses):
@@ -46,9 +46,9 @@ def test_the_graph_is_the_best_of_all_dags_that_obey():
 
 
 def test_a_given_order_stays_and_its_edges_obey(rng):
-    X, known = sink(rng), Knowledge(max_parents=2)
+    X, limit = sink(rng), Knowledge(max_parents=2)
     for order in ({"operator": "fixed", "start": list(range(8))}, {"operator": "random", "random_state": 3}):
-        free, model = (make_learner(**LINEAR, **order, **extra).fit(X) for extra in ({}, {"knowledge": known}))
+        free, model = (make_learner(**LINEAR, **order, **extra).fit(X) for extra in ({}, {"knowledge": limit}))
         assert list(model.causal_order_) == list(free.causal_order_)
         assert most_parents(model.adjacency_matrix_) <= 2
 
@@ -61,9 +61,9 @@ def test_gaps_interventions_and_levels_obey_too(rng):
     mixed["b"] = pd.cut(mixed["b"], 3, labels=["low", "mid", "high"])
     mixed["c"] = (mixed["c"] > 0).astype(int)
     intervened = {"interventions": [1] * 40 + [None] * 160}
-    known = Knowledge(max_parents=2)
+    limit = Knowledge(max_parents=2)
     for table, extra in ((gappy, {}), (X, intervened), (mixed, {}), (np.exp(X), {})):
-        model = Daguerreotype(knowledge=known, training=Bilevel(max_iter=20, n_restarts=1)).fit(table, **extra)
+        model = Daguerreotype(knowledge=limit, training=Bilevel(max_iter=20, n_restarts=1)).fit(table, **extra)
         for graph in [model.adjacency_matrix_, *model.posterior_.graphs]:
             assert most_parents(graph) <= 2
 
@@ -131,8 +131,8 @@ def test_posteriors_are_those_of_all_dags_that_obey():
 def test_a_bootstrap_and_its_consensus_obey_at_every_threshold(rng):
     X = sink(rng, 80)
     for table, last in ((X, 7), (pd.DataFrame(X, columns=list("abcdefgh")), "h")):
-        known = Knowledge(max_parents={last: 2})
-        resampled = make_learner(n_restarts=1, knowledge=known, **LINEAR).bootstrap(table, 6, random_state=0)
+        limit = Knowledge(max_parents={last: 2})
+        resampled = make_learner(n_restarts=1, knowledge=limit, **LINEAR).bootstrap(table, 6, random_state=0)
         before = np.zeros((8, 8))
         for threshold in (1.0, 0.7, 0.5, 0.3, 0.1):
             consensus = np.asarray(resampled.consensus_at(threshold))

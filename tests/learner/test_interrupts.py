@@ -47,18 +47,18 @@ def test_ctrl_c_while_a_later_scale_is_learned_is_told():
     settings, X = FITS["other scales"]
     whole, n_calls = count_calls(lambda: make_learner(**settings).fit(X))
     assert whole._result.transform != "none"
-    told = [
+    interrupted = [
         count_calls(lambda: make_learner(**settings).fit(X), [at])[0].interrupted_
         for at in np.linspace(0.3 * n_calls, 0.95 * n_calls, 4).round()
     ]
-    assert all(told)
+    assert all(interrupted)
 
 
 def test_ctrl_c_in_a_longer_posterior_keeps_what_was_seen_and_says_so():
     model = Daguerreotype(edges="bic", scales="none").fit(linear_data(0, 80, 4))
     _, n_calls = count_calls(lambda: model.sample_posterior(200))
-    found, _ = count_calls(lambda: model.sample_posterior(200), [round(0.9 * n_calls)])
-    assert found.interrupted
+    posterior, _ = count_calls(lambda: model.sample_posterior(200), [round(0.9 * n_calls)])
+    assert posterior.interrupted
     with pytest.raises(KeyboardInterrupt):
         count_calls(lambda: model.sample_posterior(200), [round(0.1 * n_calls)])
 

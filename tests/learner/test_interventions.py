@@ -115,14 +115,14 @@ def test_the_loss_of_equal_variances_pools_the_rows_of_all_mechanisms():
     for name in NAMES:
         residual = (standard[name] - standard @ model.weights_[name])[rows[name]]
         squares += np.sum((residual - residual.mean()) ** 2)
-    count = sum(each.sum() for each in rows.values())
+    count = sum(counted.sum() for counted in rows.values())
     assert model.loss_ == pytest.approx(0.5 * count / len(X) * np.log(squares / count), rel=1e-8)
 
 
 def test_the_score_is_the_likelihood_of_what_was_not_set():
     X, targets = experiments()
     model = make_learner(**QUICK).fit(X, interventions=targets)
-    unseen, others = experiments(seed=1)
+    unseen, unseen_targets = experiments(seed=1)
     total = 0.0
     for name in NAMES:
         parents = list(model.causal_graph_.predecessors(name))
@@ -136,9 +136,9 @@ def test_the_score_is_the_likelihood_of_what_was_not_set():
             return table.loc[mask, name].to_numpy() - inputs @ fit.coef_ - fit.intercept_
 
         variance = np.mean(residuals(X, rows) ** 2)
-        left = residuals(unseen, kept(others, name))
-        total -= np.sum(0.5 * np.log(2 * np.pi * variance) + left**2 / (2 * variance))
-    assert model.score(unseen, interventions=others) == pytest.approx(total / len(unseen), rel=1e-9)
+        rest = residuals(unseen, kept(unseen_targets, name))
+        total -= np.sum(0.5 * np.log(2 * np.pi * variance) + rest**2 / (2 * variance))
+    assert model.score(unseen, interventions=unseen_targets) == pytest.approx(total / len(unseen), rel=1e-9)
     assert model.score(unseen) < total / len(unseen)
 
 
@@ -159,8 +159,8 @@ def test_the_values_that_a_leaf_was_set_to_play_no_part_on_any_scale():
     X = X - X.min() + 1.0
     moved = X.copy()
     moved.loc[~kept(targets, "d"), "d"] = np.linspace(50.0, 90.0, (~kept(targets, "d")).sum())
-    known = {"leaves": ["d"], "tiers": [["a"], ["b"], ["c"], ["d"]]}
-    fits = [Daguerreotype(knowledge=known).fit(each, interventions=targets) for each in (X, moved)]
+    knowledge = {"leaves": ["d"], "tiers": [["a"], ["b"], ["c"], ["d"]]}
+    fits = [Daguerreotype(knowledge=knowledge).fit(values, interventions=targets) for values in (X, moved)]
     assert_same_fit(*fits, rtol=1e-7)
     assert fits[0]._result.transform == fits[1]._result.transform
     assert fits[0]._result.log_likelihood == pytest.approx(fits[1]._result.log_likelihood, rel=1e-9)

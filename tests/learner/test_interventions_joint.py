@@ -37,7 +37,7 @@ def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, r
     flat = torch.from_numpy(rng.normal(size=sum(objective.sizes)))
     objective.views(flat)["gates"].uniform_(0.1, 0.9, generator=torch.Generator().manual_seed(0))
     theta, noise = 0.3 * rng.normal(size=D), torch.from_numpy(rng.random((D, D)))
-    found = objective.evaluate(theta, top_k_sparsemax(theta, 24), flat, noise, 0)
+    value = objective.evaluate(theta, top_k_sparsemax(theta, 24), flat, noise, 0)
 
     scores, point = torch.tensor(theta, requires_grad=True), flat.clone().requires_grad_()
     views = objective.views(point)
@@ -45,9 +45,9 @@ def test_objective_and_gradients_equal_those_over_all_permutations(kind, loss, r
     settings = {"loss": loss, "edges": edges, "l2": 0.1, "kept": kept}
     dense = dense_objective(rows, scores, views, views["gates"], views["gates"], **settings)
     dense.backward()
-    assert found.objective == pytest.approx(dense.item(), rel=1e-12)
-    np.testing.assert_allclose(found.by_theta, scores.grad, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.by_edges, point.grad, rtol=1e-9, atol=1e-12)
+    assert value.objective == pytest.approx(dense.item(), rel=1e-12)
+    np.testing.assert_allclose(value.by_theta, scores.grad, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(value.by_edges, point.grad, rtol=1e-9, atol=1e-12)
 
 
 def test_a_batch_sees_the_mask_of_its_own_rows_and_may_have_none_for_a_node():

@@ -139,9 +139,9 @@ def test_reports_show_kinds_and_reasons(fitted):
 def test_resamples_that_miss_a_level_are_fitted_by_the_kinds_of_all_rows():
     X = mixed(60)
     X["city"] = ["Oslo"] + ["Bonn", "Rome"] * 29 + ["Bonn"]  # Oslo is missing from a third of all resamples
-    found = learner().bootstrap(X, n_resamples=8)
-    assert found.n_resamples == 8
-    assert not found.failures
+    resampled = learner().bootstrap(X, n_resamples=8)
+    assert resampled.n_resamples == 8
+    assert not resampled.failures
 
 
 def test_a_copy_for_some_rows_knows_the_levels_of_all():

@@ -26,7 +26,7 @@ def test_the_random_cases_hold_all_kinds_of_knowledge_and_learners():
     for kind in ("forbidden", "required", "tiers", "roots", "leaves", "max_parents"):
         assert sum(bool(case.known.get(kind)) for case in cases) > N_FITS / 10
     names = ", ".join(case.name for case in cases)
-    assert all(each in names for each in [*EDGES, *OPERATORS, "joint"])
+    assert all(name in names for name in [*EDGES, *OPERATORS, "joint"])
 
 
 def test_a_violation_would_be_seen():
@@ -38,6 +38,6 @@ def test_a_violation_would_be_seen():
     assert f"{first} stands before {second}" in violations(model, free | {"tiers": [[second], [first]]})
     assert f"{second} -> {first} is missing" in violations(model, free | {"required": [(second, first)]})
     cause, effect = np.argwhere(model.adjacency_matrix_)[0].tolist()
-    for known in ({"forbidden": [(cause, effect)]}, {"roots": [effect]}, {"leaves": [cause]}):
-        assert f"{cause} -> {effect} is there" in violations(model, free | known)
+    for limits in ({"forbidden": [(cause, effect)]}, {"roots": [effect]}, {"leaves": [cause]}):
+        assert f"{cause} -> {effect} is there" in violations(model, free | limits)
     assert "max_parents is broken" in violations(model, free | {"max_parents": 0})

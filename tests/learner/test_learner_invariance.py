@@ -139,10 +139,10 @@ def test_any_settings_give_a_dag_whose_edges_follow_the_causal_order(seed, n, d,
         cause, effect = np.nonzero(matrix)
         assert (place[cause] < place[effect]).all()
     assert (model.adjacency_matrix_ == (model.weights_ != 0)).all()
-    known = [] if model.posterior_ is None else [model.edge_probabilities_, model.edge_probabilities_.T]
-    for shares in (model._result.edge_shares, *known):
+    probabilities = [] if model.posterior_ is None else [model.edge_probabilities_, model.edge_probabilities_.T]
+    for shares in (model._result.edge_shares, *probabilities):
         assert ((shares >= 0) & (shares <= 1)).all()
         assert (np.diag(shares) == 0).all()
-    assert np.all(sum(known) <= 1 + 1e-12)
+    assert np.all(sum(probabilities) <= 1 + 1e-12)
     assert model.order_distribution_.probs.sum() == pytest.approx(1.0)
     assert np.isfinite(model.score(X))

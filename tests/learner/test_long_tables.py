@@ -68,10 +68,10 @@ def test_a_long_table_of_noise_that_is_not_gaussian_shows_its_direction_in_any_s
     cause = rng.uniform(-1, 1, size=LONG)
     X = np.column_stack([cause + rng.uniform(-1, 1, size=LONG), cause])
     learner = Daguerreotype(edges="bic", scales="none", training=Bilevel(n_restarts=0))
-    found = learner.fit(X)
-    assert found._result.criterion == "entropy"
-    assert found.adjacency_matrix_.tolist() == [[0, 0], [1, 0]]
-    weights, loss = found.weights_, found.loss_
+    model = learner.fit(X)
+    assert model._result.criterion == "entropy"
+    assert model.adjacency_matrix_.tolist() == [[0, 0], [1, 0]]
+    weights, loss = model.weights_, model.loss_
     again = learner.fit(X[rng.permutation(LONG)])
     assert np.array_equal(again.weights_, weights)
     assert again.loss_ == loss

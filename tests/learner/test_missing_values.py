@@ -107,9 +107,9 @@ def test_dropping_would_mislead_where_gaps_depend_on_an_effect():
     truth = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
     order = {"operator": "fixed", "start": ["first", "second", "effect"], "edges": "bic", "loss": "bic"}
     assert make_learner(missing="drop", **order).fit(X).adjacency_matrix_.loc["first", "second"] == 1
-    found = make_learner(**order).fit(X)
-    np.testing.assert_array_equal(found.adjacency_matrix_, truth)
-    assert found.missing_.depends_on == {"second": ["effect", "first"]} or "second" in found.missing_.depends_on
+    model = make_learner(**order).fit(X)
+    np.testing.assert_array_equal(model.adjacency_matrix_, truth)
+    assert model.missing_.depends_on == {"second": ["effect", "first"]} or "second" in model.missing_.depends_on
 
 
 def test_knowledge_is_obeyed_and_interventions_count():
@@ -121,11 +121,11 @@ def test_knowledge_is_obeyed_and_interventions_count():
     knowledge = {"forbidden": np.argwhere(graph.T == 1)[:2].tolist(), "required": np.argwhere(graph)[:1].tolist()}
     complete = Daguerreotype(knowledge=knowledge).fit(X, interventions=given)
     model = Daguerreotype(knowledge=knowledge).fit(at_random(X, 0.1), interventions=given)
-    found = np.asarray(model.adjacency_matrix_)
-    assert all(found[i, j] == 0 for i, j in knowledge["forbidden"])
-    assert all(found[i, j] == 1 for i, j in knowledge["required"])
+    adjacency = np.asarray(model.adjacency_matrix_)
+    assert all(adjacency[i, j] == 0 for i, j in knowledge["forbidden"])
+    assert all(adjacency[i, j] == 1 for i, j in knowledge["required"])
     assert model._result.interventions == complete._result.interventions
-    assert shd(graph, found) <= shd(graph, complete.adjacency_matrix_) + 1
+    assert shd(graph, adjacency) <= shd(graph, complete.adjacency_matrix_) + 1
 
 
 def test_rows_in_another_order_and_columns_under_other_numbers_give_the_same_graph():

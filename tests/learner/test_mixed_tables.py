@@ -134,12 +134,12 @@ def test_rows_in_which_a_level_was_set_say_nothing_about_its_causes(table):
     visits = rng.poisson(np.exp(0.3 + 1.2 * set_at_random.loc[rows, "sick"]))
     set_at_random.loc[rows, "visits"] = visits
     set_at_random.loc[rows, "cost"] = np.round(3.0 * np.log1p(visits) + rng.normal(size=300), 1)
-    told = make_learner(**QUICK).fit(set_at_random, interventions=where_set(table, {"sick": rows}))
+    informed = make_learner(**QUICK).fit(set_at_random, interventions=where_set(table, {"sick": rows}))
     untold = make_learner(**QUICK).fit(set_at_random)
     alone = make_learner(**QUICK).fit(table.loc[300:])
-    assert told._result.interventions == {"sick": 300}
-    assert {("dose", "sick"), ("city", "sick"), ("sick", "visits")} <= edges_of(told)
-    slope = edge_of(told, "dose", "sick").slope
+    assert informed._result.interventions == {"sick": 300}
+    assert {("dose", "sick"), ("city", "sick"), ("sick", "visits")} <= edges_of(informed)
+    slope = edge_of(informed, "dose", "sick").slope
     assert slope == pytest.approx(edge_of(alone, "dose", "sick").slope, rel=1e-3)
     assert edge_of(untold, "dose", "sick").slope < 0.8 * slope
 
@@ -165,11 +165,11 @@ def test_levels_that_no_row_has_which_counts_for_an_effect_do_no_harm(table):
 
 def test_threads_rows_and_the_numbering_of_columns_do_not_matter(table):
     columns = np.random.default_rng(0).permutation(table.columns)
-    plain, *others = (
+    plain, *variants = (
         Daguerreotype(n_jobs=jobs, posterior=0, training=Bilevel(n_restarts=2)).fit(X)
         for jobs, X in ((1, table), (2, table), (1, table.sample(frac=1.0, random_state=0)), (1, table[columns]))
     )
-    for other in others:
+    for other in variants:
         assert edges_of(other) == edges_of(plain)
         assert other.loss_ == pytest.approx(plain.loss_, abs=1e-9)
         assert other.columns_["noise"].to_dict() == plain.columns_["noise"].to_dict()
@@ -225,9 +225,9 @@ def test_ordered_levels_whose_order_does_not_help_are_described_without_it():
     codes = np.where(middle, 1, np.where(rng.random(800) < 0.5, 0, 2))  # both ends for the same causes
     effect = pd.Categorical.from_codes(codes, ["low", "middle", "high"], ordered=True)
     X = pd.DataFrame({"cause": cause, "effect": effect})
-    known = {"knowledge": {"required": [("cause", "effect")]}}
-    assert make_learner(**QUICK, **known).fit(X).columns_["noise"]["effect"] == "categorical"
-    given = make_learner(noise={"effect": "ordinal"}, **QUICK, **known).fit(X)
+    required = {"knowledge": {"required": [("cause", "effect")]}}
+    assert make_learner(**QUICK, **required).fit(X).columns_["noise"]["effect"] == "categorical"
+    given = make_learner(noise={"effect": "ordinal"}, **QUICK, **required).fit(X)
     assert given.columns_["noise"]["effect"] == "ordinal"
 
 

@@ -29,7 +29,7 @@ def kill():
 def found_by(model):
     """All that must be the same."""
     history = model.history_
-    found = {
+    results = {
         "weights": np.asarray(model.weights_),
         "theta": model.theta_,
         "order": np.asarray(model.causal_order_),
@@ -37,7 +37,7 @@ def found_by(model):
         "objective": np.asarray(history.objective),
         "refined": np.asarray(history.refine_losses),
     }
-    return found if model.posterior_ is None else found | {"posterior": model.posterior_.edges}
+    return results if model.posterior_ is None else results | {"posterior": model.posterior_.edges}
 
 
 @pytest.fixture
@@ -104,11 +104,11 @@ from daguerreotype.training.checkpoint import Checkpoint
 from support.interrupts import FITS
 from support.learners import make_learner
 
-left, write = int(sys.argv[2]), Checkpoint.write
+saves, write = int(sys.argv[2]), Checkpoint.write
 def count(self):
-    global left
-    left -= 1
-    if left == 0:
+    global saves
+    saves -= 1
+    if saves == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     write(self)
 Checkpoint.write, Checkpoint.due = count, lambda self: True

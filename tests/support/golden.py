@@ -122,11 +122,11 @@ def case(make: Callable, X, **settings) -> Callable:
 
 def resamples(X, **settings):
     def run():
-        found = make_learner(**settings).bootstrap(X, n_resamples=6)
+        resampled = make_learner(**settings).bootstrap(X, n_resamples=6)
         return {
-            "order": [int(j) for j in found.consensus_order],
-            "frequencies": np.asarray(found.edge_frequencies).tolist(),
-            "before": np.asarray(found.order_frequencies).tolist(),
+            "order": [int(j) for j in resampled.consensus_order],
+            "frequencies": np.asarray(resampled.edge_frequencies).tolist(),
+            "before": np.asarray(resampled.order_frequencies).tolist(),
         }
 
     return run
@@ -138,7 +138,7 @@ def describe(m, X):
     places = np.argwhere(adjacency)
     names = list(getattr(m, "feature_names_in_", range(m.n_features_in_)))
     weights, sure = np.asarray(m.weights_), np.asarray(m._result.edge_shares)
-    found = {
+    results = {
         "order": [names.index(j) for j in m.causal_order_],
         "edges": places.tolist(),
         "weights": [float(weights[i, j]) for i, j in places],
@@ -152,14 +152,14 @@ def describe(m, X):
         "criterion": m._result.criterion if isinstance(m._result.criterion, str) else "callable",
     }
     try:
-        found["score"] = float(m.score(X))
+        results["score"] = float(m.score(X))
     except (TypeError, ValueError) as error:
-        found["score"] = type(error).__name__
+        results["score"] = type(error).__name__
     if m.edges == "gam" and len(places):
         cause, effect = places[0]
         grid = np.quantile(np.asarray(X)[:, cause], [0.1, 0.4, 0.7])
-        found["curve"] = m.curve(names[cause], names[effect], grid).tolist()
-    return found
+        results["curve"] = m.curve(names[cause], names[effect], grid).tolist()
+    return results
 
 
 KNOWN = {
@@ -261,7 +261,7 @@ CASES: dict[str, Callable] = {
 
 if __name__ == "__main__":
     chosen = {name: run for name, run in CASES.items() if not sys.argv[1:] or name in sys.argv[1:]}
-    known = json.loads(FILE.read_text()) if FILE.exists() and sys.argv[1:] else {}
-    known |= {name: run() for name, run in chosen.items()}
+    fits = json.loads(FILE.read_text()) if FILE.exists() and sys.argv[1:] else {}
+    fits |= {name: run() for name, run in chosen.items()}
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(known, indent=1) + "\n")
+    FILE.write_text(json.dumps(fits, indent=1) + "\n")

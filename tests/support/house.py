@@ -92,7 +92,7 @@ def longest_chain() -> list[str]:
     @cache
     def chain_from(part: str, *above: str) -> tuple[str, ...]:
         assert part not in above, f"{' imports '.join((*above, part))}: imports of parts point one way"
-        below = (chain_from(each, *above, part) for each in sorted(graph[part]))
+        below = (chain_from(imported_part, *above, part) for imported_part in sorted(graph[part]))
         return (part, *max(below, key=len, default=()))
 
     return list(max(map(chain_from, sorted(graph)), key=len))

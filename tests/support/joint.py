@@ -100,7 +100,7 @@ def dense_predictions(x, parameters, gates, precedes, activation):
 def dense_decay(theta, parameters, l2, edges):
     """Squares of the scores and of the weights, each at its price."""
     weights = [parameters[name] for name in ("weights", "input", "output") if name in parameters]
-    return l2 * theta @ theta + edges.l2 * sum(each.square().sum() for each in weights)
+    return l2 * theta @ theta + edges.l2 * sum(weight.square().sum() for weight in weights)
 
 
 def dense_objective(x, theta, parameters, gates, opened, *, loss, edges, l2, tau=1.0, kept=None):

@@ -29,7 +29,7 @@ def make_learner(**flat: Any) -> Daguerreotype:
     given = {name: flat.pop(name) for name in list(flat) if name in own}
     if isinstance(training, str) and training in ("bilevel", "joint"):
         kind = {"bilevel": Bilevel, "joint": Joint}[training]
-        training = kind(**{name: given[name] for name in given if name in {each.name for each in fields(kind)}})
+        training = kind(**{name: given[name] for name in given if name in {field.name for field in fields(kind)}})
     return Daguerreotype(operator=operator, training=training, **flat)
 
 

@@ -45,7 +45,7 @@ def best_nll(family, outcomes, design, ridge=0.0):
     """The least negative log-likelihood per row; with a ridge, that of the least sum with it."""
     outcomes = np.asarray(outcomes, dtype=np.int64)
     if family == "counts":
-        poisson, free = (best_nll(each, outcomes, design, ridge) for each in ("poisson", "negative-binomial"))
+        poisson, free = (best_nll(name, outcomes, design, ridge) for name in ("poisson", "negative-binomial"))
         return free if free + 0.5 * np.log(outcomes.size) / outcomes.size < poisson else poisson
 
     def nll(params):

@@ -11,7 +11,7 @@ def all_dags(d):
     """All DAGs (m, d, d) of d nodes: those of one node fewer, with a node more wherever it makes no cycle."""
     if d == 1:
         return np.zeros((1, 1, 1), dtype=bool)
-    found = []
+    dags = []
     for smaller in all_dags(d - 1):
         reach = reachability(smaller) | np.eye(d - 1, dtype=bool)
         for roles in product((0, 1, 2), repeat=d - 1):  # nothing, a parent, a child of the new node
@@ -21,8 +21,8 @@ def all_dags(d):
             graph = np.zeros((d, d), dtype=bool)
             graph[:-1, :-1] = smaller
             graph[:-1, -1], graph[-1, :-1] = parents, children
-            found.append(graph)
-    return np.array(found)
+            dags.append(graph)
+    return np.array(dags)
 
 
 def reachability(graph):

@@ -41,8 +41,8 @@ def exact_duality_gap(distribution, theta, tau, precedence=()):
     mean = [
         sum(w * row[j] for w, row in zip(weights, rows, strict=True)) / sum(weights) for j in range(len(theta))
     ]
-    left = [Fraction(float(score)) / Fraction(float(tau)) - at for score, at in zip(theta, mean, strict=True)]
+    rest = [Fraction(float(score)) / Fraction(float(tau)) - at for score, at in zip(theta, mean, strict=True)]
     aligned = (
-        sum(a * r for a, r in zip(left, row, strict=True)) for row in all_rankings(len(theta), precedence).tolist()
+        sum(a * r for a, r in zip(rest, row, strict=True)) for row in all_rankings(len(theta), precedence).tolist()
     )
-    return float(max(aligned) - sum(a * at for a, at in zip(left, mean, strict=True)))
+    return float(max(aligned) - sum(a * at for a, at in zip(rest, mean, strict=True)))
