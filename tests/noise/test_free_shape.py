@@ -16,6 +16,21 @@ def entropy(sample, method):
     return excess_entropy(sample, method) + STANDARD_ENTROPY
 
 
+def test_entropies_are_those_of_the_formulas_written_out(rng):
+    """Vasicek (1976), with windows that end where the sample does; Hyvärinen (1998)."""
+    sample, n, m = np.sort(rng.exponential(size=50)), 50, 7
+    gaps = [sample[min(i + m, n - 1)] - sample[max(i - m, 0)] for i in range(n)]
+    assert entropy(sample, "spacings") == pytest.approx(np.mean(np.log(n / (2 * m) * np.array(gaps))))
+    u = (sample - sample.mean()) / sample.std()
+    grid = np.linspace(-12, 12, 5001)
+    tailed = np.mean(np.log(np.cosh(u))) - np.trapezoid(np.log(np.cosh(grid)) * stats.norm.pdf(grid), grid)
+    skewed = np.mean(u * np.exp(-(u**2) / 2))
+    negative = 79.047 * tailed**2 + 36 / (8 * np.sqrt(3) - 9) * skewed**2
+    assert entropy(sample, "maxent") == pytest.approx(
+        stats.norm(scale=sample.std()).entropy() - negative, rel=1e-4
+    )
+
+
 @pytest.mark.parametrize("noise", NOISES)
 def test_spacings_estimate_the_entropy_of_noise_of_any_shape_three_with_the_same_bias(noise, rng):
     sample, true = NOISES[noise].rvs(20_000, random_state=rng), NOISES[noise].entropy()
