@@ -6,6 +6,7 @@ import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.training import Bilevel
+from support.learners import make_learner
 
 SHAPES = {
     "bend": lambda x: x + 0.5 * x**2,
@@ -58,6 +59,16 @@ def test_rounded_columns_are_scored_as_masses():
             X = np.column_stack([x, effect])
             m = Daguerreotype(posterior=0, training=Bilevel(loss=loss)).fit(X[:700])
             assert -20.0 < m.score(X[700:]) < 0.0
+
+
+def test_masses_of_a_rounded_column_sum_to_one_given_its_cause(rng):
+    cause = rng.normal(size=600)
+    X = np.column_stack([cause, to_step(cause + 0.5 * rng.normal(size=600), 0.25)])
+    grid = np.arange(-8.0, 8.1, 0.25)
+    for settings in ({"edges": "gam"}, {"edges": "bic", "loss": "entropy"}):
+        model = make_learner(operator="fixed", start=[0, 1], scales="none", posterior=0, **settings).fit(X)
+        masses = [np.exp(model.score([[0.7, value]], interventions=[0])) for value in grid]
+        assert sum(masses) == pytest.approx(1.0, abs=0.01)
 
 
 def test_a_rounded_copy_is_scored_as_a_mass(rng):

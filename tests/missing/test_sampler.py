@@ -84,8 +84,8 @@ def test_rows_without_gaps_have_the_same_likelihood_alone_and_among_others(linea
     assert model.score(some) == pytest.approx(alone / 10, rel=1e-9)
 
 
-def test_what_was_set_does_not_depend_on_its_causes_but_tells_its_effects(linear):
-    model, X, *_ = linear
+def test_what_was_set_neither_depends_on_its_causes_nor_tells_them_but_tells_its_effects(linear):
+    model, X, mean, covariance = linear
     rows = np.tile([3.0, np.nan, np.nan], (2000, 1))
     out = np.zeros(rows.shape, dtype=bool)
     out[:, 1] = True
@@ -94,6 +94,9 @@ def test_what_was_set_does_not_depend_on_its_causes_but_tells_its_effects(linear
     assert drawn[:, 1].mean() == pytest.approx(X[:, 1].mean(), abs=0.2)
     slope = np.polyfit(drawn[:, 1], drawn[:, 2], 1)[0]
     assert slope == pytest.approx(0.8, abs=0.08)
+    causes = model._result.draw(np.tile([np.nan, 3.0, 1.0], (2000, 1)), 1, 0, out)[0][:, 0]
+    assert causes.mean() == pytest.approx(mean[0], abs=0.1)
+    assert causes.var() == pytest.approx(covariance[0, 0], rel=0.15)
 
 
 def test_dense_candidates_follow_a_density_and_its_integral_however_steep():
