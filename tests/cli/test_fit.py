@@ -55,39 +55,39 @@ QUICK = ("-q", "--edges", "bic", "--scales", "none", "--posterior", 0)
 
 def test_the_json_is_what_the_learner_finds(data):
     result = run(data, "--json", "--seed", 3, "--penalty", 2, "--min-gain", 0.05, *MORE)
-    found = json.loads(result.stdout)
+    answer = json.loads(result.stdout)
     X = pd.read_csv(data)
     settings = {"edges": "gam", "scales": "none", "penalty": 2.0, "min_gain": 0.05}
     model = make_learner(operator="sparsemap", random_state=3, **settings).fit(X)
-    assert found["order"] == model.causal_order_
-    assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
-    for edge in found["edges"]:
+    assert answer["order"] == model.causal_order_
+    assert {(edge["cause"], edge["effect"]) for edge in answer["edges"]} == set(model.causal_graph_.edges)
+    for edge in answer["edges"]:
         assert edge["weight"] == model.weights_.loc[edge["cause"], edge["effect"]]
         assert edge["norm"] == model.causal_graph_.edges[edge["cause"], edge["effect"]]["norm"]
         pair = model.posterior_.pair(edge["cause"], edge["effect"])
         assert edge["probability"] == pytest.approx(pair.forward, abs=1e-8)
         assert edge["reverse_probability"] == pytest.approx(pair.backward, abs=1e-8)
         assert edge["direction_open"] == pair.direction_open
-    assert found["posterior"].keys() == {"n_sweeps", "n_chains", "effective_sample_size", "agreement", "settled"}
-    for name, value in found["posterior"].items():
+    assert answer["posterior"].keys() == {"n_sweeps", "n_chains", "effective_sample_size", "agreement", "settled"}
+    for name, value in answer["posterior"].items():
         assert value == pytest.approx(getattr(model.posterior_, name), abs=0.05 if "size" in name else 1e-8)
     others = {"operator": "sparsemap", "training": "bilevel", "posterior": 100, "knowledge": None, "seed": 3}
-    assert found["settings"] == settings | others
-    assert found["data"] == {"name": "data.csv", "rows": 300, "columns": list(X.columns)}
-    assert found["scales"] == dict.fromkeys(X.columns, "none")
-    assert found["metrics"] is None
-    assert found["seconds"] > 0
+    assert answer["settings"] == settings | others
+    assert answer["data"] == {"name": "data.csv", "rows": 300, "columns": list(X.columns)}
+    assert answer["scales"] == dict.fromkeys(X.columns, "none")
+    assert answer["metrics"] is None
+    assert answer["seconds"] > 0
 
 
 def test_metrics_are_those_of_the_known_graph(data, tmp_path):
     graph = tmp_path / "matrix.csv"
     true = pd.DataFrame([[0, 0, 0], [1, 0, 0], [1, 1, 0]], *[["[red]x", "middle", "cause"]] * 2)
     true.iloc[::-1].to_csv(graph)
-    found = json.loads(run(data, "--truth", graph, "--json").stdout)
+    answer = json.loads(run(data, "--truth", graph, "--json").stdout)
     estimated = pd.DataFrame(0, index=true.index, columns=true.columns)
-    for edge in found["edges"]:
+    for edge in answer["edges"]:
         estimated.loc[edge["cause"], edge["effect"]] = 1
-    assert found["metrics"] == evaluate(true, estimated, found["order"])
+    assert answer["metrics"] == evaluate(true, estimated, answer["order"])
 
 
 def test_without_a_file_sachs_is_learned_and_compared():
@@ -123,14 +123,14 @@ def test_what_the_learner_refuses_is_one_line_and_status_3(tmp_path):
 def test_knowledge_from_a_file_is_obeyed_and_its_limit_replaced_by_that_of_the_command_line(data, tmp_path):
     (tmp_path / "known.toml").write_text('max_parents = 0\nrequired = [["middle", "cause"]]\nroots = ["middle"]\n')
     options = ("--knowledge", tmp_path / "known.toml", "--json", *QUICK)
-    found = json.loads(run(data, *options, "--max-parents", 1).stdout)
-    assert found["settings"]["knowledge"] == {
+    answer = json.loads(run(data, *options, "--max-parents", 1).stdout)
+    assert answer["settings"]["knowledge"] == {
         "required": [["middle", "cause"]],
         "roots": ["middle"],
         "max_parents": 1,
     }
-    effects = [edge["effect"] for edge in found["edges"]]
-    assert ("middle", "cause") in {(edge["cause"], edge["effect"]) for edge in found["edges"]}
+    effects = [edge["effect"] for edge in answer["edges"]]
+    assert ("middle", "cause") in {(edge["cause"], edge["effect"]) for edge in answer["edges"]}
     assert len(set(effects)) == len(effects)
     none = json.loads(run(data, "--max-parents", 0, "--json", *QUICK).stdout)
     assert (none["edges"], none["settings"]["knowledge"]) == ([], {"max_parents": 0})
@@ -208,15 +208,15 @@ def test_a_column_can_say_which_others_were_set_from_outside(experiments):
     kept = X.drop(index=50)
     targets = [[name.strip() for name in entry.split(";")] for entry in kept.pop("set")]
     model = Daguerreotype(scales="none").fit(kept, interventions=targets)
-    found = json.loads(result.stdout)
-    assert found["data"]["columns"] == ["effect", "cause", "other"]
-    assert {(edge["cause"], edge["effect"]) for edge in found["edges"]} == set(model.causal_graph_.edges)
+    answer = json.loads(result.stdout)
+    assert answer["data"]["columns"] == ["effect", "cause", "other"]
+    assert {(edge["cause"], edge["effect"]) for edge in answer["edges"]} == set(model.causal_graph_.edges)
     weight = pytest.approx(model.weights_.loc["cause", "effect"], rel=1e-14)  # pandas 2 rounds what it reads
-    assert [edge["weight"] for edge in found["edges"]] == [weight]
+    assert [edge["weight"] for edge in answer["edges"]] == [weight]
     assert "were set in them: 'effect' (99), 'other' (1)." in result.stderr
     options = ("--interventions", "set", "--scales", "none", "--edges", "bic", "--missing", "drop")
-    found = json.loads(run(path, *options, "--bootstrap", 3, "--json").stdout)
-    assert found["bootstrap"]["consensus"] == [{"cause": "cause", "effect": "effect"}]
+    answer = json.loads(run(path, *options, "--bootstrap", 3, "--json").stdout)
+    assert answer["bootstrap"]["consensus"] == [{"cause": "cause", "effect": "effect"}]
 
 
 def test_a_column_of_interventions_is_refused_unless_it_is_there_and_that_of_sachs_is_called_target(experiments):
@@ -341,18 +341,18 @@ def test_edges_have_sign_and_norm_and_without_a_posterior_no_probability_in_word
     assert rows_of(text)[:2] == [["b", "→", "c", "-0.90", "0.90"], ["a", "→", "b", "-0.01", "0.40"]]
     assert "probability" not in text
     assert "reverse" not in text
-    found = json.loads(to_json(result))
-    assert found["posterior"] is None
-    for edge in found["edges"]:
+    answer = json.loads(to_json(result))
+    assert answer["posterior"] is None
+    for edge in answer["edges"]:
         assert edge["probability"] is edge["reverse_probability"] is edge["direction_open"] is None
 
 
 def test_sweeps_can_be_asked_for_and_left_out(data, tmp_path):
     for sweeps, columns in ((50, ["probability", "reverse_probability"]), (0, [])):
         out = tmp_path / str(sweeps)
-        found = json.loads(run(data, "--edges", "bic", "--posterior", sweeps, "--json", "--out", out).stdout)
-        assert found["settings"]["posterior"] == sweeps
-        assert (found["posterior"] is None) == (sweeps == 0)
+        answer = json.loads(run(data, "--edges", "bic", "--posterior", sweeps, "--json", "--out", out).stdout)
+        assert answer["settings"]["posterior"] == sweeps
+        assert (answer["posterior"] is None) == (sweeps == 0)
         assert list(pd.read_csv(out / "graph.csv")) == ["cause", "effect", "weight", "norm", *columns]
         assert ("reverse_probability" in (out / "graph.dot").read_text()) == (sweeps > 0)
 

@@ -60,31 +60,31 @@ def test_what_each_verb_has_found_is_shown_with_exit_code_130():
     pytest.importorskip("optuna")
     whole = json.loads(CliRunner().invoke(app, [*FIT, "--bootstrap", "2"]).stdout)
 
-    def found(*case):
+    def answer_of(*case):
         answer = json.loads(interrupted(*case).stdout)
         assert answer["interrupted"]
         return answer
 
-    answer = found(ApproximateConvergence, "update", 3, *FIT, "--bootstrap", 5)
+    answer = answer_of(ApproximateConvergence, "update", 3, *FIT, "--bootstrap", 5)
     assert sorted(answer["order"]) == ["a", "b", "c"]
     assert answer["bootstrap"] is None  # what was cut short is not begun anew
-    assert found(sample, "run_chain", 3, *FIT, "--posterior", 1000)["edges"]
-    answer = found(resampling, "refit", 3, *FIT, "--bootstrap", 5)
+    assert answer_of(sample, "run_chain", 3, *FIT, "--posterior", 1000)["edges"]
+    answer = answer_of(resampling, "refit", 3, *FIT, "--bootstrap", 5)
     assert (answer["edges"], answer["bootstrap"]) == (whole["edges"], whole["bootstrap"])
-    answer = found(resampling, "refit", 1, *FIT, "--bootstrap", 5)
+    answer = answer_of(resampling, "refit", 1, *FIT, "--bootstrap", 5)
     assert (len(answer["edges"]), answer["bootstrap"]) == (len(whole["edges"]), None)
     methods = ("--methods", "empty,sortnregress", "--time-limit", 0, "--json", "-q")
-    assert list(found(comparing, "run_method", 2, "compare", "data.csv", *methods)["methods"]) == ["empty"]
+    assert list(answer_of(comparing, "run_method", 2, "compare", "data.csv", *methods)["methods"]) == ["empty"]
     trials = ("--edges", "bic", "--space", "penalty=1,2", "--trials", 5, "--json", "-q")
-    assert len(found(objectives, "kappa", 2 * SPLITS + 1, "tune", "data.csv", *trials)["trials"]) == 1
+    assert len(answer_of(objectives, "kappa", 2 * SPLITS + 1, "tune", "data.csv", *trials)["trials"]) == 1
 
 
 def test_files_that_were_written_before_ctrl_c_are_whole_and_listed(folder):
     result = interrupted(report, "write_report", 1, *FIT, "--out", "out")
     assert "interrupted while files were written: only 4 of them are in out" in result.stderr
-    found = json.loads(result.stdout)
-    assert found["interrupted"]
-    assert sorted(found["files"]) == sorted(f"out/{path.name}" for path in (folder / "out").iterdir())
+    answer = json.loads(result.stdout)
+    assert answer["interrupted"]
+    assert sorted(answer["files"]) == sorted(f"out/{path.name}" for path in (folder / "out").iterdir())
 
 
 def test_an_experiment_goes_on_where_ctrl_c_ended_it():
