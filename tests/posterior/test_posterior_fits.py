@@ -287,9 +287,9 @@ def test_bagged_posteriors_are_less_sure_and_the_same_for_any_jobs(tmp_path):
     np.testing.assert_array_equal(model.sample_posterior(bagged=8, n_jobs=2).edges, bagged.edges)
     first = model.sample_posterior(bagged=3, resume=tmp_path / "bag.npz")
     assert first.n_bagged == 3
-    np.testing.assert_array_equal(
-        model.sample_posterior(bagged=8, resume=tmp_path / "bag.npz").edges, bagged.edges
-    )
+    more = model.sample_posterior(bagged=8, resume=tmp_path / "bag.npz")
+    for name in ("edges", "errors", "ancestors", "graphs", "weights", "n_sets", "n_sweeps"):
+        np.testing.assert_array_equal(getattr(more, name), getattr(bagged, name), err_msg=name)
 
 
 @pytest.mark.parametrize("X", [mixed_data(1), with_gaps(linear_data(9, 100, 4))], ids=["mixed", "gaps"])

@@ -3,9 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daguerreotype import Daguerreotype
 from daguerreotype.edges import LarsEdges
 from daguerreotype.edges.base import LocalModels
-from daguerreotype.operators import sparsemap, top_k_sparsemax
+from daguerreotype.operators import Sparsemax, sparsemap, top_k_sparsemax
+from daguerreotype.training import Bilevel, Joint
 from daguerreotype.training.bilevel import Adam, ApproximateConvergence, Descent, train_bilevel
 from daguerreotype.training.constraints import FREE
 from daguerreotype.training.objective import make_objective
@@ -80,6 +82,20 @@ def test_the_best_order_loses_least_of_all_modes_and_no_more_than_the_start(oper
     assert state.best_loss == pytest.approx(direct_loss(models, OBJECTIVE, state.best_order, N))
     assert state.best_loss <= direct_loss(models, OBJECTIVE, np.argsort(theta), N) + 1e-12
     np.testing.assert_array_equal(OPERATORS[operator](state.best_theta, 1.0).mode, state.best_order)
+
+
+def test_a_learner_takes_the_temperature_of_its_operator_from_the_first_step_to_the_last():
+    pytest.importorskip("torch")
+    steps = {"max_iter": 5, "start": [0.3, -0.1, 0.2, 0.5, 0.0]}
+    for tau in (0.2, 20.0):
+        for edges, training in (("bic", Bilevel(refine=False, loss="bic", **steps)), ("linear", Joint(**steps))):
+            operator = Sparsemax(30, tau=tau)
+            learner = Daguerreotype(edges, operator=operator, training=training, scales="none", posterior=0)
+            learner.fit(linear_data(1, 80, 5))
+            for theta, support in zip(learner.history_.theta, learner.history_.support, strict=True):
+                assert support == len(operator(theta, tau))
+            probs = operator(learner.theta_, tau).probs
+            np.testing.assert_allclose(np.sort(learner.order_distribution_.probs), np.sort(probs), atol=1e-12)
 
 
 def test_max_iter_bounds_the_steps_and_patience_ends_them_earlier():
