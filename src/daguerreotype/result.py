@@ -268,17 +268,17 @@ class FitResult:
 
     @property
     def theta(self) -> FloatArray:
-        """Scores (d,)."""
+        """Scores (d,) of the user's columns."""
         return self.training.theta[self.place]
 
     @property
     def distribution(self) -> "OrderDistribution":
-        """The distribution over orders."""
+        """The distribution over orders of the user's columns."""
         return self.training.distribution.relabelled(self.place)
 
     @property
     def history(self) -> FitHistory:
-        """What training saw."""
+        """What training saw, step by step, with the scores of the user's columns."""
         history = self.training.history
         return replace(history, theta=history.theta[:, self.place])
 
@@ -296,21 +296,7 @@ class FitResult:
         """Where values were missing, and what was done about it."""
         if self.gaps is None:
             return None
-        counts = {label: int(n) for label, n in zip(self.labels, self.gaps.counts, strict=True) if n}
-        depends = {
-            label: [self.labels[i] for i in np.flatnonzero(self.gaps.depends[:, j])]
-            for j, label in enumerate(self.labels)
-            if self.gaps.depends[:, j].any()
-        }
-        done = self.completion or Completion(0, 0, 0)
-        return MissingValues(
-            counts=counts,
-            n_rows=self.gaps.n_rows,
-            n_complete=self.gaps.n_complete,
-            n_dropped=self.n_dropped,
-            **vars(done),
-            depends_on=depends,
-        )
+        return MissingValues.of(self.labels, self.gaps, self.n_dropped, self.completion)
 
     @property
     def kinds_by_label(self) -> dict[Any, Kind]:

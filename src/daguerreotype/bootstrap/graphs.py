@@ -21,7 +21,7 @@ from daguerreotype._lib.progress import ProgressBar
 from daguerreotype._lib.store import digest_table, plain_setting
 from daguerreotype._lib.typing import IntArray
 from daguerreotype.bootstrap.resampling import DRAWS, Draws, Record, learn_resamples
-from daguerreotype.bootstrap.summary import Bootstrap, Resample, check_threshold, summarise
+from daguerreotype.bootstrap.summary import Bootstrap, Resample, summarise
 from daguerreotype.data.columns import to_pandas
 from daguerreotype.training.checkpoint import Checkpoint
 from daguerreotype.training.run import Run
@@ -64,7 +64,7 @@ def bootstrap(
     """
     check_learner(learner)
     n_resamples = check_positive_int(n_resamples, "n_resamples")
-    check_threshold(threshold)
+    check_frequency(threshold, "threshold")
     count_jobs(n_jobs)
     if fit_params is not None and not isinstance(fit_params, Mapping):
         raise TypeError(
@@ -158,7 +158,7 @@ def describe_run(learner: Any, X: Any, fit_params: Mapping[str, Any], draws: Dra
 
 
 def _n_drawn(n_rows: int, fraction: float, replace: bool) -> int:
-    """Rows per resample."""
+    """How many rows a resample has."""
     check_frequency(fraction, "fraction")
     if fraction == 1 and not replace:
         raise ValueError(

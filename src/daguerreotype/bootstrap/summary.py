@@ -65,11 +65,6 @@ class Resample:
         return ranks[:, None] < ranks
 
 
-def check_threshold(threshold: float) -> None:
-    """Refuse a threshold that is no frequency; 0 would add every edge along the order."""
-    check_frequency(threshold, "threshold")
-
-
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
     r"""How often each edge, ancestor and precedence came up in graphs learned from resampled rows.
@@ -130,7 +125,7 @@ class Bootstrap:
         more to claim edges, less than one half to see what else was considered. Where knowledge limits the number
         of parents, the most frequent edges come first, and those that find no room are left out.
         """
-        check_threshold(threshold)
+        check_frequency(threshold, "threshold")  # 0 would add every edge along the order
         ranks, frequencies = np.argsort(self._order()), np.asarray(self.edge_frequencies)
         adjacency = (frequencies >= threshold) & (ranks[:, None] < ranks)
         knowledge = Knowledge.of(self.settings.get("knowledge"))

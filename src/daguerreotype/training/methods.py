@@ -218,7 +218,7 @@ def _as_list(given: Any, what: str, expected: str, d: int) -> list[Any]:
 
 
 def _as_scores(listed: list[Any]) -> FloatArray:
-    """Scores as an array."""
+    """Scores that a user gave as an array; refused unless all are finite numbers."""
     try:
         scores = np.asarray(listed, dtype=np.float64)
     except (TypeError, ValueError):

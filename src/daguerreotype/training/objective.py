@@ -61,7 +61,7 @@ class EqualVariance:
     """
 
     def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
-        """The residual variance."""
+        """The residual variance of every node, which the link turns into a likelihood."""
         variance = np.exp(2 * excess)
         return np.stack([variance, np.zeros_like(variance)], axis=-1)
 
@@ -96,7 +96,7 @@ class PenalizedLikelihood:
         return np.stack([excess, self.per_dof(n_rows) * dof], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:
-        """The sum of both."""
+        """The sum of likelihoods and penalties."""
         totals: FloatArray = sums.sum(axis=-1)
         return totals
 

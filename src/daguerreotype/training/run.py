@@ -87,7 +87,7 @@ Phase = Literal["train", "refine", "resume", "final fit"]
 
 
 def _ignore(name: str, progress: Progress) -> None:
-    """Tell nobody."""
+    """Show nothing: the display of a run that has none."""
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class LinearModel:
         self.moments = torch.from_numpy(np.stack([part.moments for part in tables])).to(device, dtype)  # (g, d, d)
 
     def fill(self, parameters: Parameters, generator: torch.Generator) -> None:
-        """Zeros."""
+        """Start from weights of zero."""
         parameters["weights"].zero_()
 
     def variances(
