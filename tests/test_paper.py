@@ -18,7 +18,7 @@ SYNTREN = {"sparsemax": (77.9, 103.0), "sparsemap": (78.7, 116.0)}
 
 
 def mean_distances(runs):
-    return np.mean([(shd(true, found), sid(true, found)) for true, found in runs], axis=0)
+    return np.mean([(shd(true, learned), sid(true, learned)) for true, learned in runs], axis=0)
 
 
 @pytest.mark.parametrize("operator", SACHS)

@@ -47,12 +47,12 @@ def test_the_likelihood_is_that_of_the_gaussian_with_the_graphs_covariance(rng):
     X = rng.normal(size=(40, 5)) @ rng.normal(size=(5, 5))
     X -= X.mean(axis=0)
     draw = start_posterior().sample(6)
-    found = log_likelihood(draw, torch.from_numpy(X.T @ X / len(X)).float(), len(X)).detach().numpy()
+    likelihoods = log_likelihood(draw, torch.from_numpy(X.T @ X / len(X)).float(), len(X)).detach().numpy()
     for k, weights in enumerate(weight_matrices(draw).detach().double().numpy()):
         spread = np.linalg.inv(np.eye(5) - weights)  # x = e (I - W)^-1
         noise = np.exp(2 * draw.log_noise[k].detach().double().numpy())
         exact = multivariate_normal.logpdf(X, cov=spread.T * noise @ spread).sum()
-        assert found[k] == pytest.approx(exact, rel=1e-4)
+        assert likelihoods[k] == pytest.approx(exact, rel=1e-4)
 
 
 def test_the_elbo_adds_up_likelihood_priors_and_entropies(rng):

@@ -102,18 +102,18 @@ def test_smooth_additive_data_are_recovered():
     distances = []
     for seed in range(3):
         truth, X = additive_data(seed, d=10, n=1000, edges=15)
-        found = CAM(neighbours=None).fit(X).adjacency_matrix_
-        distances.append((shd(truth, found), sid(truth, found)))
+        adjacency = CAM(neighbours=None).fit(X).adjacency_matrix_
+        distances.append((shd(truth, adjacency), sid(truth, adjacency)))
     assert np.mean(distances, axis=0).max() <= 1.0
 
 
 def test_the_graph_does_not_depend_on_the_order_or_scale_of_columns(rng):
     _, X = additive_data(3)
-    found = CAM().fit(X).adjacency_matrix_
+    adjacency = CAM().fit(X).adjacency_matrix_
     permuted = rng.permutation(6)
     again = CAM(standardize=False).fit(X[:, permuted] * rng.uniform(0.1, 10, size=6)).adjacency_matrix_
-    assert found.any()
-    np.testing.assert_array_equal(again, found[np.ix_(permuted, permuted)])
+    assert adjacency.any()
+    np.testing.assert_array_equal(again, adjacency[np.ix_(permuted, permuted)])
 
 
 def test_without_neighbours_and_pruning_every_pair_has_an_edge_along_the_order():

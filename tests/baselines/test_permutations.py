@@ -123,8 +123,8 @@ def test_the_bethe_probability_of_a_permutation_is_too_large_by_a_bounded_factor
     logits = normal_logits(seed, d, d, scale=scale).detach()
     orders, scores, total = exact_law(logits.numpy())
     matrices = torch.eye(d, dtype=torch.float64)[orders]
-    found = log_matching_probability(matrices, logits.expand(len(orders), -1, -1)).numpy()
-    excess = found - (scores - total)
+    approximate = log_matching_probability(matrices, logits.expand(len(orders), -1, -1)).numpy()
+    excess = approximate - (scores - total)
     np.testing.assert_allclose(excess, excess[0], atol=1e-9)  # the law differs by its constant alone
     assert -0.05 <= excess[0] <= d / 2 * np.log(2) + 0.05  # messages stop after 20 rounds
 

@@ -61,8 +61,8 @@ def test_the_strength_of_a_weak_edge_is_its_partial_correlation_given_the_other_
     for effect in range(6):
         parents = np.flatnonzero(strengths[:, effect])
         for parent in parents:
-            others = np.column_stack([np.ones(len(X)), X[:, parents[parents != parent]]])
-            rest = X[:, [parent, effect]] - others @ np.linalg.lstsq(others, X[:, [parent, effect]])[0]
+            design = np.column_stack([np.ones(len(X)), X[:, parents[parents != parent]]])
+            rest = X[:, [parent, effect]] - design @ np.linalg.lstsq(design, X[:, [parent, effect]])[0]
             assert abs(np.corrcoef(rest.T)[0, 1]) == pytest.approx(strengths[parent, effect], abs=0.015)
 
 

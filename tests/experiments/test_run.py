@@ -58,9 +58,9 @@ def test_outcomes_are_those_of_plain_fits(store, planned):
     assert {store.runs[run.key]["status"] for run in runs} == {"ok"}
     for run in runs:
         data, outcome = run.problem.load(run.repeat), store.runs[run.key]
-        found = run.method.make(run.repeat, data.adjacency).fit(data.X).adjacency_matrix_
-        assert outcome["edges"] == np.argwhere(found.to_numpy()).tolist()
-        assert (outcome["shd"], outcome["sid"]) == (shd(data.adjacency, found), sid(data.adjacency, found))
+        graph = run.method.make(run.repeat, data.adjacency).fit(data.X).adjacency_matrix_
+        assert outcome["edges"] == np.argwhere(graph.to_numpy()).tolist()
+        assert (outcome["shd"], outcome["sid"]) == (shd(data.adjacency, graph), sid(data.adjacency, graph))
         assert outcome["seconds"] >= 0
     of_paper = store.runs[runs[0].key]
     fitted = Daguerreotype.paper("sparsemax").fit(runs[0].problem.load(0).X)
@@ -70,8 +70,8 @@ def test_outcomes_are_those_of_plain_fits(store, planned):
     )
     support = fitted.history_.support
     assert (of_paper["mean_rankings"], of_paper["max_rankings"]) == (support.mean(), support.max())
-    told = next(store.runs[run.key] for run in runs if run.method.label == "true order")
-    assert told["n_rankings"] == 1
+    ordered = next(store.runs[run.key] for run in runs if run.method.label == "true order")
+    assert ordered["n_rankings"] == 1
 
 
 def test_failures_crashes_and_time_outs_are_rows_and_the_others_go_on(store, planned, spec_text, written):

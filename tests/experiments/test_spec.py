@@ -38,7 +38,7 @@ def test_every_shipped_method_can_be_made():
 def test_quick_is_smaller_in_every_shipped_experiment_but_that_of_single_fits():
     for name in shipped():
         full, quick = load_spec(name), load_spec(name, quick=True)
-        sizes = [len(each.problems) * len(each.methods) * each.repeats for each in (full, quick)]
+        sizes = [len(spec.problems) * len(spec.methods) * spec.repeats for spec in (full, quick)]
         assert sizes[1] < sizes[0] or name == "example-dags"
 
 
@@ -52,7 +52,7 @@ def test_tables_have_the_ten_configurations_and_all_published_rows(name):
     ten = {
         (operator, edges, training) for operator in ("sparsemax", "sparsemap") for edges, training in PAPER_EDGES
     }
-    converged = {(*each, "converged") for each in ten if each[1] != "lars"}
+    converged = {(*three, "converged") for three in ten if three[1] != "lars"}
     assert configurations == ten | converged
     assert {"bic", "gam"} <= {m.settings.get("edges") for m in spec.methods if m.source == "learner"}
 
@@ -95,20 +95,20 @@ def test_learners_get_their_seed_their_lambda_and_the_true_order():
     paper = { operator = "sparsemax", edges = "linear", training = "joint" }
     settings = { pruning = 0.5 }
     [[methods]]
-    label = "told"
+    label = "ordered"
     learner = { operator = "true order" }
     [[methods]]
     label = "unset"
     baseline = "cam"
     unset = ["alpha"]
     """
-    pruned, told, unset = read_spec(text, "mine").methods
+    pruned, ordered, unset = read_spec(text, "mine").methods
     truth = pd.DataFrame([[0, 0], [1, 0]], index=["a", "b"], columns=["a", "b"])
     assert (pruned.make(4, truth).edges.pruning, pruned.make(4, truth).edges.random_state) == (0.5, 4)
-    assert told.make(0, truth).operator.order == ["b", "a"]
+    assert ordered.make(0, truth).operator.order == ["b", "a"]
     assert unset.make(0, truth).alpha is None
     with pytest.raises(ValueError, match="pruning is a setting of 'linear' and 'mlp' edges, not of 'gam'"):
-        dataclasses.replace(told, settings={"pruning": 0.1}).make(0, truth)
+        dataclasses.replace(ordered, settings={"pruning": 0.1}).make(0, truth)
 
 
 def test_a_configuration_of_the_paper_gets_all_that_its_table_says(monkeypatch):

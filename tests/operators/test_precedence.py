@@ -75,11 +75,11 @@ def test_an_extension_takes_the_least_node_that_may_come_next(seed):
     rng, order, pairs = draw_order(seed)
     priority = rng.permutation(order.d)
     extension = order.extension(priority).tolist()
-    left = set(range(order.d))
+    remaining = set(range(order.d))
     for node in extension:
-        ready = [j for j in left if not any(i in left for i, k in pairs if k == j)]
+        ready = [j for j in remaining if not any(i in remaining for i, k in pairs if k == j)]
         assert node == min(ready, key=lambda j: priority[j])
-        left.remove(node)
+        remaining.remove(node)
 
 
 @given(seeds)
@@ -87,10 +87,10 @@ def test_the_window_holds_exactly_the_positions_that_obey(seed):
     rng, order, pairs = draw_order(seed)
     nodes = order.extension(rng.permutation(order.d))
     node = int(rng.integers(order.d))
-    others = nodes[nodes != node]
-    placed = [np.insert(others, q, node) for q in range(order.d)]
+    rest = nodes[nodes != node]
+    placed = [np.insert(rest, q, node) for q in range(order.d)]
     legal = [q for q, nodes in enumerate(placed) if obeys(np.argsort(nodes), pairs)]
-    first, last = order.window(node, others)
+    first, last = order.window(node, rest)
     assert legal == list(range(first, last + 1))
 
 
@@ -120,8 +120,8 @@ def test_tiers_of_thousands_of_nodes_are_kept_in_few_links(rng):
 
 def duality_gap(distribution, theta, tau, pairs):
     """How much better a ranking that obeys is aligned with what is left of the scores than the mean is."""
-    left = theta / tau - distribution.mean_ranks
-    return ((all_rankings(theta.size, pairs) - distribution.mean_ranks) @ left).max()
+    residual = theta / tau - distribution.mean_ranks
+    return ((all_rankings(theta.size, pairs) - distribution.mean_ranks) @ residual).max()
 
 
 @given(seeds, st.sampled_from(["active-set", "peel"]))
@@ -177,11 +177,11 @@ def test_many_nodes_obey_too_and_local_search_comes_close_to_the_projection(d):
         assert order.levels is None
         assert obeys(distribution.ranks, pairs)
         # No swap of neighbours in a ranking that obeys is better aligned with what is left of the scores.
-        left = theta - distribution.mean_ranks
-        best = distribution.ranks[np.argmax(distribution.ranks @ left)]
+        residual = theta - distribution.mean_ranks
+        best = distribution.ranks[np.argmax(distribution.ranks @ residual)]
         nodes = np.argsort(best)
         free = [p for p in range(d - 1) if not order.before[nodes[p], nodes[p + 1]]]
-        assert max(left[nodes[p]] - left[nodes[p + 1]] for p in free) < 1e-6
+        assert max(residual[nodes[p]] - residual[nodes[p + 1]] for p in free) < 1e-6
 
 
 def test_a_partial_order_of_another_number_of_nodes_is_refused():

@@ -114,9 +114,9 @@ def test_the_best_rankings_and_their_sparsemax_are_exact_at_any_scale(theta, k, 
         ),
         reverse=True,
     )[:k]
-    found, _ = k_best_rankings(theta, k)
-    assert len({tuple(row) for row in found.tolist()}) == len(scores)
-    losses = [scores[0] - sum(score * int(rank) for score, rank in zip(exact, row, strict=True)) for row in found]
+    best, _ = k_best_rankings(theta, k)
+    assert len({tuple(row) for row in best.tolist()}) == len(scores)
+    losses = [scores[0] - sum(score * int(rank) for score, rank in zip(exact, row, strict=True)) for row in best]
     slack = Fraction(2) ** -50 * (scores[0] - scores[-1])
     assert all(abs(loss - (scores[0] - score)) <= slack for loss, score in zip(losses, scores, strict=True))
 

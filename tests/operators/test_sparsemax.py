@@ -36,7 +36,7 @@ def test_with_k_rankings_it_equals_the_dense_sparsemax_over_the_k_best(k, rng):
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=30))
 def test_the_simplex_projection_equals_the_textbook_algorithm(values):
-    scores = np.sort(values)[::-1]
+    scores = np.sort(values)[::-1].copy()
     np.testing.assert_allclose(project_simplex(scores), dense_sparsemax(scores), atol=1e-12)
 
 

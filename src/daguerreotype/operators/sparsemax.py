@@ -75,13 +75,9 @@ class SparsemaxPullback:
         return _sparsemax_vjp(grad_probs, self.tree.parents, self.tree.swaps, self.tree.ranks.shape[1], self.tau)
 
 
+@kernel
 def project_simplex(scores: FloatArray) -> FloatArray:
     r"""The nearest point of the simplex, :math:`\arg\min_p \|p - z\|^2`, of scores that never increase."""
-    return _project_simplex(np.ascontiguousarray(scores, dtype=np.float64))
-
-
-@kernel
-def _project_simplex(scores: FloatArray) -> FloatArray:
     total = 0.0
     size = 0
     for j in range(scores.size):
