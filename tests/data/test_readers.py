@@ -152,8 +152,10 @@ def test_numbers_among_which_some_are_text_are_refused_but_for_codes(write):
     """Codes repeat; numbers that do not are refused with the first text among them."""
     few, many = ([f"{i},{i * 0.7:.1f}" for i in range(60)] for _ in range(2))
     few[4], few[10] = "4,lost", "10,?!"
+    repeated = [f"{i},{i % 5}" for i in range(60)]
+    repeated[4] = repeated[10] = repeated[20] = "4,lost"
     many[::3] = [f"{i},unknown" for i in range(0, 60, 3)]
-    for rows, example in ((few, "'lost' in row 5"), (many, "'unknown' in row 1")):
+    for rows, example in ((few, "'lost' in row 5"), (repeated, "'lost' in row 5"), (many, "'unknown' in row 1")):
         with pytest.raises(ValueError, match=rf"column 'b' \({example}\) of .* Encode it as numbers, or leave it"):
             read_table(write("a,b\n" + "\n".join(rows)))
     codes = ["1,1", "2,2", "3,A", "4,2", "5,A", "6,1"] * 5

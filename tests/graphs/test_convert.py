@@ -229,6 +229,8 @@ def test_the_matrix_of_lingam_is_the_transpose(rng):
     matrix = graphs.to_lingam(graph)
     np.testing.assert_array_equal(matrix, graph.weights.T)
     np.testing.assert_array_equal(graphs.to_lingam([[0, 1], [0, 0]]), [[0, 0], [1, 0]])  # unknown weights
+    partly = nx.DiGraph([(0, 1), (1, 2, {"weight": -2.0})])
+    np.testing.assert_array_equal(graphs.to_lingam(partly), [[0, 0, 0], [1, 0, 0], [0, -2, 0]])
     assert_same(graphs.from_lingam(matrix, names=AWKWARD), graph, carried=("weight",))
     assert_same(graphs.from_lingam(pd.DataFrame(matrix, AWKWARD, AWKWARD)), graph, carried=("weight",))
 

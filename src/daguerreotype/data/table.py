@@ -253,10 +253,10 @@ class Table:
             return self.known_summary
         if self.missing is None:
             return Moments().update(self.values).summary()
-        found = fit_normal(self.values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
+        fit = fit_normal(self.values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
         scaled = (self.values - np.nanmean(self.values, axis=0)) / np.nanstd(self.values, axis=0)
         low, high = np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
-        return Summary(self.n_rows, found.mean, found.covariance, np.nanmean(scaled**3, axis=0), low, high)
+        return Summary(self.n_rows, fit.mean, fit.covariance, np.nanmean(scaled**3, axis=0), low, high)
 
     @cached_property
     def moments(self) -> FloatArray:
@@ -403,8 +403,8 @@ class Table:
         values = scales.apply(self.values)
         moments = None
         if self.known_summary is not None and scales.measured:
-            known = self.known_summary
-            centre, spread, moments = _standard(known.mean, known.covariance, standardize)
+            summary = self.known_summary
+            centre, spread, moments = _standard(summary.mean, summary.covariance, standardize)
         elif self.missing is not None:
             normal = fit_normal(values, SUMMARY_STEPS, SUMMARY_TOLERANCE)
             centre, spread, moments = _standard(normal.mean, normal.covariance, standardize)
