@@ -128,6 +128,9 @@ def test_skewness_and_range_are_those_of_the_columns(rng):
     np.testing.assert_allclose(seen.skewness, stats.skew(X), rtol=1e-9)
     assert np.array_equal(seen.low, X.min(axis=0))
     assert np.array_equal(seen.high, X.max(axis=0))
+    near, far = X + 20.0, X[::-1] + 50.0  # sums of both are about a shift of their own
+    merged = Moments().update(near).merge(Moments().update(far)).summary()
+    np.testing.assert_allclose(merged.skewness, stats.skew(np.concatenate([near, far])), rtol=1e-9)
 
 
 def test_frames_batches_and_arrays_of_any_number_type_are_alike(rng):
