@@ -51,61 +51,54 @@ def test_columns_that_were_set_in_the_same_rows_share_a_group(table):
         np.testing.assert_array_equal(kept[group[node]], ~table.intervened[:, node])
 
 
-@pytest.mark.parametrize("node", range(D))
-def test_a_fit_by_bic_is_least_squares_with_an_intercept_on_the_rows_that_count(table, node):
+def test_a_fit_by_bic_is_least_squares_with_an_intercept_on_the_rows_that_count(table):
     models = prepared(BicEdges(), table)
-    fit = models.fit(node, others(node))
-    (intercept, *weights), rows = least_squares(table, node, fit.parents)
-    np.testing.assert_allclose(fit.weights, weights, rtol=1e-9)
-    residuals = table.values[:, node] - intercept - table.values[:, fit.parents] @ weights
-    assert fit.variance == pytest.approx(np.mean(residuals[rows] ** 2), rel=1e-9)
-    np.testing.assert_allclose(models.residuals(node, fit), residuals[rows], atol=1e-9)
-    np.testing.assert_allclose(
-        table.values[:, node] - models.predict(node, fit, table.values), residuals, atol=1e-9
-    )
+    for node in range(D):
+        fit = models.fit(node, others(node))
+        (intercept, *weights), rows = least_squares(table, node, fit.parents)
+        np.testing.assert_allclose(fit.weights, weights, rtol=1e-9)
+        fitted = intercept + table.values[:, fit.parents] @ weights
+        residuals = (table.values[:, node] - fitted)[rows]
+        assert fit.variance == pytest.approx(np.mean(residuals**2), rel=1e-9)
+        np.testing.assert_allclose(models.residuals(node, fit), residuals, atol=1e-9)
+        np.testing.assert_allclose(models.predict(node, fit, table.values), fitted, atol=1e-9)
 
 
 @pytest.mark.parametrize("edges", CLOSED_FORM)
-@pytest.mark.parametrize("node", range(D))
-def test_a_fit_is_that_of_the_estimator_on_the_rows_that_count_alone(table, edges, node):
+def test_a_fit_is_that_of_the_estimator_on_the_rows_that_count_alone(table, edges):
     estimator = CLOSED_FORM[edges]
-    kept = table.values[~table.intervened[:, node]]
-    centre = kept.mean(axis=0)
-    alone = estimator.prepare(Table(kept - centre, table.names))
     models = prepared(estimator, table)
-    fit, same = models.fit(node, others(node)), alone.fit(node, others(node))
-    np.testing.assert_array_equal(fit.parents, same.parents)
-    np.testing.assert_allclose(fit.weights, same.weights, rtol=1e-12)
-    assert (fit.variance, fit.dof) == pytest.approx((same.variance, same.dof), rel=1e-12)
-    np.testing.assert_allclose(
-        models.predict(node, fit, table.values),
-        alone.predict(node, same, table.values - centre) + centre[node],
-        rtol=1e-12,
-    )
+    for node in range(D):
+        kept = table.values[~table.intervened[:, node]]
+        centre = kept.mean(axis=0)
+        alone = estimator.prepare(Table(kept - centre, table.names))
+        fit, same = models.fit(node, others(node)), alone.fit(node, others(node))
+        np.testing.assert_array_equal(fit.parents, same.parents)
+        np.testing.assert_allclose(fit.weights, same.weights, rtol=1e-12)
+        assert (fit.variance, fit.dof) == pytest.approx((same.variance, same.dof), rel=1e-12)
+        predicted = alone.predict(node, same, table.values - centre) + centre[node]
+        np.testing.assert_allclose(models.predict(node, fit, table.values), predicted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", [BicEdges(), GamEdges()])
-def test_moves_are_the_fits_of_all_positions(table, estimator):
+def test_scores_of_many_fits_and_moves_are_those_of_single_fits(table, estimator, rng):
     models = prepared(estimator, table)
-    order = np.array([3, 0, 4, 2])
-    moves = models.fit_moves(1, order)
-    for place in range(D):
-        own = models.fit(1, np.sort(order[:place]))
-        np.testing.assert_allclose(moves.own[place], [own.excess, own.dof], rtol=1e-9, atol=1e-12)
-    for place, node in enumerate(order):
-        without = models.fit(int(node), np.sort(order[:place]))
-        behind = models.fit(int(node), np.sort(np.append(order[:place], 1)))
-        np.testing.assert_allclose(moves.before[place], [without.excess, without.dof], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(moves.after[place], [behind.excess, behind.dof], rtol=1e-9, atol=1e-12)
 
+    def assert_scores(score, node, predecessors):
+        fit = models.fit(int(node), np.sort(predecessors))
+        np.testing.assert_allclose(score, [fit.excess, fit.dof], rtol=1e-9, atol=1e-12)
 
-def test_scores_of_many_fits_are_theirs(table, rng):
-    models = prepared(GamEdges(), table)
     ranks = np.array([rng.permutation(D) for _ in range(6)])
     rows, nodes = rng.integers(6, size=20), rng.integers(D, size=20)
     for row, node, score in zip(rows, nodes, models.score_many(ranks, rows, nodes), strict=True):
-        fit = models.fit(int(node), np.flatnonzero(ranks[row] < ranks[row, node]))
-        np.testing.assert_allclose(score, [fit.excess, fit.dof], rtol=1e-9, atol=1e-12)
+        assert_scores(score, node, np.flatnonzero(ranks[row] < ranks[row, node]))
+    order = np.array([3, 0, 4, 2])
+    moves = models.fit_moves(1, order)
+    for place in range(D):
+        assert_scores(moves.own[place], 1, order[:place])
+    for place, node in enumerate(order):
+        assert_scores(moves.before[place], node, order[:place])
+        assert_scores(moves.after[place], node, np.append(order[:place], 1))
 
 
 def test_fits_of_many_nodes_are_those_of_each(table):
@@ -127,27 +120,16 @@ def test_curves_and_the_mean_of_the_rows_that_count_add_up_to_predictions(table)
         np.testing.assert_allclose(models.predict(node, fit, table.values), mean + sum(curves), atol=1e-9)
 
 
-def test_a_predictor_without_the_table_predicts_the_same(table):
-    models = prepared(GamEdges(), table)
-    fit = models.fit(4, others(4))
-    alone = models.predictor()
-    np.testing.assert_array_equal(alone.predict(4, fit, table.values), models.predict(4, fit, table.values))
-    assert not alone.can.search
-
-
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda models: pickle.loads(pickle.dumps(models))])
-def test_copies_are_of_their_own(table, again):
-    models = prepared(BicEdges(), table)
-    other = again(models)
-    assert all(mine is not theirs for mine, theirs in zip(other.parts, models.parts, strict=True))
-    fit = models.fit(1, others(1))
-    np.testing.assert_array_equal(other.predict(1, fit, table.values), models.predict(1, fit, table.values))
-
-
-def test_neither_values_nor_mask_are_changed(table):
+def test_copies_and_a_predictor_without_the_table_predict_the_same_and_nothing_is_changed(table):
     values, intervened = table.values.copy(), table.intervened.copy()
     models = prepared(GamEdges(), table)
-    fit = models.fit(1, others(1))
-    models.predict(1, fit, table.values)
+    fit = models.fit(4, others(4))
+    predicted = models.predict(4, fit, table.values)
+    copies = copy.deepcopy(models), pickle.loads(pickle.dumps(models))
+    for again in (*copies, models.predictor()):
+        np.testing.assert_array_equal(again.predict(4, fit, table.values), predicted)
+    for again in copies:
+        assert all(own is not original for own, original in zip(again.parts, models.parts, strict=True))
+    assert not models.predictor().can.search
     np.testing.assert_array_equal(table.values, values)
     np.testing.assert_array_equal(table.intervened, intervened)

@@ -37,22 +37,18 @@ def orthogonal_table(weights, n=64):
 # ---------------------------------------------------------------------------- equal to closed forms
 
 
-def test_without_pruning_and_l2_every_node_of_an_order_has_its_least_squares_weights(rng):
-    table = standard_table(linear_data(0, 120, 7))
-    models, order = LinearEdges(pruning=0, l2=0).prepare(table), rng.permutation(7)
-    for position, node in enumerate(order):
-        predecessors = np.sort(order[:position])
-        fit = models.fit(node, predecessors)
-        expected = np.linalg.lstsq(table.values[:, predecessors], table.values[:, node])[0]
-        np.testing.assert_array_equal(fit.parents, predecessors)
-        np.testing.assert_allclose(fit.weights, expected, atol=1e-6)
-
-
-def test_without_pruning_weights_are_those_of_ridge_regression():
-    table = standard_table(linear_data(1, 50, 6))
-    fit = LinearEdges(pruning=0, l2=0.2).prepare(table).fit(5, np.arange(5))
-    other = Ridge(alpha=2 * 0.2 * 50, fit_intercept=False).fit(table.values[:, :5], table.values[:, 5])
-    np.testing.assert_allclose(fit.weights, other.coef_, atol=1e-8)
+def test_without_pruning_every_node_of_an_order_has_the_weights_of_ridge_regression_or_least_squares(rng):
+    table, order = standard_table(linear_data(0, 120, 7)), rng.permutation(7)
+    for l2 in (0, 0.2):
+        models = LinearEdges(pruning=0, l2=l2).prepare(table)
+        for position, node in enumerate(order[1:], 1):
+            predecessors = np.sort(order[:position])
+            fit = models.fit(node, predecessors)
+            other = Ridge(alpha=2 * l2 * 120, fit_intercept=False).fit(
+                table.values[:, predecessors], table.values[:, node]
+            )
+            np.testing.assert_array_equal(fit.parents, predecessors)
+            np.testing.assert_allclose(fit.weights, other.coef_, atol=1e-6)
 
 
 def test_of_orthogonal_predecessors_those_stay_that_explain_more_than_twice_the_penalty():
@@ -205,18 +201,14 @@ def test_another_seed_may_change_gates_but_the_same_seed_does_not():
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_copies_of_a_column_share_a_least_squares_weight():
-    values = np.random.default_rng(0).normal(size=(40, 1)) @ np.ones((1, 3))
-    values[:, 2] += 0.1 * np.random.default_rng(1).normal(size=40)
-    weights = ridge(values.T @ values / 40, 2, np.array([0, 1]), 0.0)
-    assert weights[0] == pytest.approx(weights[1])
-
-
-def test_a_perfect_fit_has_a_tiny_positive_variance():
-    values = np.random.default_rng(0).normal(size=(40, 3))
+def test_copies_share_a_least_squares_weight_and_a_perfect_fit_has_a_tiny_positive_variance(rng):
+    values = rng.normal(size=(40, 3))
     values[:, 2] = values[:, 0] - values[:, 1]
     fit = LinearEdges(l2=0).prepare(Table(values, ("a", "b", "c"))).fit(2, np.array([0, 1]))
     assert 0 < fit.variance < 1e-14
+    values[:, 1] = values[:, 0]
+    weights = ridge(values.T @ values / 40, 2, np.array([0, 1]), 0.0)
+    assert weights[0] == pytest.approx(weights[1])
 
 
 def test_settings_that_no_training_could_use_are_refused_before_any_work():
@@ -233,11 +225,9 @@ def test_settings_that_no_training_could_use_are_refused_before_any_work():
 
 
 def test_a_bilevel_fit_with_trained_edges_finds_the_order_of_unequal_effects_and_repeats_itself():
-    rng = np.random.default_rng(0)
-    first = rng.normal(size=400)
-    second = 2 * first + rng.normal(size=400)
-    third = 2 * second + rng.normal(size=400)
-    columns = np.column_stack([third, first, second])
+    first, *noise = np.random.default_rng(0).normal(size=(3, 400))
+    second = 2 * first + noise[0]
+    columns = np.column_stack([2 * second + noise[1], first, second])
     settings = {"edges": LinearEdges(), "loss": "nll_ev", "scales": "none", "refine": False, "k": 6}
     models = [make_learner(standardize=False, **settings).fit(columns) for _ in range(2)]
     np.testing.assert_array_equal(models[0].weights_, models[1].weights_)

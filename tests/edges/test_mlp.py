@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from support.fits import additive_data, standard_table
 
@@ -53,22 +54,16 @@ def direct_losses(problem, weights, gates, rows):
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_the_gradient_is_the_derivative_of_the_loss_written_out(rng, activation):
+def test_the_loss_is_that_of_the_gated_weights_and_the_gradient_its_derivative(rng, activation):
     problem, weights, gates = networks(rng, activation)
-    loss = sum(direct_losses(problem, weights, gates, problem.values))
-    (loss + 0.02 * (weights[:, :12].square().sum() + weights[:, 15:18].square().sum())).backward()
+    losses = torch.stack(list(direct_losses(problem, weights, gates, problem.values)))
+    gated = weights[:, :12].reshape(2, 4, 3) * gates[:, :, None]
+    norms = gated.square().sum(dim=(1, 2)) + weights[:, 15:18].square().sum(dim=1)
+    torch.testing.assert_close(problem.loss(weights, gates), losses + 0.02 * norms)
+    (losses.sum() + 0.02 * (weights[:, :12].square().sum() + weights[:, 15:18].square().sum())).backward()
     by_weights, by_gates = problem.gradient(weights.detach(), gates.detach(), 0)
     torch.testing.assert_close(by_weights, weights.grad)
     torch.testing.assert_close(by_gates, gates.grad)
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_the_loss_is_that_of_the_gated_weights(rng, activation):
-    problem, weights, gates = networks(rng, activation)
-    gated = weights[:, :12].reshape(2, 4, 3) * gates[:, :, None]
-    norms = gated.square().sum(dim=(1, 2)) + weights[:, 15:18].square().sum(dim=1)
-    losses = torch.stack(list(direct_losses(problem, weights, gates, problem.values)))
-    torch.testing.assert_close(problem.loss(weights, gates), losses + 0.02 * norms)
 
 
 def test_steps_go_through_all_full_batches_of_rows_in_turn(rng):
@@ -134,24 +129,12 @@ def test_batches_of_rows_learn_the_curve_and_never_hold_more_rows_than_asked_for
     assert fit.variance < 0.3
 
 
-def test_without_pruning_every_gate_is_open():
-    fit = (
-        replace(SMALL, pruning=0.0, max_iter=20, learning_rate=0.01)
-        .prepare(curved_table())
-        .fit(2, np.array([0, 1, 3]))
-    )
-    np.testing.assert_array_equal(fit.parents, [0, 1, 3])
-
-
-def test_a_penalty_above_half_the_variance_closes_every_gate():
+def test_without_pruning_every_gate_is_open_and_a_penalty_above_half_the_variance_closes_them_all():
     table = curved_table()
-    models = replace(SMALL, pruning=0.6).prepare(table)
-    fit = models.fit(3, np.arange(3))
+    free = replace(SMALL, pruning=0.0, max_iter=20, learning_rate=0.01).prepare(table)
+    np.testing.assert_array_equal(free.fit(2, np.array([0, 1, 3])).parents, [0, 1, 3])
+    fit = replace(SMALL, pruning=0.6).prepare(table).fit(3, np.arange(3))
     assert (fit.parents.size, fit.dof, fit.nll) == (0, 0.0, nll_of_variance(table.moments[3, 3]))
-    np.testing.assert_array_equal(models.residuals(3, fit), table.values[:, 3])
-
-
-# ---------------------------------------------------------------------------- the record of a fit
 
 
 @pytest.fixture(scope="module")
@@ -162,31 +145,17 @@ def fitted():
     return table, models, requests, models.fit_many(requests)
 
 
-def test_predictions_are_those_of_the_network_in_the_record(fitted):
+def test_predictions_and_variances_are_those_of_the_network_in_the_record_and_of_open_gates_alone(fitted):
     table, models, requests, fits = fitted
+    assert any(0 < fit.parents.size < columns.size for (_, columns), fit in zip(requests, fits, strict=True))
     for (node, _), fit in zip(requests, fits, strict=True):
-        hidden = torch.sigmoid(
-            torch.tensor(table.values[:, fit.parents] @ fit.input_weights[:-1] + fit.input_weights[-1])
-        )
-        expected = hidden.numpy() @ fit.output_weights[:-1] + fit.output_weights[-1]
-        np.testing.assert_allclose(models.predict(node, fit, table.values), expected, atol=1e-12)
-        np.testing.assert_allclose(models.residuals(node, fit), table.values[:, node] - expected, atol=1e-12)
-
-
-def test_variance_is_the_mean_square_of_residuals_of_mean_zero(fitted):
-    _, models, requests, fits = fitted
-    for (node, _), fit in zip(requests, fits, strict=True):
+        inputs = table.values[:, fit.parents] @ fit.input_weights[:-1] + fit.input_weights[-1]
+        expected = expit(inputs) @ fit.output_weights[:-1] + fit.output_weights[-1]
         residuals = models.residuals(node, fit)
+        np.testing.assert_allclose(models.predict(node, fit, table.values), expected, atol=1e-12)
+        np.testing.assert_allclose(residuals, table.values[:, node] - expected, atol=1e-12)
         assert np.mean(residuals**2) == pytest.approx(fit.variance)
         assert np.mean(residuals) == pytest.approx(0.0, abs=1e-10)
-
-
-def test_columns_of_closed_gates_play_no_part(fitted):
-    table, models, requests, fits = fitted
-    assert any(
-        0 < fit.parents.size < predecessors.size for (_, predecessors), fit in zip(requests, fits, strict=True)
-    )
-    for (node, _), fit in zip(requests, fits, strict=True):
         unseen = np.full_like(table.values, np.nan)
         unseen[:, fit.parents] = table.values[:, fit.parents]
         np.testing.assert_array_equal(models.predict(node, fit, unseen), models.predict(node, fit, table.values))
@@ -231,20 +200,15 @@ def test_a_fit_hardly_depends_on_what_is_fitted_with_it(fitted):
         assert fit.variance == pytest.approx(alone.variance, rel=1e-7)
 
 
-def test_requests_are_split_where_memory_ends_and_keep_their_places(fitted, monkeypatch):
-    _, models, requests, fits = fitted
+def test_requests_are_split_where_memory_ends_and_rows_predicted_in_parts(fitted, monkeypatch):
+    table, models, requests, fits = fitted
+    whole = models.predict(5, fits[0], table.values)
     monkeypatch.setattr("daguerreotype.edges.mlp.HIDDEN_VALUES", {"cpu": 2 * 150 * 8})
+    monkeypatch.setattr("daguerreotype.edges.predictors.ROWS", 64)
+    np.testing.assert_allclose(models.predict(5, fits[0], table.values), whole, atol=1e-12)
     for fit, other in zip(models.fit_many(requests), fits, strict=True):
         np.testing.assert_array_equal(fit.parents, other.parents)
         assert fit.variance == pytest.approx(other.variance, rel=1e-3)
-
-
-def test_rows_are_predicted_in_parts_with_the_same_result(fitted, monkeypatch):
-    table, models, requests, fits = fitted
-    whole = models.predict(5, fits[0], table.values)
-    monkeypatch.setattr("daguerreotype.edges.predictors.ROWS", 64)
-    np.testing.assert_allclose(models.predict(5, fits[0], table.values), whole, atol=1e-12)
-    assert models.fit(*requests[0]).variance == pytest.approx(fits[0].variance, rel=1e-3)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

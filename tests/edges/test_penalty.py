@@ -9,14 +9,12 @@ from daguerreotype.operators import FixedOrder
 from daguerreotype.training import Bilevel
 
 
-@pytest.mark.parametrize("n", [100, 10_000, 10**6])
-@pytest.mark.parametrize("d", [2, 50])
-def test_penalties_are_those_of_the_extended_bic_and_of_the_least_share_to_explain(n, d):
-    for penalty in (Penalty(min_gain=0.02), Penalty(2.0, 1.0, 0.05), Penalty(0.5, 0.0, 0.0)):
-        assert penalty.per_dof(n) + penalty.per_parent(d) == pytest.approx(
-            penalty.penalty * np.log(n) + 2 * penalty.gamma * np.log(d)
-        )
-        assert penalty.least(n) == pytest.approx(-n * np.log(1 - penalty.min_gain))
+def test_penalties_are_those_of_the_extended_bic_and_of_the_least_share_to_explain():
+    for n, d in ((100, 2), (10_000, 50), (10**6, 50)):
+        for penalty in (Penalty(min_gain=0.02), Penalty(2.0, 1.0, 0.05), Penalty(0.5, 0.0, 0.0)):
+            bic = penalty.penalty * np.log(n) + 2 * penalty.gamma * np.log(d)
+            assert penalty.per_dof(n) + penalty.per_parent(d) == pytest.approx(bic)
+            assert penalty.least(n) == pytest.approx(-n * np.log(1 - penalty.min_gain))
 
 
 @pytest.mark.parametrize("edges", ["gam", "bic"])
@@ -63,7 +61,7 @@ def test_the_floor_of_a_long_table_does_not_depend_on_how_many_residuals_are_loo
     assert model.loss_ < 0.0
 
 
-@pytest.mark.parametrize("min_gain", [-0.1, 1.0, np.nan, "much"])
-def test_what_is_no_share_is_refused(min_gain, rng):
-    with pytest.raises(ValueError, match="min_gain must be"):
-        Daguerreotype(min_gain=min_gain).fit(rng.normal(size=(50, 2)))
+def test_what_is_no_share_is_refused():
+    for min_gain in (-0.1, 1.0, np.nan, "much"):
+        with pytest.raises(ValueError, match="min_gain must be"):
+            Daguerreotype(min_gain=min_gain).fit(np.eye(3))

@@ -1,7 +1,7 @@
 """Grow-shrink search in plain Python, with a fit for every step: an oracle of the tree search."""
 
 
-def grow_shrink(cost, owners, lines, widths):
+def grow_shrink(cost, owners, lines, widths, *, required=(), room=float("inf")):
     """Columns used by each parent after growing and shrinking by the best step while one lowers the cost.
 
     Parameters
@@ -11,30 +11,38 @@ def grow_shrink(cost, owners, lines, widths):
     owners : sequence of int
         Who may be a parent.
     lines, widths : sequence of int
-        With how many columns each may be one at least, and at most.
+        With how many columns an owner may be one at least, and at most.
+    required : sequence of int
+        Who is one from the start, by a line, and stays.
+    room : float
+        Columns up to which a step may add more than a line.
     """
-    parents = {}
-    while True:
-        steps = [
-            {**parents, owner: used}
-            for owner in owners
-            for used in _more(parents.get(owner, 0), owner, lines, widths)
-        ]
-        best = min(steps, key=cost, default=parents)
-        if not steps or cost(best) >= cost(parents):
-            break
-        parents = best
-    while True:
-        steps = [{other: used for other, used in parents.items() if other != owner} for owner in parents]
-        steps += [{**parents, owner: lines[owner]} for owner in parents if parents[owner] > lines[owner]]
-        best = min(steps, key=cost, default=parents)
-        if not steps or cost(best) >= cost(parents):
-            return parents
-        parents = best
+
+    def larger(parents):
+        spent = sum(parents.values())
+        for owner in map(int, owners):
+            used = parents.get(owner, 0)
+            for size in sorted({int(lines[owner]), int(widths[owner])}):
+                if size > used and (size == 1 or spent + size - used <= room):
+                    yield {**parents, owner: size}
+
+    def smaller(parents):
+        for owner in sorted(parents):
+            if owner not in required:
+                yield used_by({**parents, owner: 0})
+            if parents[owner] > lines[owner]:
+                yield {**parents, owner: int(lines[owner])}
+
+    parents = {int(owner): int(lines[owner]) for owner in required}
+    for steps in (larger, smaller):
+        while True:
+            best = min(steps(parents), key=cost, default=parents)
+            if cost(best) >= cost(parents):
+                break
+            parents = best
+    return parents
 
 
-def _more(used, owner, lines, widths):
-    """With how many columns an owner can be a parent after a step."""
-    if used == 0:
-        return sorted({int(lines[owner]), int(widths[owner])})
-    return [int(widths[owner])] if used < widths[owner] else []
+def used_by(sizes):
+    """Those that use any column."""
+    return {owner: size for owner, size in sizes.items() if size}

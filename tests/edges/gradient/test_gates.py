@@ -42,17 +42,11 @@ def test_noise_is_uniform_and_uncorrelated_between_steps_columns_and_requests():
             assert abs(product.mean() / centred.var()) < 5 / np.sqrt(noise.size)
 
 
-def test_noise_of_a_request_depends_neither_on_its_batch_nor_on_where_a_run_of_steps_begins():
+def test_noise_is_that_of_the_request_wherever_it_stands_and_below_one_in_single_precision():
     seeds = torch.tensor([11, 2**32 - 1, 5])
     whole = uniforms(seeds, range(40), 6, torch.float32)
     part = uniforms(seeds[1:2], range(30, 40), 6, torch.float32)
     torch.testing.assert_close(part, whole[30:, 1:2], rtol=0, atol=0)
-
-
-def test_noise_never_reaches_one_in_single_precision():
     assert float(uniforms(torch.arange(2000), range(20), 50, torch.float32).max()) < 1.0
-
-
-def test_requests_have_seeds_of_their_own():
     requests = [(s, j, np.flatnonzero([m & 1, m & 2, m & 4])) for s in (0, 1) for j in (3, 4) for m in range(8)]
     assert len({seed_of(*request) for request in requests}) == len(requests)

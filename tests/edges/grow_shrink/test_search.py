@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink import search
 from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF, new_problem
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.penalty import Penalty
+from support.greedy import grow_shrink
 
 
 def random_columns(rng, d, stride, n):
@@ -50,29 +52,15 @@ def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0):
     return cost
 
 
-def grow_shrink(columns, widths, target, predecessors, *settings):
-    """The slow search: every option refitted, the best one taken."""
-    n = len(columns)
+def slow_search(columns, widths, target, predecessors, *settings, required=()):
+    """The slow search: every option refitted by least squares, the best one taken."""
 
-    def score(used):
-        cost = cost_of(used, widths, n, *settings)
-        return n * np.log(variance_by_least_squares(columns, target, used)) + cost
+    def cost(used):
+        variance = variance_by_least_squares(columns, target, used)
+        return len(columns) * np.log(variance) + cost_of(used, widths, len(columns), *settings)
 
-    def improve(used, sizes_of):
-        while True:
-            options = [{**used, i: size} for i in predecessors for size in sizes_of(used, i)]
-            best = min(options, key=score, default=used)
-            if score(best) >= score(used):
-                return used
-            used = best
-
-    def larger(used, i):
-        room = n // ROWS_PER_DOF - sum(used.values())  # for nonlinear columns
-        return [size for size in {1, widths[i]} if size > used[i] and (size == 1 or size - used[i] <= room)]
-
-    used = improve(dict.fromkeys(predecessors, 0), larger)
-    used = improve(used, lambda used, i: {0, 1} & set(range(used[i])))
-    return {int(i): int(size) for i, size in used.items() if size}
+    room = len(columns) // ROWS_PER_DOF
+    return grow_shrink(cost, predecessors, np.ones_like(widths), widths, required=required, room=room)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
@@ -95,13 +83,31 @@ def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
         for _ in range(4):  # later walks meet trees that earlier ones have grown
             target, *rest = rng.permutation(d)
             predecessors = np.sort(rest[: rng.integers(0, d)])
-            expected = grow_shrink(columns, widths, target, predecessors, *penalty)
+            expected = slow_search(columns, widths, target, predecessors, *penalty)
             found = trees.search(target, predecessors)
             cost = cost_of(expected, widths, len(columns), *penalty)
             assert found.dof == pytest.approx(cost / (penalty[0] * np.log(len(columns))))
             assert dict(zip(found.parents.tolist(), found.used.tolist(), strict=True)) == expected
             left = variance_by_least_squares(columns, target, expected)
             assert found.excess == pytest.approx(0.5 * np.log(left), abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_trees_begin_with_required_parents_and_keep_them_in_whatever_order_they_grow(seed):
+    rng = np.random.default_rng(seed)
+    columns, widths = random_columns(rng, 5, 2, 60)
+    required = np.triu(rng.random((5, 5)) < 0.25, 1)
+    allowed = ((rng.random((5, 5)) < 0.7) | required) & ~np.eye(5, dtype=bool)
+    flat = columns.reshape(60, -1)
+    rules = EdgeRules(allowed, required)
+    trees = GrowShrinkTrees(new_problem(flat.T @ flat / 60, widths, 60, Penalty(), rules))
+    for target in [*rng.permutation(5), *rng.permutation(5)]:
+        before = np.flatnonzero((required[:, target] | (rng.random(5) < 0.6)) & (np.arange(5) != target))
+        _, parents, used, _, _ = trees.search(int(target), before)
+        must = np.flatnonzero(required[:, target])
+        expected = slow_search(columns, widths, target, before[allowed[before, target]], required=must)
+        assert dict(zip(parents.tolist(), used.tolist(), strict=True)) == expected
 
 
 @settings(max_examples=30, deadline=None)
