@@ -12,19 +12,17 @@ from daguerreotype.edges import LarsEdges, LassoEdges
 from daguerreotype.edges.additive.estimators import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.training import Bilevel
+from support.fits import standard_table
 
-FREE = np.zeros((7, 7), dtype=bool)
 
-
-def random_table(rng, n=200, d=7, bent=False):
+def random_table(rng, n=200, d=7, curved=False):
     """Columns that have most of those before them as causes."""
     weights = np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.7), 1)
     values = np.zeros((n, d))
     for j in range(d):
-        causes = np.tanh(2 * values) if bent and j % 2 else values
+        causes = np.tanh(2 * values) if curved and j % 2 else values
         values[:, j] = causes @ weights[:, j] + rng.normal(size=n)
-    values -= values.mean(axis=0)
-    return Table(values / values.std(axis=0), tuple(f"x{j}" for j in range(d)))
+    return standard_table(values)
 
 
 def rules_for(most, d=7, required=()):
@@ -36,8 +34,8 @@ def rules_for(most, d=7, required=()):
 
 def all_sets(others, most, d=7):
     """All sets (m, d) of no more than ``most`` of others."""
-    sets = [each for size in range(most + 1) for each in combinations(others, size)]
-    return np.array([np.isin(np.arange(d), each) for each in sets])
+    sets = [members for size in range(most + 1) for members in combinations(others, size)]
+    return np.array([np.isin(np.arange(d), members) for members in sets])
 
 
 def priced(fit, n):
@@ -51,7 +49,7 @@ def priced(fit, n):
 def test_searches_nearly_always_find_the_best_of_all_sets_within_the_limit(edges):
     missed = []
     for seed in range(40):
-        table = random_table(np.random.default_rng(seed), bent=seed % 2 == 0)
+        table = random_table(np.random.default_rng(seed), curved=seed % 2 == 0)
         for most in (1, 2, 3):
             models = edges.prepare(table, rules_for(most))
             fit = models.fit(6, np.arange(6))
@@ -65,7 +63,7 @@ def test_searches_nearly_always_find_the_best_of_all_sets_within_the_limit(edges
 
 @pytest.mark.parametrize("edges", [BicEdges(), GamEdges()], ids=["bic", "gam"])
 def test_a_limit_that_does_not_bind_changes_nothing(edges, rng):
-    table = random_table(rng, bent=True)
+    table = random_table(rng, curved=True)
     free, limited = edges.prepare(table), edges.prepare(table, rules_for(5))
     for _ in range(30):
         node = int(rng.integers(7))
@@ -94,7 +92,7 @@ def test_a_proxy_that_is_met_first_gives_way_to_the_causes_that_it_stands_for(rn
 @given(st.integers(0, 2**32 - 1))
 def test_moves_and_sweeps_count_limited_fits_and_required_parents_stay(seed):
     rng = np.random.default_rng(seed)
-    table = random_table(rng, 80, 6, bent=True)
+    table = random_table(rng, 80, 6, curved=True)
     most = int(rng.integers(1, 4))
     rules = rules_for(most, 6, [(0, 5)])
     models = GamEdges().prepare(table, rules)
@@ -132,8 +130,8 @@ def test_discrete_effects_have_the_best_few_causes(kind, rng):
         result = model._result
         node, training = int(result.place[4]), result.training
         fits = [
-            training.models.fit_parents(node, np.flatnonzero(each))
-            for each in all_sets(np.delete(np.arange(5), node), most, 5)
+            training.models.fit_parents(node, np.flatnonzero(members))
+            for members in all_sets(np.delete(np.arange(5), node), most, 5)
         ]
         best = min(fits, key=lambda fit: priced(fit, 500))
         assert training.fits[node].parents.tolist() == best.parents.tolist()

@@ -141,17 +141,6 @@ def test_the_weight_of_a_curve_is_the_slope_of_the_best_line_through_it():
         assert fit.weights[0] < 0 < fit.weights[1]
 
 
-def test_the_weight_of_a_normal_columns_curve_is_its_mean_slope():
-    rng = np.random.default_rng(7)
-    cause = rng.normal(size=20000)
-    table = table_of(cause, np.exp(0.5 * cause) + 0.3 * rng.normal(size=20000))
-    models = GamEdges().prepare(table)
-    fit, step = models.fit(1, np.array([0])), 1e-5
-    column = table.values[:, 0]
-    ahead, behind = (models.curve(1, fit, 0, column + move) for move in (step, -step))
-    assert fit.weights[0] == pytest.approx(np.mean(ahead - behind) / (2 * step), rel=0.03)
-
-
 def test_norms_tell_a_parabola_from_nothing_and_a_curve_from_a_line_of_its_slope():
     rng = np.random.default_rng(8)
     cause = rng.normal(size=1000)

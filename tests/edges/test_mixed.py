@@ -70,22 +70,22 @@ def models(table):
 
 def penalised(models, table, node):
     """The penalised cost of any parents of a discrete node, fitted anew, from a dict of used columns."""
-    problem, known = models.problem, {}
+    problem, costs = models.problem, {}
     buffers = new_buffers(problem)
     q = problem.predictors[node]
 
     def cost(parents):
         key = tuple(sorted(parents.items()))
-        if key not in known:
-            owners, used = (np.array([each[i] for each in key], dtype=np.int64) for i in (0, 1))
+        if key not in costs:
+            owners, used = np.array(key, dtype=np.int64).reshape(-1, 2).T
             buffers.fit.state[0] = -1  # as if it were the first fit
             columns = models.columns_of(owners, used)
             buffers.fit.columns[: columns.size] = columns
             fit_given(models._addresses, problem, buffers, node, columns.size)
             dof = used.sum() * q + buffers.fit.nll[1]
-            known[key] = 2 * table.n_rows * buffers.fit.nll[0] + problem.penalty_per_dof * dof
-            known[key] += problem.penalty_per_parent * len(key)
-        return known[key]
+            costs[key] = 2 * table.n_rows * buffers.fit.nll[0] + problem.penalty_per_dof * dof
+            costs[key] += problem.penalty_per_parent * len(key)
+        return costs[key]
 
     return cost
 
@@ -130,52 +130,56 @@ def test_the_score_of_a_discrete_node_is_its_penalised_likelihood(table, edges):
         assert found == pytest.approx(cost, abs=1e-6)
 
 
-def test_all_ways_to_ask_for_a_score_agree(table, models):
-    rng = np.random.default_rng(0)
-    ranks = np.array([np.argsort(rng.permutation(6)) for _ in range(5)])
-    rows, nodes = (each.ravel() for each in np.meshgrid(np.arange(5), np.arange(6)))
-    many = GamEdges().prepare(table).score_many(ranks, rows, nodes)
-    for (excess, dof), row, node in zip(many, rows, nodes, strict=True):
-        fit = models.fit(node, np.flatnonzero(ranks[row] < ranks[row, node]))
-        per_dof = (
-            0.5 * np.log(table.n_rows) / table.n_rows
-        )  # counts carry the price of a dispersion in their excess
-        assert fit.excess + per_dof * fit.dof == pytest.approx(excess + per_dof * dof, abs=1e-9)
-    for node in range(6):
-        others = rng.permutation(np.delete(np.arange(6), node))
-        moves = GamEdges().prepare(table).fit_moves(node, others)
-        for q in range(6):
-            assert moves.own[q] == pytest.approx(models.search(node, others[:q])[3:], abs=1e-9)
-        for q, other in enumerate(others):
-            assert moves.before[q] == pytest.approx(models.search(other, others[:q])[3:], abs=1e-9)
-            assert moves.after[q] == pytest.approx(models.search(other, np.append(others[:q], node))[3:], abs=1e-9)
+def test_all_ways_to_ask_for_a_score_agree_whatever_was_asked_before(table, models):
+    rng, d = np.random.default_rng(0), 6
+    prices = np.array([1.0, 0.5 * np.log(table.n_rows) / table.n_rows])
+    fresh, fork = GamEdges().prepare(table), models.fork()
 
+    def score(node, before):
+        return models.search(node, before)[3:]
 
-def test_a_sweep_ends_at_an_order_with_the_score_that_it_says(table, models):
-    per_dof = 0.5 * np.log(table.n_rows) / table.n_rows
-
-    def score(order):
-        fits = [models.search(node, order[:place]) for place, node in enumerate(order)]
-        return sum(excess + per_dof * dof for *_, excess, dof in fits)
-
-    for seed in range(3):
-        start = np.random.default_rng(seed).permutation(6)
-        order, found = GamEdges().prepare(table).sweep(start, per_dof, np.zeros((0, 0), dtype=np.bool_))
-        assert sorted(order) == list(range(6))
-        assert found == pytest.approx(score(order), abs=1e-9)
-        assert found <= score(start) + 1e-9
-
-
-def test_forks_and_fits_that_were_made_before_change_nothing(table, models):
-    fork = models.fork()
-    for node in range(6):
-        others = np.delete(np.arange(6), node)
-        fit = models.fit(node, others)
-        for other in (fork, GamEdges().prepare(table)):
-            again = other.fit(node, others)
+    ranks = np.array([np.argsort(rng.permutation(d)) for _ in range(5)])
+    rows, nodes = np.repeat(np.arange(5), d), np.tile(np.arange(d), 5)
+    for scored, row, node in zip(fresh.score_many(ranks, rows, nodes), rows, nodes, strict=True):
+        before = np.flatnonzero(ranks[row] < ranks[row, node])
+        fit = models.fit(node, before)
+        # Counts carry the penalty of a dispersion in their excess.
+        assert prices @ [fit.excess, fit.dof] == pytest.approx(prices @ scored, abs=1e-9)
+        for other in (fork, fresh):
+            again = other.fit(node, before)
             assert again.parents.tolist() == fit.parents.tolist()
             assert again.nll == pytest.approx(fit.nll, abs=1e-9)
             np.testing.assert_allclose(again.coefficients, fit.coefficients, atol=1e-4)
+    for node in range(d):
+        others = rng.permutation(np.delete(np.arange(d), node))
+        moves = fresh.fit_moves(node, others)
+        for q in range(d):
+            assert moves.own[q] == pytest.approx(score(node, others[:q]), abs=1e-9)
+        for q, other in enumerate(others):
+            assert moves.before[q] == pytest.approx(score(other, others[:q]), abs=1e-9)
+            assert moves.after[q] == pytest.approx(score(other, np.append(others[:q], node)), abs=1e-9)
+    for start in ranks:
+        order, loss = GamEdges().prepare(table).sweep(start, prices[1], np.zeros((0, 0), dtype=np.bool_))
+        totals = [sum(prices @ score(node, way[:q]) for q, node in enumerate(way)) for way in (order, start)]
+        assert sorted(order) == list(range(d))
+        assert loss == pytest.approx(totals[0], abs=1e-9)
+        assert loss <= totals[1] + 1e-9
+
+
+def test_near_parents_of_discrete_nodes_are_those_whose_set_costs_no_more():
+    n, d = 300, 5
+    for seed in range(25):
+        table = draw_table(seed)
+        models = BicEdges().prepare(table)
+        for node in np.flatnonzero(table.discrete):
+            for base, nats in product(([], [(node + 1) % d]), (0.0, 1.5)):
+                near = models.near_parents(node, np.isin(np.arange(d), base)[None, :], nats)[0]
+                others = np.setdiff1d(np.arange(d), [node, *base])
+                sets = np.array([np.isin(np.arange(d), [*base, *more]) for more in ([], *others[:, None])])
+                here, *costs = n * models.score_parents(node, sets) @ [1.0, 0.5 * np.log(n) / n]
+                for other, cost in zip(others, np.array(costs) - here, strict=True):
+                    if abs(cost - nats) > 0.02:
+                        assert near[other] == (cost < nats), (seed, node, base, nats, cost)
 
 
 def test_parents_obey_the_rules(table):
@@ -234,8 +238,8 @@ def test_a_number_given_all_kinds_is_what_least_squares_gives(table, models):
     design = np.column_stack([np.ones(300), models.regressors(5, fit, 300)])
     beta, *_ = np.linalg.lstsq(design, table.values[:, 5], rcond=None)
     np.testing.assert_allclose(fit.coefficients[:, 0], beta, atol=1e-9)
-    left = table.values[:, 5] - design @ beta
-    assert fit.nll == pytest.approx(nll_of_variance(np.mean(left**2)), abs=1e-9)
+    rest = table.values[:, 5] - design @ beta
+    assert fit.nll == pytest.approx(nll_of_variance(np.mean(rest**2)), abs=1e-9)
 
 
 # ------------------------------------------------------------------ weights and curves
@@ -282,19 +286,23 @@ def test_rare_levels_of_a_parent_share_an_effect():
 # ------------------------------------------------------------------ rows
 
 
-@pytest.mark.parametrize("edges", [GamEdges(), BicEdges()])
-def test_predictions_and_masses_give_the_training_rows_the_likelihood_of_the_fit(edges):
-    for seed in range(4):
+def assert_rows_have_the_likelihood_of_the_fit(models, table, node):
+    fit = models.fit(node, np.delete(np.arange(table.n_columns), node))
+    mass = models.mass(node, fit)
+    assert isinstance(mass, Mass)
+    for predictor in (models, models.predictor()):
+        predicted = predictor.predict(node, fit, table.values)
+        nll = -mass.log_mass(table.values[:, node], predicted).mean()
+        assert nll == pytest.approx(fit.nll, abs=1e-9)
+    return fit, mass, predicted
+
+
+def test_predictions_and_masses_give_the_training_rows_the_likelihood_of_the_fit():
+    for seed, edges in product(range(4), (GamEdges(), BicEdges())):
         table = draw_table(seed, kinds=(NUMBER, BINARY, LEVELS, ORDERED, COUNT))
         models = edges.prepare(table)
         for node in np.flatnonzero(table.discrete):
-            fit = models.fit(node, np.delete(np.arange(5), node))
-            mass = models.mass(node, fit)
-            assert isinstance(mass, Mass)
-            for predictor in (models, models.predictor()):
-                predicted = predictor.predict(node, fit, table.values)
-                nll = -mass.log_mass(table.values[:, node], predicted).mean()
-                assert nll == pytest.approx(fit.nll, abs=1e-9)
+            assert_rows_have_the_likelihood_of_the_fit(models, table, node)
 
 
 @pytest.mark.parametrize("kind", ["ordinal", "categorical"])
@@ -305,15 +313,11 @@ def test_that_holds_with_rare_levels_and_with_some_that_no_row_has(kind):
     code = np.digitize(number + rng.logistic(size=400), [-1.0, 1.0]).astype(np.float64) * 2  # b, d, f, g: no row
     code[:3] = [5, 5, 6]  # but for these
     table = Table(np.column_stack([number, code]), ("x", "y"), kinds=(NUMBER, levels))
-    models = GamEdges().prepare(table)
-    fit = models.fit(1, np.array([0]))
+    # Shares of levels within their group are smoothed by half a row.
+    fit, mass, predicted = assert_rows_have_the_likelihood_of_the_fit(GamEdges().prepare(table), table, 1)
     assert fit.parents.tolist() == [0]
-    mass, predicted = models.mass(1, fit), models.predict(1, fit, table.values)
-    nll = -mass.log_mass(code, predicted).mean()
     total = sum(np.exp(mass.log_mass(np.full(400, float(k)), predicted)) for k in range(7))
     np.testing.assert_allclose(total, 1.0, atol=1e-9)
-    # Shares of levels within their group are smoothed by half a row.
-    assert nll == pytest.approx(fit.nll, abs=1e-9)
 
 
 def test_a_dispersion_counts_as_a_parameter():

@@ -11,12 +11,11 @@ from daguerreotype.edges.additive.estimators import GamEdges
 from daguerreotype.edges.base import EdgeRules, Table
 from daguerreotype.edges.lasso import LassoEdges
 from daguerreotype.edges.regressor import RegressorEdges
+from support.fits import standard_table
 
 
 def random_table(rng, n=60, d=6):
-    values = rng.normal(size=(n, d)) @ (np.eye(d) + np.triu(rng.normal(size=(d, d)), 1))
-    values -= values.mean(axis=0)
-    return Table(values / values.std(axis=0), tuple(f"x{j}" for j in range(d)))
+    return standard_table(rng.normal(size=(n, d)) @ (np.eye(d) + np.triu(rng.normal(size=(d, d)), 1)))
 
 
 def random_rules(rng, d):

@@ -54,11 +54,6 @@ def importances_of_model(model: Any, spreads: FloatArray) -> Importances | None:
     return Importances(shares, (shares > 0) & (shares >= FAIR_FRACTION / shares.size))
 
 
-def importances_of_growth(growth: FloatArray) -> Importances:
-    """Judge columns by how much permuting each one raised the squared error of every unseen row (n, p)."""
-    return Importances(_scale(growth.mean(axis=0)), exceeds_chance(growth))
-
-
 def exceeds_chance(gains: FloatArray) -> BoolArray:
     """Whether the mean over rows lies above zero by more than two standard errors."""
     threshold = STANDARD_ERRORS * gains.std(axis=0) / np.sqrt(len(gains))
@@ -153,8 +148,10 @@ class RegressorModels(LocalModels):
         rng = np.random.default_rng(edges.random_state)
         self.seed = int(rng.integers(2**31 - 1))
         self.regressor = _with_seed(edges.regressor, self.seed)
-        # Rows are put in an order of their own before they are shuffled: the table's order plays no part.
-        self.rows: IntArray = rng.permutation(_canonical_rows(table.values))
+        # Rows are put in an order of their own before they are shuffled, by extremes first, which do not depend on
+        # the order of the columns: the table's order plays no part.
+        values = table.values
+        self.rows: IntArray = rng.permutation(np.lexsort([*values.T, values.min(axis=1), values.max(axis=1)]))
         self.values: FloatArray = table.values[self.rows]
         self.splits = _splits(table.n_rows, edges.cv)
         self.rules = rules
@@ -218,7 +215,10 @@ class RegressorModels(LocalModels):
         importances = None
         if self.selection != "permutation":
             importances = importances_of_model(model, self.values[:, columns].std(axis=0))
-        return importances or importances_of_growth(self._growth(node, columns))
+        if importances is None:
+            growth = self._growth(node, columns)
+            importances = Importances(_scale(growth.mean(axis=0)), exceeds_chance(growth))
+        return importances
 
     def _growth(self, node: int, columns: IntArray) -> FloatArray:
         """How much the squared error of each unseen row grows when a column is permuted, (n, p)."""
@@ -274,12 +274,6 @@ def _splits(n_rows: int, cv: int | None) -> list[tuple[IntArray, IntArray]]:
     if folds == 1:
         return [(rows, rows)]
     return [(rows[rows % folds != fold], rows[rows % folds == fold]) for fold in range(folds)]
-
-
-def _canonical_rows(values: FloatArray) -> IntArray:
-    """Sort rows by what they hold: first by extremes, which do not depend on the order of the columns."""
-    rows: IntArray = np.lexsort([*values.T, values.min(axis=1), values.max(axis=1)])
-    return rows
 
 
 def _with_seed(regressor: Any, seed: int) -> Any:

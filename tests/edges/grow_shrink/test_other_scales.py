@@ -69,10 +69,10 @@ def test_a_node_is_scored_on_its_likeliest_scale(name, seed):
     for (excess, dof), row, node in zip(scores, rows, nodes, strict=True):
         before = np.flatnonzero(ranks[row] < ranks[row, node])
         places = [-1, *np.flatnonzero(table.rescaled.columns == node)]
-        each = [single.score_on(place, node, before) for place in places]
-        losses = [excess + 0.5 * np.log(n) / n * dof for excess, dof in each]
+        on_scales = [single.score_on(place, node, before) for place in places]
+        losses = [excess + 0.5 * np.log(n) / n * dof for excess, dof in on_scales]
         best = int(np.argmin(losses))
-        assert (excess, dof) == pytest.approx(each[best], abs=1e-12)
+        assert (excess, dof) == pytest.approx(on_scales[best], abs=1e-12)
         assert scale_of(models, node, before) == places[best]
         fit, expected = models.fit(node, before), single.fit_on(places[best], node, before)
         np.testing.assert_array_equal(fit.parents, expected.parents)
