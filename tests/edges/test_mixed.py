@@ -10,7 +10,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges import BicEdges, EdgeRules, GamEdges
 from daguerreotype.edges.additive import local_score
 from daguerreotype.edges.additive.local_score import AdditiveModels
-from daguerreotype.edges.grow_shrink.discrete import fit_given
+from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, fit_given
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
@@ -114,6 +114,22 @@ def test_the_search_finds_what_a_search_with_a_fit_for_every_step_does():
     # most a few nats of all rows.
     assert differ <= 0.03 * searches
     assert worst < 6.0  # twice the nats
+
+
+def test_shrinking_removes_what_backward_elimination_with_a_fit_for_every_step_does():
+    for seed in range(25):
+        table = draw_table(seed)
+        models = GamEdges(n_knots=2).prepare(table)
+        problem = models.problem
+        for node in np.flatnonzero(table.discrete):
+            others = np.delete(np.arange(5), node)
+            buffers, scores = new_buffers(problem), np.empty(2)
+            buffers.owners[:4], buffers.used[:4] = others, problem.widths[others]
+            eliminate_likely(models._addresses, problem, buffers, node, 4, scores)
+            found = {int(owner): int(used) for owner, used in zip(others, buffers.used, strict=False) if used}
+            start = {int(owner): int(problem.widths[owner]) for owner in others}
+            cost = penalised(models, table, node)
+            assert found == grow_shrink(cost, [], problem.lines, problem.widths, start=start), (seed, node)
 
 
 @pytest.mark.parametrize("edges", [GamEdges(), GamEdges(gamma=1.0), BicEdges(), GamEdges(n_knots=2, penalty=2.0)])
@@ -326,8 +342,11 @@ def test_a_dispersion_counts_as_a_parameter():
     mean = np.exp(1 + 0.5 * number)
     fits = []
     for counts in (rng.poisson(mean), rng.poisson(mean * rng.gamma(1.0, 1.0, size=500))):
-        models = BicEdges().prepare(Table(np.column_stack([number, counts]), ("x", "y"), kinds=(NUMBER, COUNT)))
-        fits.append(models.fit(1, np.array([0])))
+        table = Table(np.column_stack([number, counts]), ("x", "y"), kinds=(NUMBER, COUNT))
+        models = BicEdges().prepare(table)
+        fits.append(assert_rows_have_the_likelihood_of_the_fit(models, table, 1)[0])
+        paid = models.search(1, np.array([0])).excess - fits[-1].excess  # the search pays in the likelihood
+        assert paid == pytest.approx((fits[-1].dof - 1.0) * 0.5 * np.log(500) / 500)
     assert [fit.dof for fit in fits] == [1.0, 2.0]
     assert fits[0].shape[0] == 0.0 < fits[1].shape[0]
 

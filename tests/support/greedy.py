@@ -1,7 +1,7 @@
 """Grow-shrink search in plain Python, with a fit for every step: an oracle of the tree search."""
 
 
-def grow_shrink(cost, owners, lines, widths, *, required=(), room=float("inf")):
+def grow_shrink(cost, owners, lines, widths, *, required=(), room=float("inf"), start=None):
     """Columns used by each parent after growing and shrinking by the best step while one lowers the cost.
 
     Parameters
@@ -16,6 +16,8 @@ def grow_shrink(cost, owners, lines, widths, *, required=(), room=float("inf")):
         Who is one from the start, by a line, and stays.
     room : float
         Columns up to which a step may add more than a line.
+    start : dict, optional
+        Columns used by parents from the start, in place of those required; without ``owners`` they only shrink.
     """
 
     def larger(parents):
@@ -33,7 +35,7 @@ def grow_shrink(cost, owners, lines, widths, *, required=(), room=float("inf")):
             if parents[owner] > lines[owner]:
                 yield {**parents, owner: int(lines[owner])}
 
-    parents = {int(owner): int(lines[owner]) for owner in required}
+    parents = start or {int(owner): int(lines[owner]) for owner in required}
     for steps in (larger, smaller):
         while True:
             best = min(steps(parents), key=cost, default=parents)

@@ -11,6 +11,8 @@ from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink import search
 from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF, new_problem
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.grow_shrink.shrink import eliminate
+from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.penalty import Penalty
 from support.greedy import grow_shrink
 
@@ -52,7 +54,7 @@ def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0):
     return cost
 
 
-def slow_search(columns, widths, target, predecessors, *settings, required=()):
+def slow_search(columns, widths, target, predecessors, *settings, **more):
     """The slow search: every option refitted by least squares, the best one taken."""
 
     def cost(used):
@@ -60,7 +62,7 @@ def slow_search(columns, widths, target, predecessors, *settings, required=()):
         return len(columns) * np.log(variance) + cost_of(used, widths, len(columns), *settings)
 
     room = len(columns) // ROWS_PER_DOF
-    return grow_shrink(cost, predecessors, np.ones_like(widths), widths, required=required, room=room)
+    return grow_shrink(cost, predecessors, np.ones_like(widths), widths, room=room, **more)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
@@ -90,6 +92,21 @@ def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
             assert dict(zip(found.parents.tolist(), found.used.tolist(), strict=True)) == expected
             left = variance_by_least_squares(columns, target, expected)
             assert found.excess == pytest.approx(0.5 * np.log(left), abs=1e-9)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_shrinking_removes_what_plain_backward_elimination_removes(stride):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        columns, widths = random_columns(rng, 6, stride, 60)
+        trees = trees_of(columns, widths)
+        buffers, scores = new_buffers(trees.problem), np.empty(2)
+        buffers.owners[:5], buffers.used[:5] = np.arange(1, 6), widths[1:]
+        eliminate(trees.problem, buffers, 0, 5, False, scores)
+        found = {owner: used for owner, used in enumerate(buffers.used[:5].tolist(), 1) if used}
+        start = {owner: int(widths[owner]) for owner in range(1, 6)}
+        assert found == slow_search(columns, widths, 0, [], start=start)
+        assert scores[0] == pytest.approx(0.5 * np.log(variance_by_least_squares(columns, 0, found)), abs=1e-9)
 
 
 @settings(max_examples=40)

@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 from scipy.interpolate import BSpline
 
+from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.data.kinds import Kind
@@ -267,14 +268,11 @@ class BSplines:
         self.size = int(stops[-1])
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """B-splines (m, size) at values (m, d) within the ends; nan where a value is missing."""
+        """B-splines (m, size) at values (m, d) within the ends."""
         basis = np.zeros((self.size, len(values)))
         for column, knots, part in zip(values.T, self.knots, self.parts, strict=True):
             if knots.size:
-                seen = ~np.isnan(column)
-                basis[part, ~seen] = np.nan
-                design = BSpline.design_matrix(column[seen], knots, DEGREE, extrapolate=True)
-                basis[part, seen] = design.toarray().T
+                evaluate(np.ascontiguousarray(column), knots, basis[part])
         return basis.T
 
     def slopes(self, column: int) -> FloatArray:
@@ -319,6 +317,32 @@ def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:
     basis = BSplines([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
     columns = basis(values[:, None])  # (n, b)
     return basis.nonlinear(0, columns.T @ columns / values.size)
+
+
+@kernel
+def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
+    """Write the cubic B-splines (b, m) at values (m,) into zeros, by the recursion of Cox and de Boor.
+
+    Values may be missing, which scipy refuses: their first four splines are nan, the others zero.
+    """
+    last = knots.size - 5  # the knot before the last piece
+    near = np.empty(4)
+    for t in range(values.size):
+        x = values[t]
+        piece = 3
+        while piece < last and x >= knots[piece + 1]:
+            piece += 1
+        near[0] = 1.0
+        for degree in range(1, 4):
+            carried = 0.0
+            for r in range(degree):
+                above, below = knots[piece + r + 1], knots[piece + r + 1 - degree]
+                share = near[r] / (above - below)
+                near[r] = carried + (above - x) * share
+                carried = (x - below) * share
+            near[degree] = carried
+        for r in range(4):
+            basis[piece - 3 + r, t] = near[r]
 
 
 def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:
