@@ -21,6 +21,8 @@ LIMITS = {
     "lines of tests": 31_800,  # 23,000
     "words of the manual": 16_000,  # without the notebook
 }
+# Names that say nothing of what they hold. `left` is the opposite of `right`, and no word for what remains.
+SAY_NOTHING = {"each", "found", "some", "told", "known", "others"}
 HEAVY = ("torch", "matplotlib", "dask", "distributed", "optuna", "castle", "dagma", "causallearn", "lingam")
 # The only module that imports an extra as it loads; it is itself imported where it is used.
 MAY_NEED = {SOURCE / "plotting" / "backend.py"}
@@ -62,6 +64,14 @@ def test_a_file_opens_with_a_noun_phrase_not_with_a_question():
         first = (ast.get_docstring(tree_of(path)) or "").split("\n")[0]
         assert first, f"{path}: a file says in its first line what it holds"
         assert "?" not in first, path
+
+
+def test_names_say_what_they_hold():
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            name = node.id if stored else getattr(node, "arg" if isinstance(node, ast.arg) else "name", None)
+            assert name not in SAY_NOTHING, f"{path}, line {node.lineno}: {name!r}: say what it is"
 
 
 def test_protocols_of_estimators_are_all_in_one_file():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PACKAGES = {each.name for each in iter_modules(__path__) if each.ispkg} - {"_lib", "cli", "persistence"}
+_PACKAGES = {module.name for module in iter_modules(__path__) if module.ispkg} - {"_lib", "cli", "persistence"}
 
 _load = lazy_names(
     __name__,

@@ -41,7 +41,9 @@ WITH_LEVELS = ("binary", "ordinal", "categorical")
 
 FEW = 7  # different values of a column that is ordinal whatever they are, if they are on a grid
 SCALE = 11  # places of the longest scale of whole numbers from 0 or 1 on: 0 to 10
-LOOSE_ENDS = 4.0  # price of the ends of a uniform variable on no scale: counts of two rates look a little like one
+LOOSE_ENDS = (
+    4.0  # penalty on the ends of a uniform variable on no scale: counts of two rates look a little like one
+)
 LARGE = 100.0  # mean of whole numbers from which on they are no counts
 LEAST_LEVELS = 3  # that a column may have, however few rows there are
 ROWS_PER_LEVEL = 10

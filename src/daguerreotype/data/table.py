@@ -443,12 +443,12 @@ class Table:
         return replace(causes, table=replace(causes.table, rescaled=rescaled), effects=effects)
 
     def rescaled_columns(
-        self, scaled: OnScale, columns: IntArray, scales: ColumnScales, prices: FloatArray, n_first: int
+        self, scaled: OnScale, columns: IntArray, scales: ColumnScales, penalties: FloatArray, n_first: int
     ) -> RescaledColumns:
         """Columns (e,) of this table, as they came, on other scales than those of ``scaled``.
 
-        ``prices`` (e,) of the scales, in nats per row, are part of what makes them comparable: in all rows, and in
-        the first ``n_first`` that count.
+        ``penalties`` (e,) on the scales, in nats per row, are part of what makes them comparable: in all rows, and
+        in the first ``n_first`` that count.
         """
         values = scales.apply(self.values[:, columns])
         intervened = None if self.intervened is None else self.intervened[:, columns]
@@ -456,8 +456,8 @@ class Table:
         untied = self.values if self.untied is None else self.untied
         slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
         by_column = counted_columns(slopes, intervened)
-        first = prices - np.array([column[:n_first].mean() for column in by_column])
-        offsets = prices - np.array([column.mean() for column in by_column])
+        first = penalties - np.array([column[:n_first].mean() for column in by_column])
+        offsets = penalties - np.array([column.mean() for column in by_column])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
         return RescaledColumns(columns, (values - centre) / spread, offsets, dither, first_offsets=first)
 

@@ -221,13 +221,14 @@ def asks_for_another_scale(training: TrainingResult) -> bool:
     residuals, table = training.residuals(), training.table
     if residuals is None or table is None:
         return True
-    some = np.flatnonzero(~table.discrete)
-    skewness = np.mean(table.values[:, some] ** 3, axis=0) / np.mean(table.values[:, some] ** 2, axis=0) ** 1.5
+    numbers = np.flatnonzero(~table.discrete)
+    values = table.values[:, numbers]
+    skewness = np.mean(values**3, axis=0) / np.mean(values**2, axis=0) ** 1.5
     if np.any(np.abs(skewness) > SKEWED):
         return True
     return any(
-        _spread_depends(_fitted(training, node, residuals[node]), residuals[node], some.size)
-        for node in some.tolist()
+        _spread_depends(_fitted(training, node, residuals[node]), residuals[node], numbers.size)
+        for node in numbers.tolist()
         if training.fits[node].parents.size
     )
 
@@ -250,7 +251,8 @@ def _spread_depends(fitted: FloatArray, residuals: FloatArray, n_columns: int) -
     Of m rows times that share is distributed as chi squared with two degrees of freedom if nothing depends: it
     exceeds t with probability exp(-t / 2).
     """
-    wide, near, far = (_standard(each) for each in (np.abs(residuals), fitted, np.abs(fitted - fitted.mean())))
+    wide, near = _standard(np.abs(residuals)), _standard(fitted)
+    far = _standard(np.abs(fitted - fitted.mean()))
     first, second, both = (float(np.mean(a * b)) for a, b in ((wide, near), (wide, far), (near, far)))
     share = (first**2 + second**2 - 2.0 * first * second * both) / max(1.0 - both**2, 1e-12)
     return bool(share > max(2.0 * np.log(n_columns / CHANCE) / residuals.size, LEAST_SHARE))
@@ -273,16 +275,16 @@ class ScaleChoice:
         The scale of every column as a cause, and as an effect.
     columns : array of shape (e,)
         Columns that another scale would suit as effects of other parents, ascending.
-    others : ColumnScales
+    rivals : ColumnScales
         These e scales.
     loss : float
-        Negative log-likelihood per row of the table as it came, noise having any shape, with all prices.
+        Negative log-likelihood per row of the table as it came, noise having any shape, with all penalties.
     """
 
     causes: ColumnScales
     effects: ColumnScales
     columns: IntArray
-    others: ColumnScales
+    rivals: ColumnScales
     loss: float
 
     def same_as(self, other: "ScaleChoice | None") -> bool:
@@ -290,17 +292,17 @@ class ScaleChoice:
         return other is not None and self.causes.same_as(other.causes) and self.effects.same_as(other.effects)
 
     def prepared(self, table: Table, plan: Plan) -> OnScale:
-        """The table as it came on the scales of causes, its columns on those of effects and others beside it."""
+        """The table as it came on the scales of causes, its columns on those of effects and rivals beside it."""
         scaled = table.on_scale(self.causes, plan.standardize)
         moved = self.causes.unlike(self.effects)
         columns = np.concatenate([moved, self.columns])
         order = np.argsort(columns, kind="stable")
-        names = (*self.effects.take(moved).names, *self.others.names)
-        parameters = np.concatenate([self.effects.parameters[moved], self.others.parameters])
+        names = (*self.effects.take(moved).names, *self.rivals.names)
+        parameters = np.concatenate([self.effects.parameters[moved], self.rivals.parameters])
         scales, columns = ColumnScales(names, parameters).take(order), columns[order]
-        prices = scale_penalties(scales, table.n_rows) - scale_penalties(self.causes, table.n_rows)[columns]
-        others = table.rescaled_columns(scaled, columns, scales, prices, ENOUGH)
-        return replace(scaled, table=replace(scaled.table, rescaled=others))
+        penalties = scale_penalties(scales, table.n_rows) - scale_penalties(self.causes, table.n_rows)[columns]
+        rescaled = table.rescaled_columns(scaled, columns, scales, penalties, ENOUGH)
+        return replace(scaled, table=replace(scaled.table, rescaled=rescaled))
 
 
 def find_scales(table: Table, training: TrainingResult, plan: Plan) -> ScaleChoice:
@@ -309,14 +311,14 @@ def find_scales(table: Table, training: TrainingResult, plan: Plan) -> ScaleChoi
     Causes are as they were measured, on the scale of logarithms, or on the scales that they have as effects,
     whichever is likelier.
     """
-    some = table.rows(limit=ENOUGH)
+    sample = table.rows(limit=ENOUGH)
     candidates = candidates_of(table)
-    best = judge_scales(some, candidates, ColumnScales.as_measured(table.n_columns), training, plan)
+    best = judge_scales(sample, candidates, ColumnScales.as_measured(table.n_columns), training, plan)
     if best.effects.same_as(best.causes):
         return best
     tried = logarithms_of(table)
     for _ in range(BASES):
-        changed = judge_scales(some, candidates, tried, training, plan)
+        changed = judge_scales(sample, candidates, tried, training, plan)
         best = min(best, changed, key=lambda choice: choice.loss)
         if best.effects.same_as(tried) or best.effects.same_as(best.causes):
             break
@@ -337,34 +339,35 @@ def judge_scales(
     """The scales of effects that suit the order that training found, where causes are on given ones."""
     scaled = table.on_scale(causes, plan.standardize)
     columns, candidates = tried.but(causes)
-    prices = scale_penalties(causes, table.n_rows)
-    others = table.rescaled_columns(
-        scaled, columns, candidates, scale_penalties(candidates, table.n_rows) - prices[columns], ENOUGH
+    penalties = scale_penalties(causes, table.n_rows)
+    rescaled = table.rescaled_columns(
+        scaled, columns, candidates, scale_penalties(candidates, table.n_rows) - penalties[columns], ENOUGH
     )
     priors = AS_MEASURED * (candidates.surprise - causes.surprise[columns])
-    models = _prepare(plan, replace(scaled.table, rescaled=others))
+    models = _prepare(plan, replace(scaled.table, rescaled=rescaled))
     rules, ranks = plan.constraints.rules, np.argsort(training.order)
-    effects, rivals, loss = causes, [], float(prices.sum()) - table.mean_log_slopes(scaled, ENOUGH)
+    effects, rivals, loss = causes, [], float(penalties.sum()) - table.mean_log_slopes(scaled, ENOUGH)
     for node in range(table.n_columns):
         allowed = np.arange(table.n_columns) != node
         if rules is not None:
             allowed &= rules.allowed[:, node]
         before, everyone = np.flatnonzero(allowed & (ranks < ranks[node])), np.flatnonzero(allowed)
-        judge = _Judge(models, scaled.table, others, node, plan)
+        judge = _Judge(models, scaled.table, rescaled, node, plan)
         if table.discrete[node]:
             loss += judge.gaussian(-1, before)
             continue
         places = judge.promising(np.flatnonzero(columns == node), before)
         free, gaussian = np.array([judge.losses(place, before) for place in places]).T
         likely = free - np.concatenate([[0.0], priors[places[1:]]])
-        told = likely <= likely.min() + UNTOLD / np.sqrt(table.n_rows)
-        best = int(np.argmin(np.where(told, gaussian, np.inf)))
+        likeliest = likely <= likely.min() + UNTOLD / np.sqrt(table.n_rows)
+        best = int(np.argmin(np.where(likeliest, gaussian, np.inf)))
         loss += free[best]
         if best > 0:
             effects = effects.replaced([node], candidates.take([places[best]]))
         none = before[:0] if rules is None else rules.required_parents(node)
-        contexts = [[judge.gaussian(place, some) for place in places] for some in (none, everyone)]
-        rivals += sorted({places[int(np.argmin(each))] for each in (*contexts, gaussian)} - {places[best], -1})
+        contexts = [[judge.gaussian(place, predecessors) for place in places] for predecessors in (none, everyone)]
+        chosen = {places[int(np.argmin(losses))] for losses in (*contexts, gaussian)}
+        rivals += sorted(chosen - {places[best], -1})
     return ScaleChoice(causes, effects, columns[rivals], candidates.take(rivals), loss)
 
 
@@ -372,11 +375,11 @@ class _Judge:
     """Losses of one node on its scales, in nats per row of the values on their current scale."""
 
     def __init__(
-        self, models: SearchableModels, table: Table, others: RescaledColumns, node: int, plan: Plan
+        self, models: SearchableModels, table: Table, rescaled: RescaledColumns, node: int, plan: Plan
     ) -> None:
-        self.models, self.table, self.others, self.node = models, table, others, node
+        self.models, self.table, self.rescaled, self.node = models, table, rescaled, node
         rows = table.n_rows if table.rows_per_node is None else int(table.rows_per_node[node])
-        self.price = 0.5 * plan.penalty.per_dof(rows) / rows
+        self.penalty = 0.5 * plan.penalty.per_dof(rows) / rows
 
     def promising(self, places: IntArray, predecessors: IntArray) -> list[int]:
         """The node's own scale, and those others that may suit it, by fits on the parents that it has there."""
@@ -385,38 +388,38 @@ class _Judge:
         columns = self.models.regressors(self.node, fit, ENOUGH)
         outcomes = self._values(places)[: own.size]
         columns, outcomes = columns - columns.mean(axis=0), outcomes - outcomes.mean(axis=0)
-        left = outcomes - columns @ np.linalg.lstsq(columns, outcomes)[0] if columns.size else outcomes
-        assert self.others.first_offsets is not None
-        offsets = self.others.first_offsets[places]
+        remainders = outcomes - columns @ np.linalg.lstsq(columns, outcomes)[0] if columns.size else outcomes
+        assert self.rescaled.first_offsets is not None
+        offsets = self.rescaled.first_offsets[places]
         free = offsets + [
-            excess_entropy(each + self._dither(int(place), own.size), "three-spacings")
-            for place, each in zip(places, left.T, strict=True)
+            excess_entropy(remainder + self._dither(int(place), own.size), "three-spacings")
+            for place, remainder in zip(places, remainders.T, strict=True)
         ]
-        gaussian = offsets + 0.5 * np.log(np.maximum(left.var(axis=0), LEAST_VARIANCE))
+        gaussian = offsets + 0.5 * np.log(np.maximum(remainders.var(axis=0), LEAST_VARIANCE))
         near = [np.argsort(losses)[:PROMISING] for losses in (free, gaussian)]
         return [-1, *sorted({int(places[i]) for i in np.concatenate(near)})]
 
     def _values(self, places: IntArray) -> FloatArray:
         """The node on other scales (m, p), in the rows that count for it."""
-        values: FloatArray = self.others.values[:, places]
+        values: FloatArray = self.rescaled.values[:, places]
         return values if self.table.intervened is None else values[~self.table.intervened[:, self.node]]
 
     def losses(self, place: int, predecessors: IntArray) -> tuple[float, float]:
         """What the node loses under noise of any shape, and under Gaussian noise."""
         fit = self.models.fit_on(place, self.node, predecessors)
         residuals = self.models.residuals_on(place, self.node, fit)[:ENOUGH]
-        assert self.others.first_offsets is not None
-        priced = self.price * fit.dof + (self.others.first_offsets[place] if place >= 0 else 0.0)
+        assert self.rescaled.first_offsets is not None
+        penalty = self.penalty * fit.dof + (self.rescaled.first_offsets[place] if place >= 0 else 0.0)
         entropy = excess_entropy(residuals + self._dither(place, residuals.size), "three-spacings")
-        return entropy + priced, fit.excess + self.price * fit.dof
+        return entropy + penalty, fit.excess + self.penalty * fit.dof
 
     def gaussian(self, place: int, predecessors: IntArray) -> float:
         """What the node loses under Gaussian noise."""
         excess, dof = self.models.score_on(place, self.node, predecessors)
-        return excess + self.price * dof
+        return excess + self.penalty * dof
 
     def _dither(self, place: int, n_rows: int) -> FloatArray | float:
-        dither = self.table.dither if place < 0 else self.others.dither
+        dither = self.table.dither if place < 0 else self.rescaled.dither
         if dither is None:
             return 0.0
         column = dither[:, self.node if place < 0 else place]
@@ -436,8 +439,8 @@ class Candidates:
     def but(self, current: ColumnScales) -> tuple[IntArray, ColumnScales]:
         """The same without the scale that each column has."""
         own = current.take(self.columns)
-        others = self.scales.unlike(own)
-        return self.columns[others], self.scales.take(others)
+        unlike = self.scales.unlike(own)
+        return self.columns[unlike], self.scales.take(unlike)
 
 
 def candidates_of(table: Table) -> Candidates:
@@ -446,15 +449,15 @@ def candidates_of(table: Table) -> Candidates:
     names: list[str] = []
     parameters: list[FloatArray] = []
     for node in np.flatnonzero(~table.discrete).tolist():
-        found = family(table.all_values[:, node])
-        columns += [node] * (1 + len(found.names))
-        names += ["none", *found.names]
-        parameters += [np.zeros(3), *found.parameters]
+        scales = family(table.all_values[:, node])
+        columns += [node] * (1 + len(scales.names))
+        names += ["none", *scales.names]
+        parameters += [np.zeros(3), *scales.parameters]
     return Candidates(np.array(columns, dtype=np.int64), ColumnScales(tuple(names), np.array(parameters)))
 
 
 def scale_penalties(scales: ColumnScales, n_rows: int) -> FloatArray:
-    """Nats per row (d,) that scales cost: BIC's price of their parameters, and the preference for none."""
+    """Nats per row (d,) that scales cost: BIC's penalty on their parameters, and the preference for none."""
     bic = 0.5 * np.log(n_rows) / n_rows
     penalties: FloatArray = bic * scales.n_parameters + AS_MEASURED * scales.surprise
     return penalties
