@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+collect_ignore = ["support/toys"]  # which would be registered as doctests are looked for
+
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
 

