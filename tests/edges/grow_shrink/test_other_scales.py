@@ -77,6 +77,12 @@ def test_a_node_is_scored_on_its_likeliest_scale(name, seed):
         fit, expected = models.fit(node, before), single.fit_on(places[best], node, before)
         np.testing.assert_array_equal(fit.parents, expected.parents)
         np.testing.assert_allclose(fit.weights, expected.weights)
+    sets = rng.random((20, d)) < 0.5
+    for node in range(d):
+        sets[:, node] = False
+        chosen = [models.search_shapes(node, np.flatnonzero(members)) for members in sets]
+        expected = [(shapes.excess, shapes.dof) for shapes in chosen]
+        np.testing.assert_allclose(models.score_parents(node, sets), expected, atol=1e-12)
 
 
 @settings(max_examples=10, deadline=None)
