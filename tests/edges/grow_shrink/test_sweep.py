@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink.problem import new_problem
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
-from daguerreotype.edges.grow_shrink.sweep import new_order_state, sweep_some
+from daguerreotype.edges.grow_shrink.sweep import draw_position, new_order_state, sweep_some
 from daguerreotype.edges.penalty import Penalty
 
 PENALTY = 0.03
@@ -106,3 +106,11 @@ def test_scores_of_many_rankings_equal_single_fits_exactly(stride, rng):
     rows, nodes = rng.integers(5, size=60), rng.integers(70, size=60)
     for row, node, scored in zip(rows, nodes, swept.score_many(ranks, rows, nodes), strict=True):
         assert tuple(scored) == single.search(node, np.flatnonzero(ranks[row] < ranks[row, node]))[3:]
+
+
+def test_a_drawn_position_is_as_frequent_as_losses_say():
+    losses, n_rows = np.array([-9.0, 0.31, 0.3, 0.35, -9.0]), 40.0
+    draws = (np.arange(1000) + 0.5) / 1000
+    positions = [draw_position.py_func(losses, 1, 3, n_rows, draw) for draw in draws]
+    shares = np.exp(-n_rows * losses[1:4])
+    np.testing.assert_allclose(np.bincount(positions)[1:] / 1000, shares / shares.sum(), atol=1.1e-3)
