@@ -19,7 +19,7 @@ MINIMUM_TESTS := tests/operators tests/graphs/test_dag.py tests/graphs/test_cpda
 NEXT ?= python3.13
 NEXT_VENV := build/next
 NEXT_TESTS := tests/_lib/test_archive.py tests/_lib/test_store.py tests/graphs tests/noise tests/data/test_readers.py \
-	tests/data/test_columns.py tests/persistence
+	tests/data/test_kinds.py tests/persistence tests/test_extending.py
 SEED ?= $(shell date +%s)
 
 .PHONY: help install check test test-again test-next test-minimum docs demo bench fuzz lock dist-check clean

@@ -46,3 +46,9 @@ def test_the_lock_file_has_every_dependency_with_hashes_and_no_address():
     assert {name: version for name, version in constraints.items() if name in locked} == {
         name: locked[name] for name in constraints if name in locked
     }
+
+
+def test_the_tests_that_the_makefile_names_are_there():
+    named = re.findall(r"\btests/[\w/.]+", (ROOT / "Makefile").read_text())
+    assert named
+    assert not [name for name in named if not (ROOT / name).exists()]
