@@ -185,6 +185,7 @@ def test_a_toy_kind_of_column_has_its_curve_and_its_effects_are_found(toys):
     assert learner.columns_["kind"]["day"] == "circle"
     curve = learner.curve("day", "sales", range(7))
     assert np.corrcoef(curve, np.cos(2 * np.pi * np.arange(7) / 7))[0, 1] > 0.99
+    pytest.importorskip("matplotlib")
     assert learner.plot("curves", X=X)
 
 

@@ -29,7 +29,7 @@ class FormatEntry:
         From a path and a number of rows to an iterator over chunks of at most so many: arrays, DataFrames or
         pyarrow batches. None for files that are read as a whole alone.
     unpacked : callable, optional
-        From all bytes of a file to those of its cells, where they may be far more: a file that says too many is
+        From all bytes of a file, and its name for messages, to the bytes of its cells, where they may be far more: a file that says too many is
         refused.
     """
 
@@ -37,21 +37,20 @@ class FormatEntry:
     start: bytes | None
     read: Callable[[bytes, str], pd.DataFrame]
     batches: Callable[[Path, int], Iterator[Any]] | None
-    unpacked: Callable[[bytes], int] | None = None
+    unpacked: Callable[[bytes, str], int] | None = None
 
 
 def read_parquet(data: bytes, name: str) -> pd.DataFrame:
     """The cells of a file, from all its bytes."""
-    require("pyarrow", f"{name} is a Parquet file, and pyarrow reads those.", extra="parquet")
     try:
         return pd.read_parquet(io.BytesIO(data), engine="pyarrow").rename(columns=str)
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read {name} as Parquet: {error}") from None
 
 
-def parquet_bytes(data: bytes) -> int:
+def parquet_bytes(data: bytes, name: str) -> int:
     """Bytes that the cells of a file take as numbers: equal ones take next to nothing in the file."""
-    parquet = require("pyarrow.parquet", "pyarrow reads Parquet files.", extra="parquet")
+    parquet = require("pyarrow.parquet", f"{name} is a Parquet file, and pyarrow reads those.", extra="parquet")
     try:
         facts = parquet.read_metadata(io.BytesIO(data))
     except (OSError, ValueError):  # reading it says why

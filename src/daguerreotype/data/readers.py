@@ -246,7 +246,7 @@ def read_cells(
     entry = format_of(data, path.suffix.lower())
     if entry is not None:
         limit = max(LEAST, RATIO * len(data))
-        if entry.unpacked is not None and entry.unpacked(data) > limit:
+        if entry.unpacked is not None and entry.unpacked(data, called(path)) > limit:
             raise _too_long(path, f"it says that its cells take more than {size_of(limit)}")
         return entry.read(data, called(path)), None
     dialect = _detect(data, path, delimiter, header)
