@@ -29,8 +29,8 @@ class FormatEntry:
         From a path and a number of rows to an iterator over chunks of at most so many: arrays, DataFrames or
         pyarrow batches. None for files that are read as a whole alone.
     unpacked : callable, optional
-        From all bytes of a file, and its name for messages, to the bytes of its cells, where they may be far more: a file that says too many is
-        refused.
+        From all bytes of a file, and its name for messages, to the bytes of its cells, where they may be far more:
+        a file that says too many is refused.
     """
 
     endings: tuple[str, ...]
