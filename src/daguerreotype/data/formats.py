@@ -50,7 +50,9 @@ def read_parquet(data: bytes, name: str) -> pd.DataFrame:
 
 def parquet_bytes(data: bytes, name: str) -> int:
     """Bytes that the cells of a file take as numbers: equal ones take next to nothing in the file."""
-    parquet = require("pyarrow.parquet", f"{name} is a Parquet file, and pyarrow reads those.", extra="parquet")
+    require("pyarrow", f"{name} is a Parquet file, and pyarrow reads those.", extra="parquet")
+    from pyarrow import parquet
+
     try:
         facts = parquet.read_metadata(io.BytesIO(data))
     except (OSError, ValueError):  # reading it says why
