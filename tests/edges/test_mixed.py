@@ -11,6 +11,7 @@ from daguerreotype.edges import BicEdges, EdgeRules, GamEdges
 from daguerreotype.edges.additive import local_score
 from daguerreotype.edges.additive.local_score import AdditiveModels
 from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, fit_given
+from daguerreotype.edges.grow_shrink.problem import PREDICTORS
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
@@ -72,7 +73,7 @@ def penalised(models, table, node):
     """The penalised cost of any parents of a discrete node, fitted anew, from a dict of used columns."""
     problem, costs = models.problem, {}
     buffers = new_buffers(problem)
-    q = problem.predictors[node]
+    q = problem.families[node, PREDICTORS]
 
     def cost(parents):
         key = tuple(sorted(parents.items()))

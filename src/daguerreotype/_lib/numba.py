@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba.core import event
 from numba.core.caching import FunctionCache
@@ -73,6 +75,25 @@ def _call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
 # Within kernels: what the kernel at an address, the first argument, returns for the others. These must have the
 # types that the address was asked for. It is neither linked nor optimised again, however many kernels call it.
 call_address = cast(Callable[..., int], intrinsic(_call_address))
+
+
+def _address_in(typing_context: Any, table: Any, place: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        start = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+        return builder.load(builder.gep(start, [values[1]]))
+
+    return numba.types.int64(table, place), lower
+
+
+# Within kernels: the address at a place of a table of them, as `address_table` makes one.
+address_in = cast(Callable[[int, int], int], intrinsic(_address_in))
+_TABLES: list[npt.NDArray[np.int64]] = []  # which stay where they are
+
+
+def address_table(addresses: Sequence[int]) -> int:
+    """Where a table of addresses is, for as long as the process lives."""
+    _TABLES.append(np.array(addresses, dtype=np.int64))
+    return int(_TABLES[-1].ctypes.data)
 
 
 @cache

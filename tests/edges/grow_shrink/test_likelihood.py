@@ -12,6 +12,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.additive import local_score
 from daguerreotype.edges.additive.local_score import AdditiveModels
 from daguerreotype.edges.grow_shrink.discrete import fit_given
+from daguerreotype.edges.grow_shrink.problem import PREDICTORS
 from daguerreotype.edges.grow_shrink.tree import new_buffers
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.newton import RIDGE
@@ -149,7 +150,7 @@ def test_residuals_are_the_derivatives_of_the_likelihood(family):
     engine = Engine(table_of(family))
     columns, *_ = engine.fit([0, 1])
     # At the maximum no column that takes part has a score, but for what the small ridge leaves.
-    q = engine.problem.predictors[engine.target]
+    q = engine.problem.families[engine.target, PREDICTORS]
     residuals = engine.buffers.fit.residuals[:, :q]
     scores = engine.problem.features[:, columns].T @ residuals
     np.testing.assert_allclose(scores, 0.0, atol=0.1)

@@ -56,26 +56,23 @@ class Families:
         m, d = len(features), len(self.noise)
         kernels, discrete = self.kernels, [outcome for outcome in self.outcomes if outcome is not None]
         n_codes = np.zeros(d, dtype=np.int64)
-        starts = np.zeros((d, max(outcome.start.size for outcome in discrete)))
-        start_shapes = np.zeros((d, max(outcome.shape.size for outcome in discrete)))
+        starts = np.zeros((d, max(outcome.start.size + outcome.shape.size for outcome in discrete) + 1))
         outcomes, codes = np.zeros((2, d, m), dtype=np.int64)
         for node, (family, outcome, basis) in enumerate(zip(self.noise, self.outcomes, bases, strict=True)):
             if family is None or outcome is None:
                 # Columns have variance one among the features, and not quite in the table.
                 problem.offsets[node] = np.log(basis.unit[1])
                 continue
-            problem.families[node] = kernels.index(family.maximise)
-            problem.shape_penalties[node] = 0.5 * problem.penalty_per_dof * family.shape_penalty
-            problem.predictors[node], problem.shapes[node] = outcome.start.size, outcome.shape.size
-            starts[node, : outcome.start.size] = outcome.start
-            start_shapes[node, : outcome.shape.size] = outcome.shape
+            problem.families[node] = kernels.index(family.maximise), outcome.start.size, outcome.shape.size
+            penalty = 0.5 * problem.penalty_per_dof * family.shape_penalty
+            start = np.concatenate([outcome.start, outcome.shape, [penalty]])
+            starts[node, : start.size] = start
             outcomes[node], problem.offsets[node] = outcome.codes, outcome.offset
             whole = table.values[:, node].astype(np.int64)
             codes[node], n_codes[node] = whole[:m], whole.max() + 1
         return problem._replace(
             lines=np.array([basis.line for basis in bases]),
             starts=starts,
-            start_shapes=start_shapes,
             features=np.ascontiguousarray(features),
             outcomes=outcomes,
             codes=codes,

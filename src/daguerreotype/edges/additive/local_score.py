@@ -13,7 +13,7 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
 from daguerreotype.edges.additive.family import Families
 from daguerreotype.edges.base import Capabilities, EdgeRules, LocalFit, LocalModels
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, OtherScales, new_problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, OtherScales, new_problem
 from daguerreotype.edges.grow_shrink.search import Chosen, GrowShrinkTrees
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
@@ -228,7 +228,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         target, parents, used, excess, dof = chosen
         problem, places = self.problem, self.columns_of(parents, used)
         shape: FloatArray = np.zeros(0)
-        if problem.families[target] == GAUSSIAN:
+        if problem.families[target, LIKELIHOOD] == GAUSSIAN:
             coefficients = self._of_number(node, target, places)
         else:
             coefficients, shape, n_shapes = self.fit_discrete(node, places)

@@ -12,10 +12,10 @@ screens all candidates; those near the top, and those near the penalty of a pare
 
 import numpy as np
 
-from daguerreotype._lib.numba import call_address, kernel, subkernel
+from daguerreotype._lib.numba import address_in, call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.grow_shrink.grow import find_blocks
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.problem import LIKELIHOOD, PREDICTORS, SHAPES, Problem
 from daguerreotype.edges.grow_shrink.shrink import columns_of, cost_in_dof, factorise, invert
 from daguerreotype.edges.grow_shrink.tree import (
     LINEAR,
@@ -93,8 +93,9 @@ def gather_rows(problem: Problem, fit: RowsFit, target: int, m: int) -> Rows:
 def fit_rows(addresses: Addresses, problem: Problem, fit: RowsFit, target: int, m: int) -> int:
     """Fit ``target`` on the first m of ``fit.columns``, from the coefficients that are in ``fit``."""
     rows = gather_rows(problem, fit, target, m)
-    q, k, penalty = problem.predictors[target], problem.shapes[target], problem.shape_penalties[target]
-    call_address(addresses.maximise[problem.families[target]], rows, q, k, penalty, fit)
+    q, k = problem.families[target, PREDICTORS], problem.families[target, SHAPES]
+    maximise = address_in(addresses.maximise, problem.families[target, LIKELIHOOD])
+    call_address(maximise, rows, q, k, problem.starts[target, q + k], fit)
     return m
 
 
@@ -116,7 +117,7 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
     It starts from the last fit of the same target, if that was the last target.
     """
     fit = buffers.fit
-    q = problem.predictors[target]
+    q = problem.families[target, PREDICTORS]
     if fit.state[0] != target:
         fit.state[0] = target
         for c in range(fit.start.shape[0]):
@@ -124,8 +125,8 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
                 fit.start[c, a] = 0.0
         for a in range(q):
             fit.coefficients[0, a] = problem.starts[target, a]
-        for a in range(problem.shapes[target]):
-            fit.nuisance[a] = problem.start_shapes[target, a]
+        for a in range(problem.families[target, SHAPES]):
+            fit.nuisance[a] = problem.starts[target, q + a]
     for c in range(m):
         for a in range(q):
             fit.coefficients[c + 1, a] = fit.start[fit.columns[c], a]
@@ -186,7 +187,7 @@ def find_likely(
     or may not pay, have then the gains of fits. Steps that cannot pay are taken out of the list again.
     """
     steps, fit = buffers.steps, buffers.fit
-    q, stride, d = problem.predictors[target], problem.blocks.shape[1], path.used.size
+    q, stride, d = problem.families[target, PREDICTORS], problem.blocks.shape[1], path.used.size
     m = columns_of(stride, np.arange(d), path.used, d, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
     keep_start(fit, m, q)
@@ -243,7 +244,7 @@ def eliminate_likely(
     are clearly worth their penalty, by the Wald test in ``costs``, need none.
     """
     owners, used, fit = buffers.owners, buffers.used, buffers.fit
-    q, stride, rows = problem.predictors[target], problem.blocks.shape[1], problem.outcomes.shape[1]
+    q, stride, rows = problem.families[target, PREDICTORS], problem.blocks.shape[1], problem.outcomes.shape[1]
     required, variable, costs = problem.required, problem.variables[target], np.empty(count)
     while True:
         m = columns_of(stride, owners, used, count, fit.columns)

@@ -4,7 +4,7 @@ import numpy as np
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, Problem
 from daguerreotype.edges.grow_shrink.tree import (
     BLOCK,
     CHILD,
@@ -207,7 +207,7 @@ def find_blocks(
     stride, q = path.within.shape[1], scores.shape[1]
     room, explained = np.empty((stride, stride + q)), np.empty(stride)
     within, limits, n_rows = path.within, problem.limits, problem.n_rows
-    gaussian, variable = problem.families[target] == GAUSSIAN, problem.variables[target]
+    gaussian, variable = problem.families[target, LIKELIHOOD] == GAUSSIAN, problem.variables[target]
     spent = columns_in_use(path)
     count = 0
     for owner in range(path.used.size):
@@ -258,7 +258,7 @@ def find_steps(
 
     A step pays if it explains more of the variance than  variance * (1 - exp(-penalty / n)).
     """
-    if problem.families[target] != GAUSSIAN:
+    if problem.families[target, LIKELIHOOD] != GAUSSIAN:
         return int(call_address(addresses.find_likely, addresses, problem, path, buffers, target))
     limits, response = problem.limits, problem.responses[target]
     floor = limits[response] if limits[response] > 1e-300 else 1e-300

@@ -6,7 +6,7 @@ from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.discrete import excess_of_fit, keep_start
 from daguerreotype.edges.grow_shrink.grow import reset_path
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
 from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, factorise
 from daguerreotype.edges.grow_shrink.tree import (
     NONE,
@@ -34,7 +34,7 @@ def loss_of_columns(
     for i in range(used.size):
         penalty += penalty_of(problem, owners[i], used[i], q)
         m += used[i]
-    if problem.families[target] == GAUSSIAN:
+    if problem.families[target, LIKELIHOOD] == GAUSSIAN:
         columns = np.empty(m, dtype=np.int64)
         columns_of(stride, owners, used, used.size, columns)
         work = np.empty((m, 2 * m + 1))
@@ -63,8 +63,8 @@ def choose_shapes(
     are used to the buffers, and excess and dof to ``scores`` (2,).
     """
     owners, used = buffers.owners, buffers.used
-    discrete = problem.families[target] != GAUSSIAN
-    q = problem.predictors[target]
+    discrete = problem.families[target, LIKELIHOOD] != GAUSSIAN
+    q = problem.families[target, PREDICTORS]
     curves = 0
     for i in range(count):
         curves += problem.widths[owners[i]] * q
@@ -233,7 +233,7 @@ def exchange(
     """
     owners, used = buffers.owners, buffers.used
     loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
-    while problem.families[target] == GAUSSIAN:  # discrete targets take a fit by rows for each
+    while problem.families[target, LIKELIHOOD] == GAUSSIAN:  # discrete targets take a fit by rows for each
         least, leaves, enters = loss - ROUNDING * (1.0 + abs(loss)), -1, -1
         for i in range(count):
             had = used[i]
@@ -279,7 +279,7 @@ def limit_parents(
         n_parents += used[i] > 0
     if n_parents <= most:
         return n_parents
-    q = problem.predictors[target]
+    q = problem.families[target, PREDICTORS]
     scores = np.empty(2)
     buffers.fit.state[0] = NONE  # what other targets were fitted before must not matter
     shrunk = used.copy()

@@ -12,6 +12,7 @@ from daguerreotype.edges.penalty import Penalty
 
 TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 ROWS_PER_DOF = 10  # rows for each parameter of a search with nonlinear parents; with fewer they fit noise
+LIKELIHOOD, PREDICTORS, SHAPES = 0, 1, 2  # columns of `Problem.families`
 GAUSSIAN = -1  # family of a target whose likelihood is made from moments; others are numbers of kernels
 
 
@@ -62,14 +63,12 @@ class Problem(NamedTuple):
         Whether i is always a parent of j.
     max_parents : array of shape (d,), or empty
         How many parents each variable may have.
-    families : array of shape (d + e,)
-        GAUSSIAN, or which of the kernels maximises the likelihood of a discrete target.
-    predictors, shapes : arrays of shape (d + e,)
-        How many linear predictors a target has, and how many further parameters: cutpoints, a dispersion.
-    starts, start_shapes : arrays of shape (d, q) and (d, k), or empty
-        Linear predictors and further parameters of discrete targets without parents.
-    shape_penalties : array of shape (d + e,)
-        Nats of all rows that a further parameter of a target must gain to be used.
+    families : array of shape (d + e, 3)
+        LIKELIHOOD of a target: GAUSSIAN, or which of the kernels maximises that of a discrete one; and how many
+        linear PREDICTORS it has, and further parameters or SHAPES: cutpoints, a dispersion.
+    starts : array of shape (d, q + k + 1), or empty
+        Linear predictors of discrete targets without parents, their further parameters, and the nats of all rows
+        that one of these must gain to be used, side by side.
     features : array of shape (m, d * stride), or empty
         All columns in the rows that discrete targets are fitted on.
     outcomes : array of shape (d, m), or empty
@@ -106,11 +105,7 @@ class Problem(NamedTuple):
     required: BoolArray
     max_parents: IntArray
     families: IntArray
-    predictors: IntArray
-    shapes: IntArray
     starts: FloatArray
-    start_shapes: FloatArray
-    shape_penalties: FloatArray
     features: FloatArray
     outcomes: IntArray
     codes: IntArray
@@ -227,12 +222,8 @@ def new_problem(
             [] if rules is None or rules.max_parents is None else rules.max_parents, dtype=np.int64
         ),
         lines=ones[:d],
-        families=GAUSSIAN * ones,
-        predictors=1 * ones,
-        shapes=0 * ones,
+        families=np.tile([GAUSSIAN, 1, 0], (d + e, 1)),
         starts=empty,
-        start_shapes=empty,
-        shape_penalties=np.zeros(d + e),
         features=empty,
         outcomes=none,
         codes=none,

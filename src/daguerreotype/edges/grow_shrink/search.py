@@ -8,13 +8,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from daguerreotype._lib.numba import address_of, call_address, kernel
+from daguerreotype._lib.numba import address_of, address_table, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, SearchableModels
 from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
-from daguerreotype.edges.grow_shrink.problem import Problem, new_problem
+from daguerreotype.edges.grow_shrink.problem import PREDICTORS, SHAPES, Problem, new_problem
 from daguerreotype.edges.grow_shrink.shrink import coefficients, eliminate, shrink
 from daguerreotype.edges.grow_shrink.sweep import OrderState, new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
@@ -98,7 +98,7 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
     """
     problem = new_problem(np.eye(1), np.ones(1, dtype=np.int64), 1, Penalty())
     arena, path, buffers = new_arena(1, 1), new_path(problem), new_buffers(problem)
-    nowhere = Addresses._make([0] * len(Addresses._fields))._replace(maximise=np.zeros(0, dtype=np.int64))
+    nowhere = Addresses._make([0] * len(Addresses._fields))
     addresses = nowhere._replace(
         eliminate=address_of(eliminate, problem, buffers, 0, 0, True, np.zeros(2)),
         shrink=address_of(shrink, nowhere, problem, arena, buffers, 0, 0),
@@ -109,7 +109,7 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
     if maximise:
         whole, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
         rows = Rows(whole, empty, np.zeros((0, 0)), whole)
-        kernels = np.array([address_of(fit, rows, 0, 0, 0.0, buffers.fit) for fit in maximise])
+        kernels = address_table([address_of(fit, rows, 0, 0, 0.0, buffers.fit) for fit in maximise])
         addresses = addresses._replace(
             maximise=kernels,
             fit_rows=address_of(fit_rows, nowhere, problem, buffers.fit, 0, 0),
@@ -359,7 +359,7 @@ class GrowShrinkTrees(SearchableModels):
             fit, problem, m = self._buffers.fit, self.problem, columns.size
             fit.columns[:m] = columns
             fit_given(self._addresses, problem, self._buffers, node, m)
-            q, k = problem.predictors[node], problem.shapes[node]
+            q, k = problem.families[node, PREDICTORS], problem.families[node, SHAPES]
             return fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:k].copy(), int(fit.nll[1])
 
     def _make_room(self) -> None:

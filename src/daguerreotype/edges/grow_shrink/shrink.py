@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, Problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
 from daguerreotype.edges.grow_shrink.tree import (
     KIND,
     LINEAR,
@@ -190,7 +190,7 @@ def eliminate(
     from them anew.
     """
     owners, used = buffers.owners, buffers.used
-    moments, limits, q = problem.moments, problem.limits, problem.predictors[target]
+    moments, limits, q = problem.moments, problem.limits, problem.families[target, PREDICTORS]
     n_rows, rounding, response = problem.n_rows, problem.rounding[target], problem.responses[target]
     required, variable = problem.required, problem.variables[target]
     stride = problem.blocks.shape[1]
@@ -261,9 +261,9 @@ def shrink(
     """
     scores, limited = arena.scores[node], problem.max_parents.size > 0
     count = collect_parents(problem, arena, buffers, target)
-    dof = cost_in_dof(problem, buffers.owners, buffers.used, problem.predictors[target])
+    dof = cost_in_dof(problem, buffers.owners, buffers.used, problem.families[target, PREDICTORS])
     if limited or dof != scores[1]:
-        if problem.families[target] == GAUSSIAN:
+        if problem.families[target, LIKELIHOOD] == GAUSSIAN:
             keep_all = count < 0  # never; a literal would compile the callee once more
             call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
         else:

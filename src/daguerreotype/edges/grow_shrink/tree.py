@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import Problem
+from daguerreotype.edges.grow_shrink.problem import PREDICTORS, SHAPES, Problem
 from daguerreotype.noise.newton import RowsFit
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
@@ -130,8 +130,8 @@ class WalkBuffers(NamedTuple):
 class Addresses(NamedTuple):
     """Where the kernels of a walk are: each is compiled once, however many kernels call it.
 
-    Those of discrete targets, and of limits, are zero where there are none. ``maximise`` (families,) are those of
-    likelihoods.
+    Those of discrete targets, and of limits, are zero where there are none. ``maximise`` is that of a table of
+    those of likelihoods: every array in what walks take is counted at each call, which costs as much as its work.
     """
 
     condition_on: int
@@ -143,7 +143,7 @@ class Addresses(NamedTuple):
     choose_shapes: int
     walk_scale: int
     walk: int
-    maximise: IntArray
+    maximise: int
     fit_rows: int
     fit_columns: int
     find_likely: int
@@ -197,12 +197,12 @@ def new_buffers(problem: Problem) -> WalkBuffers:
 def new_rows_fit(problem: Problem) -> RowsFit:
     """Room for the fits of one problem; next to none where all targets are continuous."""
     columns, n_rows = problem.moments.shape[0], problem.outcomes.shape[1]
-    size, q = columns if n_rows else 0, int(problem.predictors.max(initial=1))
+    size, q = columns if n_rows else 0, int(problem.families[:, PREDICTORS].max(initial=1))
     return RowsFit(
         state=np.full(1, NONE),
         start=np.zeros((size, q)),
         coefficients=np.zeros((size + 1, q)),
-        nuisance=np.zeros(max(problem.start_shapes.shape[1], 1)),
+        nuisance=np.zeros(problem.families[:, SHAPES].max(initial=1)),
         columns=np.zeros(size, dtype=np.int64),
         residuals=np.zeros((n_rows, q)),
         information=np.zeros((q, q)),
