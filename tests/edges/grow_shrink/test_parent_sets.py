@@ -8,6 +8,9 @@ import pytest
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import BicEdges, GamEdges
+from daguerreotype.edges.grow_shrink.problem import new_problem
+from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
+from daguerreotype.edges.penalty import Penalty
 from support.fits import additive_data, linear_data, standard_table
 
 
@@ -91,6 +94,18 @@ def test_near_parents_are_those_whose_set_costs_no_more(edges, nats):
                 cost = n * (models.score_parents(node, as_sets(d, [*base, other]))[0] @ [1, price] - here)
                 if abs(cost - nats) > 0.3:  # shapes of the others may change with it
                     assert near[other] == (cost < nats)
+
+
+def test_near_parents_are_the_same_however_often_rows_are_there(rng):
+    n, d = 150, 7
+    moments = np.cov(linear_data(5, n, d, density=0.3).T, bias=True)
+    settings = moments, np.ones(d, dtype=np.int64), n, Penalty(gamma=1.0)
+    once = GrowShrinkTrees(new_problem(*settings))
+    often = GrowShrinkTrees(new_problem(*settings, copies=3), copies=3)
+    sets = rng.random((20, d)) < 0.2
+    sets[:, 0] = False
+    assert (once.near_parents(0, sets, 5.0) != once.near_parents(0, sets, 5.0 / 3)).any()
+    np.testing.assert_array_equal(often.near_parents(0, sets, 5.0), once.near_parents(0, sets, 5.0))
 
 
 def test_levels_and_counts_are_scored_as_their_fits():
