@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from time import perf_counter
 from typing import Any, TypeVar, cast
 
 import numba
@@ -166,24 +167,39 @@ def _warn_without_cache(error: Exception) -> None:
         )
 
 
-class _Compilation(event.Listener):
-    """Counts what numba compiles for this package; what comes from the cache does not count."""
+class Compilation(event.Listener):
+    """What numba compiles for this package, and how long that takes; what comes from the cache does not count.
+
+    Attributes
+    ----------
+    count : int
+        Kernels compiled so far.
+    seconds : float
+        Time that this took, by the clock.
+    """
 
     def __init__(self, on_kernel: Callable[[int], None]) -> None:
-        self.count, self._on_kernel = 0, on_kernel
+        self.count, self.seconds = 0, 0.0
+        self._on_kernel, self._depth, self._since = on_kernel, 0, 0.0
 
     def on_start(self, event: Any) -> None:
         """A kernel begins, maybe within another."""
+        if self._depth == 0:
+            self._since = perf_counter()
+        self._depth += 1
 
     def on_end(self, event: Any) -> None:
         """A kernel is done."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += perf_counter() - self._since
         if event.data["dispatcher"].py_func.__module__.partition(".")[0] == PACKAGE:
             self.count += 1
             self._on_kernel(self.count)
 
 
 @contextmanager
-def compiling(on_kernel: Callable[[int], None]) -> Iterator[None]:
+def compiling(on_kernel: Callable[[int], None]) -> Iterator[Compilation]:
     """Tell ``on_kernel`` after every kernel that is compiled in here how many there were."""
-    with event.install_listener("numba:compile", _Compilation(on_kernel)):
-        yield
+    with event.install_listener("numba:compile", Compilation(on_kernel)) as listener:
+        yield listener
