@@ -87,7 +87,8 @@ class ChildPool:
         # Unlike pickle's, this takes along what is defined in a script or a notebook.
         from joblib.externals.loky.backend.reduction import dumps
 
-        request = dumps((load, function, args))
+        # As bytes: a view of a buffer that an error's traceback keeps ends Python 3.12 as garbage is collected.
+        request = bytes(dumps((load, function, args)))
         try:
             child = self._free.pop()
         except IndexError:
