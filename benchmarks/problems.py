@@ -1,9 +1,9 @@
 """Which problems are learners compared on? Data of many kinds with a known graph.
 
-`problem` draws arrays of numbers, of thirteen families, and of seven that are not additive with independent noise.
-Its graphs take turns by seed, so that any two in a row differ in both: scale-free or Erdős-Rényi, with 2 d or d
-edges in expectation. `mixed_pair`, `mixed_table` and `network` draw DataFrames as a user would have them: text,
-truth values, whole numbers and floats.
+`problem` draws arrays of numbers, of thirteen families, of seven that are not additive with independent noise, and
+of three that no default was chosen on. Its graphs take turns by seed, so that any two in a row differ in both:
+scale-free or Erdős-Rényi, with 2 d or d edges in expectation. `mixed_pair`, `mixed_table` and `network` draw
+DataFrames as a user would have them: text, truth values, whole numbers and floats.
 """
 
 from collections.abc import Callable
@@ -33,6 +33,7 @@ ADDITIVE = {
 }
 FAMILIES = (*ADDITIVE, "hill", "lognormal", "offset")
 MISSPECIFIED = ("products", "thresholds", "spread", "saturation", "distorted", "outliers", "hidden")
+OTHERS = ("noise-shapes", "waves", "relu")
 GRID = 0.25  # step of rounded columns in standard deviations, before it is made a short decimal
 RAREST = 0.05  # share of the rarest level of a drawn column
 LEVELS = np.array(["brown", "green", "red", "white"])
@@ -49,18 +50,24 @@ def problem(family: str, seed: int, d: int = 20, n: int = 500) -> tuple[FloatArr
         One of `FAMILIES`. "linear-*", "gp-add*", "gp", "mlp" and "mim" are additive equations of
         `simulate_data`. "hill" is gene-like: Hill kinetics with multiplicative noise. "lognormal" is
         exp(0.7 x) for x standardized and linear Gaussian. "offset" is 20 + x for x of "gp-add": positive
-        data for which a logarithm is nevertheless wrong. Or one of `MISSPECIFIED`: see `misspecified`.
+        data for which a logarithm is nevertheless wrong. Or one of `MISSPECIFIED`: see `misspecified`. Or one of
+        `OTHERS`: "noise-shapes" is linear with a kind of noise drawn for each column, of those that "linear-*"
+        have; "waves" and "relu" are among the equations of `misspecified`.
     seed : int
         Of graph and data; modulo 4 it also chooses the kind and the density of the graph.
     d, n : int
         Number of columns and of rows.
     """
-    known = (*FAMILIES, *MISSPECIFIED)
+    known = (*FAMILIES, *MISSPECIFIED, *OTHERS)
     if family not in known:
         raise ValueError(f"unknown family {family!r}: choose one of {', '.join(map(repr, known))}.")
     kind, n_edges = (("SF", 2 * d), ("ER", d), ("SF", d), ("ER", 2 * d))[seed % 4]
     adjacency = simulate_dag(d, n_edges, kind, random_state=seed)
-    if family in MISSPECIFIED:
+    if family == "noise-shapes":
+        kinds = sorted(noise for mechanism, noise in ADDITIVE.values() if mechanism == "linear")
+        drawn = np.random.default_rng([seed, 9]).choice(kinds, d).tolist()
+        return _additive(adjacency, n, "linear", drawn, seed), adjacency
+    if family in (*MISSPECIFIED, *OTHERS):
         return misspecified(family, adjacency, n, seed), adjacency
     if family == "hill":
         return hill_kinetics(adjacency, n, np.random.default_rng([seed, 1])), adjacency
@@ -102,9 +109,15 @@ def hill_kinetics(
 
 
 def _additive(
-    adjacency: IntArray, n: int, mechanism: str, noise: str, seed: int, *, standardize: bool = False
+    adjacency: IntArray,
+    n: int,
+    mechanism: str,
+    noise: str | list[str],
+    seed: int,
+    *,
+    standardize: bool = False,
 ) -> FloatArray:
-    """Values of additive equations with one mechanism and one kind of noise."""
+    """Values of additive equations with one mechanism."""
     simulated = simulate_data(
         adjacency, n, mechanism=mechanism, noise=noise, standardize=standardize, random_state=seed
     )
@@ -133,6 +146,10 @@ def misspecified(family: str, adjacency: IntArray, n: int, seed: int) -> FloatAr
       times a draw of Student's t with 1.5 degrees of freedom.
     - "hidden" is additive and adds \sqrt{r / (1 - r)} h for every one of d / 2 hidden standard normal h to two or
       three columns: the noise of these has the correlation r, uniform on (0.1, 0.2), if they share no other one.
+    - "waves" has s_{ij} \sin(w z_i + b) for the effect of a parent, standardized; w is uniform on (2, 3.5), b on
+      (0, 2 \pi).
+    - "relu" is a network of 10 hidden units, \sum_h v_h \max(0, u_h z + c_h) with standard normal u, v and c,
+      standardized and times 1.5, and the noise.
 
     What columns are seen through does not reach their effects. For one seed, coefficients do not depend on n.
     """
@@ -211,7 +228,32 @@ def saturation(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
     return np.asarray(np.tanh(steep * standardized(additive(rng, parents))))
 
 
-EQUATIONS = {"products": products, "thresholds": thresholds, "spread": spread, "saturation": saturation}
+def waves(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """A sine of each parent."""
+    p = parents.shape[1]
+    sines = np.sin(rng.uniform(2.0, 3.5, p) * parents + rng.uniform(0.0, 2 * np.pi, p))
+    signal = standardized(sines) @ drawn_sizes(rng, p)
+    return np.asarray(signal + rng.standard_normal(len(parents)))
+
+
+def relu(rng: np.random.Generator, parents: FloatArray) -> FloatArray:
+    """A network of one layer over all parents."""
+    p = parents.shape[1]
+    if not p:
+        return rng.standard_normal(len(parents))
+    hidden = np.maximum(parents @ rng.standard_normal((p, 10)) + rng.standard_normal(10), 0.0)
+    signal = 1.5 * standardized(hidden @ rng.standard_normal(10))
+    return np.asarray(signal + rng.standard_normal(len(parents)))
+
+
+EQUATIONS = {
+    "products": products,
+    "thresholds": thresholds,
+    "spread": spread,
+    "saturation": saturation,
+    "waves": waves,
+    "relu": relu,
+}
 
 
 def distorted(columns: FloatArray, rng: np.random.Generator) -> FloatArray:

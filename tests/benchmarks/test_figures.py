@@ -10,7 +10,7 @@ from fits import add_hubs
 from interventional_rows import Observed, worth
 from misfit import weak_edges
 from missing import gaps_given_others
-from problems import FAMILIES, MISSPECIFIED, PAIRS, RAREST, TABLES, mixed_pair, mixed_table, problem
+from problems import FAMILIES, MISSPECIFIED, OTHERS, PAIRS, RAREST, TABLES, mixed_pair, mixed_table, problem
 from tables import find_figures, sort_cases
 
 
@@ -101,7 +101,7 @@ def test_graphs_with_hubs_have_targets_of_fifty_parents_and_as_many_edges_as_oth
 
 
 def test_a_seed_gives_one_finite_table_of_every_family():
-    for family in (*FAMILIES, *MISSPECIFIED):
+    for family in (*FAMILIES, *MISSPECIFIED, *OTHERS):
         X, adjacency = problem(family, 3, d=6, n=50)
         again, same = problem(family, 3, d=6, n=50)
         assert (X.shape, adjacency.shape) == ((50, 6), (6, 6))
