@@ -1,9 +1,9 @@
 """What does the local score see? One line per family: noise shapes, products, spread, waves, networks and others.
 
 Run ``python benchmarks/one_score.py`` (some minutes on one core), with ``--families waves pairs`` for some, with
-``--smoke`` for a quick pass. ``--set penalty=2.0`` changes the learner. Settings are searched on one ``--seed``, and
-tested on tables of another, which no choice has seen: a family has the tables of twelve seeds from there on, four
-each of 400, 1000 and 2000 rows. "pairs" are ten tables of y = x + e with x Laplace and e uniform.
+``--smoke`` for a quick pass. ``--set penalty=2.0`` changes the learner. Settings are searched on one ``--seed``
+and tested on tables of another, which no choice has seen: a family has the tables of twelve seeds from there on,
+four each of 400, 1000 and 2000 rows. "pairs" are ten tables of y = x + e with x Laplace and e uniform.
 
 "True order" is the learner told a right order. CPDAG is the distance of equivalence classes, of linear Gaussian
 tables alone, whose directions nobody can tell. "Sure" is the share of arrows with a probability of 0.95 or more
