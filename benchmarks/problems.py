@@ -51,8 +51,8 @@ def problem(family: str, seed: int, d: int = 20, n: int = 500) -> tuple[FloatArr
         `simulate_data`. "hill" is gene-like: Hill kinetics with multiplicative noise. "lognormal" is
         exp(0.7 x) for x standardized and linear Gaussian. "offset" is 20 + x for x of "gp-add": positive
         data for which a logarithm is nevertheless wrong. Or one of `MISSPECIFIED`: see `misspecified`. Or one of
-        `OTHERS`: "noise-shapes" is linear with a kind of noise drawn for each column, of those that "linear-*"
-        have; "waves" and "relu" are among the equations of `misspecified`.
+        `OTHERS`: "noise-shapes" is linear, the noise of every second column or so Gaussian, of each other one of
+        another shape that "linear-*" have; "waves" and "relu" are among the equations of `misspecified`.
     seed : int
         Of graph and data; modulo 4 it also chooses the kind and the density of the graph.
     d, n : int
@@ -64,8 +64,9 @@ def problem(family: str, seed: int, d: int = 20, n: int = 500) -> tuple[FloatArr
     kind, n_edges = (("SF", 2 * d), ("ER", d), ("SF", d), ("ER", 2 * d))[seed % 4]
     adjacency = simulate_dag(d, n_edges, kind, random_state=seed)
     if family == "noise-shapes":
-        kinds = sorted(noise for mechanism, noise in ADDITIVE.values() if mechanism == "linear")
-        drawn = np.random.default_rng([seed, 9]).choice(kinds, d).tolist()
+        rng = np.random.default_rng([seed, 9])
+        others = rng.choice(["laplace", "gumbel", "exponential", "uniform"], d)
+        drawn = np.where(rng.random(d) < 0.5, "gaussian", others).tolist()
         return _additive(adjacency, n, "linear", drawn, seed), adjacency
     if family in (*MISSPECIFIED, *OTHERS):
         return misspecified(family, adjacency, n, seed), adjacency
