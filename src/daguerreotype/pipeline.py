@@ -10,10 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 
-import numpy as np
-
-from daguerreotype.data.scales import ColumnScales
-from daguerreotype.data.table import OnScale, Table
+from daguerreotype.data.table import Table
 from daguerreotype.edges.base import searchable
 from daguerreotype.missing.rounds import MissingRounds
 from daguerreotype.noise import name_of
@@ -21,7 +18,7 @@ from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.parent_sets import UnknownEvidenceError
 from daguerreotype.posterior.sample import draw_graphs, short_effort
 from daguerreotype.result import FitResult
-from daguerreotype.training.choices import choose_noise, choose_scales, log_likelihood, with_families
+from daguerreotype.training.choices import choose_families
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.search import search
@@ -29,18 +26,20 @@ from daguerreotype.training.state import Interrupted, State
 
 logger = logging.getLogger("daguerreotype")
 
-LEARN: tuple[Callable[[State], State], ...] = (search, choose_noise, choose_scales)
-ROUNDS = 3  # of completing a table by draws, and choosing noise and scales for what these led to
+LEARN: tuple[Callable[[State], State], ...] = (search, choose_families)
+ROUNDS = 3  # of completing a table by draws, and learning from them with all choices
 
 
 def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
     """Learn a graph of the columns of ``table`` as planned, on the likeliest of the scales to try."""
     with run.cancel.at_once():
-        ordered = with_families(table.canonical(plan.columns), plan.noise)
+        ordered = table.canonical(plan.columns)
         if run.checkpoint is not None:  # the file of another fit is refused
             run.stage("fit", plan.settings(ordered), strict=True).keep(lambda: ({}, {}), always=True)
-        state = begin(ordered, plan, run)
-        rounds = None if ordered.missing is None else MissingRounds(ordered, plan, run)
+        if ordered.missing is None:
+            state, rounds = State.begin(ordered, plan, run), None
+        else:
+            state, rounds = State.before_draws(ordered, plan, run), MissingRounds(ordered, plan, run)
     posterior = None
     try:
         for stage in LEARN if rounds is None else (partial(learn_from_draws, rounds),):
@@ -57,16 +56,6 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
     return result_of(state, posterior, rounds, table, ordered)
 
 
-def begin(table: Table, plan: Plan, run: Run) -> State:
-    """Before any training: columns on the scale that was asked for, or as they came."""
-    if table.missing is not None:
-        unscaled = OnScale(ColumnScales.as_measured(d := table.n_columns), np.zeros(d), np.ones(d), table)
-        return State(plan, run, table, unscaled, plan.noise)
-    if table.may_change_scale(plan.scales):
-        run = run.called("none")
-    return State.begin(table, plan, run)
-
-
 def learn_from_draws(rounds: MissingRounds, state: State) -> State:
     """Complete a table by draws from what was learned and learn again, in short rounds, until the graph settles.
 
@@ -77,7 +66,7 @@ def learn_from_draws(rounds: MissingRounds, state: State) -> State:
     if not rounds.exact and not rounds.scales_first:
         rounds.settle()
     for choice in range(ROUNDS):
-        best = begin(rounds.completed(), state.plan, state.run)
+        best = State.begin(rounds.completed(), state.plan, state.run)
         for stage in LEARN:
             best = stage(best)
         has_other_choices = rounds.take(best)
@@ -140,7 +129,7 @@ def result_of(
         criterion = "bic" if state.gaussian else "entropy"
         logger.info("compared orders by %s", criterion)
     with state.run.cancel.held():
-        densities, likelihood = training.densities(state.noise), log_likelihood(state)
+        densities, likelihood = training.densities(state.noise), state.log_likelihood()
     # The search's cache and display may be large.
     scores = None if training.scores is None else replace(training.scores, run=Run())
     result = FitResult(

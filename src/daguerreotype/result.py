@@ -342,7 +342,9 @@ class FitResult:
             raise TypeError(f"{type(models).__name__} has no curves to show: fit with edges='gam'.")
         rows = np.repeat(self.typical[None, :], values.size, axis=0)
         rows[:, parent] = values
-        return models.curve(node, self.training.fits[node], parent, self.scaled.apply(rows)[:, parent])
+        curve = models.curve(node, self.training.fits[node], parent, self.scaled.apply(rows)[:, parent])
+        mean_alone = curve.ndim == 1 or isinstance(self.densities[node], Mass)
+        return curve if mean_alone else curve[:, 0]
 
     @cached_property
     def mechanisms(self) -> Mechanisms:

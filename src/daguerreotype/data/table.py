@@ -19,7 +19,7 @@ from daguerreotype.data.kinds import Kind
 from daguerreotype.data.missing import fit_normal
 from daguerreotype.data.moments import Moments, Summary
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support
-from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns
+from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns, family
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 
@@ -27,6 +27,12 @@ SEED = 31_415_926  # of what spreads draws over the cells of grids
 # Of EM, where a close look at missing values comes later: of columns, and of functions of them.
 SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
 SCALE_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
+MOST_CELLS = 2**25  # of columns on other scales: longer tables stay as they came
+# Nats per row that a plain logarithm must gain to be more than the measured scale; scales that are fitted to the
+# column twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on the
+# scale of logarithms, with uniform U.
+AS_MEASURED = 0.03
+FAR = 0.2  # nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for
 
 
 @saved
@@ -60,6 +66,17 @@ class OnScale:
         """How columns get onto the scales that they have as effects."""
         return self if self.effects is None else self.effects
 
+    def with_effects(self, places: Sequence[int]) -> "OnScale":
+        """The same, each column on one of the table's other scales as an effect; on its own where the place is -1."""
+        nodes, rescaled = [node for node, place in enumerate(places) if place >= 0], self.table.rescaled
+        if not nodes or rescaled is None:
+            return replace(self, effects=None)
+        chosen = [places[node] for node in nodes]
+        centre, spread = self.centre.copy(), self.spread.copy()
+        centre[nodes], spread[nodes] = rescaled.centre[chosen], rescaled.spread[chosen]
+        scales = self.scales.replaced(nodes, rescaled.scales.take(chosen))
+        return replace(self, effects=OnScale(scales, centre, spread, self.table))
+
     def apply(self, values: FloatArray) -> FloatArray:
         """Rows (m, d) as they come, on the scale of the table."""
         scaled: FloatArray = (self.scales.apply(values) - self.centre) / self.spread
@@ -85,41 +102,43 @@ class OnScale:
 
 @dataclass(frozen=True)
 class RescaledColumns:
-    """Continuous columns of a table on other scales than the table's.
+    """Continuous columns of a table on other scales than the table's, which they may be on as effects.
 
     Attributes
     ----------
     columns : array of shape (e,)
-        Which they are, ascending; a column may be there on several scales.
+        Which they are, ascending; a column is there on several scales.
+    scales : ColumnScales
+        These e scales, of columns as they came.
+    centre, spread : arrays of shape (e,)
+        What is then subtracted, and what the columns are divided by.
     values : array of shape (n, e)
-        Their values, centred and of variance one in the rows that count.
+        Their values after that, of mean zero and variance one in the rows that count.
     offsets : array of shape (e,)
         What makes negative log-likelihoods per row comparable with those on the table's scale.
+    searched : array of shape (e,)
+        On which of them parents are searched for: rows far out would hide these on the table's scale.
     dither : array of shape (n, e), optional
         What spreads their ties; None without any.
-    instead : bool
-        Whether effects are on these scales alone, and not on the table's too.
-    first_offsets : array of shape (e,), optional
-        The offsets in the first rows that count, where these alone are looked at.
     """
 
     columns: IntArray
+    scales: ColumnScales
+    centre: FloatArray
+    spread: FloatArray
     values: FloatArray
     offsets: FloatArray
+    searched: BoolArray
     dither: FloatArray | None = None
-    instead: bool = False
-    first_offsets: FloatArray | None = None
+
+    def untied(self, rows: IntArray | slice) -> FloatArray:
+        """Values in some rows, their ties spread."""
+        return self.values[rows] if self.dither is None else self.values[rows] + self.dither[rows]
 
     def take_rows(self, rows: BoolArray) -> "RescaledColumns":
-        """The same in some rows (n,), centred there."""
-        values = self.values[rows]
+        """The same in some rows (n,)."""
         dither = None if self.dither is None else self.dither[rows]
-        return replace(self, values=values - values.mean(axis=0), dither=dither)
-
-    def place(self, node: int) -> int:
-        """Where the scale is that a column has as an effect; -1 for the table's own."""
-        places = np.flatnonzero(self.columns == node)
-        return int(places[0]) if self.instead and places.size else -1
+        return replace(self, values=self.values[rows], dither=dither)
 
 
 @saved
@@ -144,7 +163,7 @@ class Table:
         The kind of every column; empty if all are continuous and on no grid. Discrete columns are codes and counts
         on any scale.
     families : tuple of str
-        Name of the noise model of each discrete column; empty for the usual ones of their kinds.
+        Name of the noise model of each column; empty for the usual ones of discrete kinds, and Gaussian noise.
     steps : array of shape (d,), optional
         Steps of the grids that continuous columns are on, 0 for others; None without any. Their likelihoods are
         masses: densities times the step.
@@ -230,9 +249,6 @@ class Table:
         if self.dither is None:
             return None
         columns = list(np.ascontiguousarray(self.dither.T))
-        if self.rescaled is not None and self.rescaled.instead and self.rescaled.dither is not None:
-            for node, dither in zip(self.rescaled.columns, self.rescaled.dither.T, strict=True):
-                columns[node] = dither
         if self.intervened is None:
             return columns
         return [column[~out] for column, out in zip(columns, self.intervened.T, strict=True)]
@@ -431,45 +447,44 @@ class Table:
             table = replace(table, known_rounding=rounding)
         return OnScale(scales, centre, spread, table)
 
-    def with_effects(self, causes: OnScale, effects: OnScale) -> OnScale:
-        """The table on the scales of ``causes``, but for effects, which are on those of ``effects``."""
-        columns = causes.scales.unlike(effects.scales)
-        if not columns.size:
-            return causes
-        dither = None if effects.table.dither is None else effects.table.dither[:, columns]
-        rescaled = RescaledColumns(
-            columns, effects.table.values[:, columns], np.zeros(columns.size), dither, instead=True
-        )
-        return replace(causes, table=replace(causes.table, rescaled=rescaled), effects=effects)
-
-    def rescaled_columns(
-        self, scaled: OnScale, columns: IntArray, scales: ColumnScales, penalties: FloatArray, n_first: int
-    ) -> RescaledColumns:
-        """Columns (e,) of this table, as they came, on other scales than those of ``scaled``.
-
-        ``penalties`` (e,) on the scales, in nats per row, are part of what makes them comparable: in all rows, and
-        in the first ``n_first`` that count.
-        """
+    def with_other_scales(self, scaled: OnScale) -> OnScale:
+        """The table on its scale, with the other scales that its continuous columns may be on as effects."""
+        numbers = np.flatnonzero(~self.discrete)
+        families = [family(self.all_values[:, node]) for node in numbers]
+        columns = np.repeat(numbers, [len(scales.names) for scales in families])
+        if columns.size * len(self.values) > MOST_CELLS:
+            return scaled
+        names = tuple(name for scales in families for name in scales.names)
+        scales = ColumnScales(names, np.concatenate([scales.parameters for scales in families]))
         values = scales.apply(self.values[:, columns])
         intervened = None if self.intervened is None else self.intervened[:, columns]
         centre, spread = centre_and_spread(values, intervened)
         untied = self.values if self.untied is None else self.untied
         slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
-        by_column = counted_columns(slopes, intervened)
-        first = penalties - np.array([column[:n_first].mean() for column in by_column])
-        offsets = penalties - np.array([column.mean() for column in by_column])
+        means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
-        return RescaledColumns(columns, (values - centre) / spread, offsets, dither, first_offsets=first)
+        price = 0.5 * np.log(self.n_rows) / self.n_rows * scales.n_parameters + AS_MEASURED * scales.surprise
+        # As Gaussians without causes, on the table's scale and on these.
+        gains = means + np.log(scaled.table.values.std(axis=0))[columns]
+        searched = np.zeros(columns.size, dtype=np.bool_)
+        for node in numbers:
+            own = np.flatnonzero(columns == node)
+            best = own[np.argmax(gains[own])]
+            searched[best] = gains[best] > FAR
+        rescaled = RescaledColumns(
+            columns, scales, centre, spread, (values - centre) / spread, price - means, searched, dither
+        )
+        return replace(scaled, table=replace(scaled.table, rescaled=rescaled))
 
     def mean_log_slopes(self, scaled: OnScale, n_rows_used: int) -> float:
         """Mean over rows of the log slopes of a change of scale; the first that count for a column are enough."""
         values = self.values if self.untied is None else self.untied
         if self.intervened is None:
-            return mean_sum(scaled.of_effects.log_slopes(values[:n_rows_used]), None)
+            return mean_sum(scaled.log_slopes(values[:n_rows_used]), None)
         counted = np.cumsum(~self.intervened, axis=0)  # (n, d)
         # What is looked at stands for all that counts.
         weights = np.maximum(counted[-1] / n_rows_used, 1.0)
-        slopes = weights * scaled.of_effects.log_slopes(values)
+        slopes = weights * scaled.log_slopes(values)
         return mean_sum(slopes, self.intervened | (counted > n_rows_used))
 
 

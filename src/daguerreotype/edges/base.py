@@ -42,6 +42,8 @@ class LocalFit:
     norms : array of shape (p,), optional
         Size of each parent's effect, whatever its shape: the standard deviation of its component over the
         training rows. The absolute weights, if left out.
+    scale : int
+        Which of the other scales of the table the node is on; -1 for that of the table.
     """
 
     parents: Annotated[IntArray, Shape("p", least=0, below="d")]
@@ -49,6 +51,7 @@ class LocalFit:
     nll: float
     dof: float
     norms: Annotated[FloatArray, Shape("p", finite=True)] = field(default=LEFT_OUT, kw_only=True)
+    scale: int = field(default=-1, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.norms is LEFT_OUT:
@@ -184,6 +187,8 @@ class Capabilities:
         They fit many nodes together faster than one by one.
     residuals : bool
         They have residuals of fits, which noise of other than Gaussian shape needs.
+    untied : bool
+        These are of values with ties spread, and divided by the spread that parents give them.
     predictions : bool
         They predict rows that they have not seen, which scoring and imputing them needs.
     curves : bool
@@ -204,6 +209,7 @@ class Capabilities:
     search: bool = False
     batches: bool = False
     residuals: bool = False
+    untied: bool = False
     predictions: bool = False
     curves: bool = False
     processes: bool = False
@@ -250,6 +256,10 @@ class LocalModels:
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete ``node`` given its linear predictors, which ``predict`` returns."""
         raise _missing(self, "mass(node, fit)")
+
+    def weighs(self, node: int) -> bool:
+        """Whether likelihoods of ``node`` count the shape of its noise already."""
+        return False
 
     def predictor(self) -> "LocalModels":
         """What predicts without the table, which a file can hold if its class is one that files may hold.
@@ -305,8 +315,11 @@ class SearchableModels(LocalModels):
         """``node`` on exactly these parents, ascending; all of them allowed, the required ones among them."""
         raise _missing(self, "fit_parents(node, parents)")
 
-    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
-        """Excess and dof (m, 2) of such fits on each of ``sets`` (m, d) of parents."""
+    def score_parents(self, node: int, sets: BoolArray, by_rows: bool = True) -> FloatArray:
+        """Excess and dof (m, 2) of such fits on each of ``sets`` (m, d) of parents.
+
+        Numbers are judged by second moments alone if ``by_rows`` is false, which is faster.
+        """
         raise _missing(self, "score_parents(node, sets)")
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
@@ -320,22 +333,6 @@ class SearchableModels(LocalModels):
     def choose(self, node: int, predecessors: IntArray) -> IntArray:
         """The parents that ``fit`` chooses among predecessors, ascending."""
         raise _missing(self, "choose(node, predecessors)")
-
-    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> LocalFit:
-        """What ``fit`` would give were this the only scale."""
-        raise _missing(self, "fit_on(scale, node, predecessors)")
-
-    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
-        """Excess and dof of such a fit."""
-        raise _missing(self, "score_on(scale, node, predecessors)")
-
-    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
-        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows that count for it."""
-        raise _missing(self, "regressors(node, fit, n_rows)")
-
-    def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals (n,) of such a fit."""
-        raise _missing(self, "residuals_on(scale, node, fit)")
 
 
 class EdgeEstimator:

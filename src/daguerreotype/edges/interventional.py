@@ -46,11 +46,7 @@ def group_tables(table: Table) -> tuple[IntArray, FloatArray, list[Table]]:
 def prepare_by_group(table: Table, prepare: Callable[[Table], LocalModels]) -> "GroupedModels":
     """Local models that fit every column on the rows that count for it, by one preparation per group."""
     group, centres, tables = group_tables(table)
-    effect_centres = centres.copy()
-    for centre, part in zip(effect_centres, tables, strict=True):
-        if part.rescaled is not None and part.rescaled.instead:
-            centre[part.rescaled.columns] = part.rescaled.values.mean(axis=0)
-    return GroupedModels([prepare(part) for part in tables], group, centres, effect_centres)
+    return GroupedModels([prepare(part) for part in tables], group, centres)
 
 
 def _of_group(name: str, place: int = 0) -> Any:
@@ -79,8 +75,6 @@ class GroupedModels(SearchableModels):
         The group of every column.
     centres : array of shape (g, d)
         What centring took out of the columns of the whole table.
-    effect_centres : array of shape (g, d), optional
-        The same of columns on the scales that they have as effects, where these are others.
     """
 
     def __init__(
@@ -88,18 +82,15 @@ class GroupedModels(SearchableModels):
         parts: Annotated[Sequence[Any], Shape("g")],
         group: Annotated[IntArray, Shape("d", least=0, below="g")],
         centres: Annotated[FloatArray, Shape("g", "d")],
-        effect_centres: Annotated[FloatArray | None, Shape("g", "d")] = None,
     ) -> None:
         self.parts, self.group, self.centres = list(parts), group, centres
-        self.effect_centres = centres if effect_centres is None else effect_centres
         first = self.parts[0]  # a loaded file may hold none
         self.can = first.can if isinstance(first, LocalModels) else Capabilities()
 
     fit, fit_parents, fit_from = _of_group("fit"), _of_group("fit_parents"), _of_group("fit_from")
     score_parents, near_parents = _of_group("score_parents"), _of_group("near_parents")
     choose, mass = _of_group("choose"), _of_group("mass")
-    residuals, regressors = _of_group("residuals"), _of_group("regressors")
-    fit_on, score_on, residuals_on = (_of_group(name, 1) for name in ("fit_on", "score_on", "residuals_on"))
+    residuals, weighs = _of_group("residuals"), _of_group("weighs")
 
     def fit_many(self, requests: Sequence[tuple[int, IntArray]]) -> list[LocalFit]:
         """What ``fit`` gives for each request, together where columns share a group."""
@@ -131,13 +122,15 @@ class GroupedModels(SearchableModels):
         return self._of_parts([part.fork() for part in self.parts])
 
     def _of_parts(self, parts: Sequence[Any]) -> "GroupedModels":
-        return GroupedModels(parts, self.group, self.centres, self.effect_centres)
+        return GroupedModels(parts, self.group, self.centres)
 
     def predict(self, node: int, fit: LocalFit, values: FloatArray) -> FloatArray:
         """Fitted values (m,) of ``node`` for rows (m, d) on the scale of the whole table."""
         centre = self.centres[self.group[node]]
-        added = self.effect_centres[self.group[node], node]
-        fitted: FloatArray = self.parts[self.group[node]].predict(node, fit, values - centre) + added
+        fitted: FloatArray = self.parts[self.group[node]].predict(node, fit, values - centre)
+        if fit.scale < 0:  # other scales were not centred
+            mean = fitted if fitted.ndim == 1 else fitted[:, 0]
+            mean += centre[node]
         return fitted
 
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.quantiles import Support
 from daguerreotype.data.table import OnScale
+from daguerreotype.edges.additive.local_score import AdditiveFit, noise_of
 from daguerreotype.edges.base import LocalFit, LocalModels
 from daguerreotype.noise import Density, Mass
 from daguerreotype.noise.free_shape import RelativeDensity
@@ -20,6 +21,7 @@ FEWEST, MOST = 32, 192  # candidates for a number
 FINE = 0.7  # standard deviations of the narrowest noise from one candidate to the next
 BEYOND = 1.0  # standard deviations beyond what was seen that a number may be
 MOST_COUNTS = 256  # candidates for a count
+DRAWN, RARE = 256, 0.05  # rows that tell how narrow noise may be, and the share of them in which it is narrower
 UNKNOWN = 0.25  # standard deviation of noise that does not say its own
 
 
@@ -116,11 +118,16 @@ class Mechanisms:
         return component if component.ndim == 2 else component[:, None]
 
     def log_density(self, node: int, outcomes: FloatArray, predictors: FloatArray) -> FloatArray:
-        """Log-likelihood (m,) of outcomes (m,), numbers on the scale of effects or codes, by predictors (m, q)."""
+        """Log-likelihood (m,) of outcomes (m,), numbers on the scale of effects or codes, by predictors (m, q).
+
+        Those of a number are its mean and, where its spread depends on its causes, its log standard deviation.
+        """
         noise = self.densities[node]
         if isinstance(noise, Mass):
             return noise.log_mass(outcomes, predictors)
-        return noise.log_density(outcomes - predictors[:, 0])
+        if predictors.shape[1] == 1:
+            return noise.log_density(outcomes - predictors[:, 0])
+        return noise.log_density(noise_of(outcomes, predictors)) - predictors[:, 1]
 
     def log_mass(self, node: int, values: FloatArray, predictors: FloatArray) -> FloatArray:
         """Log-likelihood (m,) of values (m,) as they came: a density; on a grid the mass of their cells."""
@@ -190,15 +197,35 @@ class Mechanisms:
 
     def _narrowest(self, node: int) -> float:
         """The least standard deviation that a column has given its causes, or given one of its effects."""
-        least = _deviation(self.densities[node])
+        least = self._deviation(node)
         if self.additive:
             ends = self.scaled.column(node, self.support.of(node))
             for child in self.children[node]:
                 if not self.discrete[child]:
                     rise = np.diff(self.component(child, node, ends)[:, 0])
                     steepest = float(np.abs(rise / np.maximum(np.diff(ends), 1e-12)).max(initial=1e-12))
-                    least = min(least, _deviation(self.densities[child]) / max(steepest, 1e-12))
+                    least = min(least, self._deviation(child) / max(steepest, 1e-12))
         return max(least, 1e-6)
+
+    def _deviation(self, node: int) -> float:
+        """The standard deviation of the noise of a column, a small one where it depends on causes."""
+        own = _deviation(self.densities[node])
+        if self.discrete[node] or not self.has_spread(node):
+            return own
+        predictors = self.predictors(node, self._some_rows)
+        return own * float(np.exp(np.quantile(predictors[:, 1], RARE)))
+
+    def has_spread(self, node: int) -> bool:
+        """Whether the spread of a number depends on its causes."""
+        fit = self.fits[node]
+        return isinstance(fit, AdditiveFit) and not self.discrete[node] and fit.coefficients.shape[1] > 1
+
+    @cached_property
+    def _some_rows(self) -> FloatArray:
+        """Rows (m, d) on the scale of causes, of values that columns have, each on its own."""
+        rng = np.random.default_rng(0)
+        seen = [rng.choice(self.support.of(node), DRAWN) for node in range(len(self.fits))]
+        return self.scaled.apply(np.column_stack(seen))
 
     def number_at(self, node: int, effects: FloatArray) -> FloatArray:
         """Values (m,) as they came of a number that is ``effects`` (m,) on the scale of effects, on its grid."""

@@ -15,11 +15,11 @@ from daguerreotype.missing.draws import Completer
 from daguerreotype.missing.imputation import CALM, Completion
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.noise import Gaussian
-from daguerreotype.training.choices import with_families, with_noise_of_residuals
+from daguerreotype.training.choices import choose_families
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.search import search
-from daguerreotype.training.state import Interrupted, State, TrainingResult
+from daguerreotype.training.state import Interrupted, State, TrainingResult, with_families
 
 logger = logging.getLogger("daguerreotype")
 
@@ -122,7 +122,8 @@ class MissingRounds:
         edges.penalty, edges.gamma = factor * penalty.penalty, factor * penalty.gamma
         edges.min_gain = factor * penalty.min_gain
         noise = (Gaussian(),) * self.table.n_columns
-        return replace(self.plan, estimator=edges, noise=noise, joint=False)
+        scales = "none" if self.plan.scales == "auto" else self.plan.scales
+        return replace(self.plan, estimator=edges, noise=noise, joint=False, scales=scales)
 
     # ------------------------------------------------------------------ rounds
 
@@ -146,9 +147,7 @@ class MissingRounds:
     def _on(self, table: Table, plan: Plan | None = None) -> State:
         """A completed table on the scales, and with the noise, of what was learned last."""
         assert self.state is not None
-        scaled, plan = self.state.scaled, self.plan if plan is None else plan
-        effects = None if scaled.effects is None else scaled.effects.scales
-        return State.begin(table, plan, self.run, scaled.scales, effects, self.state.noise)
+        return State.begin(table, self.plan if plan is None else plan, self.run, self.state.noise)
 
     def settle(self) -> None:
         """Draw and learn in turns, until the graph and its loss stay the same."""
@@ -220,7 +219,7 @@ class MissingRounds:
     def take(self, best: State) -> bool:
         """Go on from what all draws led to; whether it has other scales or noise than these were made by."""
         if self.state is None:
-            same = _choices(best) == (self.plan.noise, ("none",) * self.table.n_columns, None)
+            same = _choices(best) == (self.plan.noise, None)
         else:
             same = _choices(best) == _choices(self.state)
             self.n_changed = edges_apart(self.state.trained, best.trained)
@@ -231,10 +230,9 @@ class MissingRounds:
         return not same
 
     def finish(self) -> State:
-        """What was learned last, with a distribution around its order, under the noise that residuals ask for."""
+        """What was learned last, with a distribution around its order, and all choices that are open."""
         assert self.state is not None
-        begun = replace(self._on(self.completed()), noise=self.plan.noise)
-        state = with_noise_of_residuals(search(begun, self.state.trained.order))
+        state = choose_families(search(self._on(self.completed()), self.state.trained.order))
         self.n_changed = edges_apart(self.state.trained, state.trained)
         return state
 
@@ -259,9 +257,9 @@ class MissingRounds:
 
 
 def _choices(state: State) -> tuple[object, ...]:
-    """Noise and scales, but for parameters, which move a little with the draws."""
+    """Noise and scales of effects, but for parameters, which move a little with the draws."""
     effects = state.scaled.effects
-    return state.noise, state.scaled.scales.names, None if effects is None else effects.scales.names
+    return state.noise, None if effects is None else effects.scales.names
 
 
 def edges_apart(first: TrainingResult, second: TrainingResult) -> int:

@@ -123,7 +123,7 @@ class MissingSampler:
             outcomes = candidates.effects if candidates.dense else candidates.values
             predictors = self._predictors[node][rows]
             noise = self.mechanisms.densities[node]
-            if isinstance(noise, GaussianDensity):
+            if isinstance(noise, GaussianDensity) and predictors.shape[1] == 1:
                 weights = _gaussian(outcomes - predictors, noise.variance)
             else:
                 weights = self.mechanisms.log_density(
@@ -150,7 +150,7 @@ class MissingSampler:
             without = self._predictors[child][rows] - self._part(child, node)[rows]  # (r, q)
             curve = mechanisms.component(child, node, candidates.causes)  # (g, q)
             noise = mechanisms.densities[child]
-            if isinstance(noise, GaussianDensity) and not exact:
+            if isinstance(noise, GaussianDensity) and not exact and without.shape[1] == 1:
                 remainder = self._effects[rows, child] - without[:, 0]
                 return _gaussian(remainder[:, None] - curve[:, 0], noise.variance)
             predictors: FloatArray = (without[:, None] + curve).reshape(rows.size * size, -1)

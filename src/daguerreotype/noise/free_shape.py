@@ -2,66 +2,101 @@ r"""Noise of any shape, by the spacings of sorted residuals.
 
 The log-likelihood of independent noise of unknown shape is minus its entropy. Where noise is not Gaussian the
 entropies of the two directions of an edge differ, even for linear mechanisms.
+
+The entropy of n values is estimated by spacings of m of them (Vasicek 1976),
+
+.. math:: H_m = \frac{1}{n - m} \sum_i \log (x_{(i + m)} - x_{(i)}) + \log (n + 1) - \psi(m),
+
+and compared with what Gaussian values show on average. By chance alone such values differ from that mean by a
+standard deviation of :math:`\sqrt{((2 m^2 - 2 m + 1) \psi'(m) - 2 m + 1) / n}`, so that a shape can be asked to
+gain more than that.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from functools import lru_cache
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, ndtri, polygamma
 
+from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray
-from daguerreotype.noise.gaussian import LEAST_VARIANCE, STANDARD_ENTROPY
+from daguerreotype.noise.gaussian import LEAST_VARIANCE, STANDARD_ENTROPY, GaussianDensity
 
 # Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
 # how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
 MAX_ROWS = 2**16
-STEPS = 3  # sorted values from one end of a spacing to the other
+LEAST_STEPS = 3  # sorted values from one end of a spacing to the other, at least
 LEAST_SPACING = 1e-12  # of standardized residuals
+CHANCE = 3.0  # standard deviations of what chance gains, that a shape must gain to count
 
 
-Method = Literal["maxent", "spacings", "three-spacings"]
+class GaussianSpacings(NamedTuple):
+    """What spacings of n standardized Gaussian values are: of how many steps, their mean logarithm, its deviation."""
+
+    steps: int
+    mean: float
+    deviation: float
 
 
-def excess_entropy(residuals: FloatArray, method: Method = "spacings") -> float:
-    """Differential entropy (nats) of a sample (n,) beyond that of a standard normal variable.
+@lru_cache(maxsize=64)
+def gaussian_spacings(n: int) -> GaussianSpacings:
+    """What `shape_gain` compares n values with."""
+    m = max(LEAST_STEPS, round(np.sqrt(n) / 3.0))
+    if n <= m:
+        return GaussianSpacings(m, 0.0, 0.0)
+    quantiles = ndtri((np.arange(n) + 0.5) / n)
+    density = float(np.mean(np.log((quantiles[m:] - quantiles[:-m]) * n / m)))
+    # What this leaves of the mean is 1.5 / n, as simulation shows; half of it comes from the standard deviation.
+    mean = density + float(digamma(m) - digamma(n + 1)) + 1.5 / n
+    deviation = np.sqrt(((2 * m * m - 2 * m + 1) * float(polygamma(1, m)) - 2 * m + 1) / n)
+    return GaussianSpacings(m, mean, float(deviation))
 
-    "spacings" is Vasicek's estimate with windows of sqrt(n): any shape, and small differences come out best, but
-    estimates of different shapes are off by up to 0.1 nats from each other. "three-spacings" has no such bias (the
-    mean log of a sum of three exponential variables is known): for comparisons of shapes and scales. "maxent"
-    corrects the Gaussian entropy by two nonpolynomial moments (Hyvärinen 1998): smooth, for noise not too far from
-    Gaussian.
+
+@subkernel
+def shape_gain(values: FloatArray, usual: GaussianSpacings, doubt: float) -> float:
+    """Nats per row that a free shape of values (n,) gains over a Gaussian, less ``doubt`` times what chance does.
+
+    ``usual`` are the `gaussian_spacings` of n. Copies of rows are no likelier than rows: a value that is there
+    several times counts once.
     """
-    scale = _spread(residuals)
-    u = (residuals - residuals.mean()) / scale
-    n = u.size
-    if method == "spacings":
-        u.sort()
-        m = max(1, round(np.sqrt(n)))
-        upper, lower = u[np.minimum(np.arange(n) + m, n - 1)], u[np.maximum(np.arange(n) - m, 0)]
-        spacings = np.maximum(upper - lower, LEAST_SPACING)
-        standard = float(np.mean(np.log(n / (2 * m) * spacings))) - STANDARD_ENTROPY
-    elif method == "three-spacings" and n > STEPS:
-        u.sort()
-        m, spacings = STEPS, u[STEPS:] - u[:-STEPS]
-        # Copies of rows are no likelier than rows: no spacing may be between copies of one alone.
-        while m * m < n and spacings.min() <= LEAST_SPACING:
-            m += 1
-            spacings = u[m:] - u[:-m]
-        mean = float(np.mean(np.log((n + 1) * np.maximum(spacings, LEAST_SPACING))))
-        standard = mean - float(digamma(m)) - STANDARD_ENTROPY
-    else:
-        # The weights and the Gaussian mean of log cosh are those of Hyvärinen (1998).
-        skewed = float(np.mean(u * np.exp(-0.5 * u * u)))
-        tailed = float(np.mean(np.log(np.cosh(u)))) - 0.37457
-        standard = -(79.047 * tailed**2 + 7.4129 * skewed**2)
-    return float(standard + np.log(scale))
+    n = values.size
+    m = usual.steps
+    mean = 0.0
+    for t in range(n):
+        mean += values[t]
+    mean /= n
+    variance = 0.0
+    for t in range(n):
+        variance += (values[t] - mean) * (values[t] - mean)
+    spread = np.sqrt(variance / n)
+    if spread * spread <= LEAST_VARIANCE:
+        return 0.0
+    ordered = np.sort(values)
+    least = LEAST_SPACING * spread
+    count = 1
+    for t in range(1, n):
+        if ordered[t] - ordered[count - 1] > least:
+            ordered[count] = ordered[t]
+            count += 1
+    if 2 * count < n or count < 2 * m:  # too many copies to tell a shape
+        return 0.0
+    total, product = 0.0, 1.0
+    for t in range(count - m):
+        product *= (ordered[t + m] - ordered[t]) / spread
+        if (t & 7) == 7:  # one logarithm for eight
+            total += np.log(product)
+            product = 1.0
+    total += np.log(product)
+    rarer = n / count  # of fewer values spacings are wider
+    return float(usual.mean + np.log(rarer) - total / (count - m) - doubt * usual.deviation * np.sqrt(rarer))
 
 
-def negentropy(residuals: FloatArray) -> float:
-    """How far a sample is from Gaussian: the entropy that it lacks of a Gaussian of its variance, in nats."""
-    return float(np.log(_spread(residuals))) - excess_entropy(residuals, "maxent")
+@kernel
+def gain_of_shape(values: FloatArray, usual: GaussianSpacings, doubt: float) -> float:
+    """What `shape_gain` says, for Python."""
+    return shape_gain(values, usual, doubt)
 
 
 def _spread(residuals: FloatArray) -> float:
@@ -110,11 +145,12 @@ class FreeShape:
 
     Parameters
     ----------
-    method : {"spacings", "maxent", "three-spacings"}
-        How its entropy is estimated; see :func:`excess_entropy`.
+    doubt : float
+        How much more than a Gaussian a shape must gain to count, in standard deviations of what chance gains. Noise
+        that does not is Gaussian. Minus infinity: the shape always counts.
     """
 
-    method: Method = "spacings"
+    doubt: float = -np.inf
     needs_residuals: bool = True
     max_rows: int | None = MAX_ROWS
 
@@ -124,11 +160,20 @@ class FreeShape:
 
     def excess(self, residuals: FloatArray) -> float:
         """The entropy beyond that of a standard normal variable."""
-        return excess_entropy(residuals[:MAX_ROWS], self.method)
-
-    def fit(self, residuals: FloatArray) -> RelativeDensity:
-        """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance."""
         sample = residuals[:MAX_ROWS]
+        return float(np.log(_spread(sample))) - self._gain(sample)
+
+    def _gain(self, sample: FloatArray) -> float:
+        """Nats per row that the shape gains over a Gaussian."""
+        if self.doubt == -np.inf:
+            return gain_of_shape(sample, gaussian_spacings(sample.size), 0.0)
+        return max(gain_of_shape(sample, gaussian_spacings(sample.size), self.doubt), 0.0)
+
+    def fit(self, residuals: FloatArray) -> GaussianDensity | RelativeDensity:
+        """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance, or a Gaussian."""
+        sample = residuals[:MAX_ROWS]
+        if self.doubt > -np.inf and self._gain(sample) <= 0.0:
+            return GaussianDensity(_spread(residuals) ** 2)
         scale = float(np.sqrt(3.0) / np.pi * _spread(sample))
         size = max(1, round(np.sqrt(sample.size)))
         counts, _ = np.histogram(_logistic(sample / scale), size, (0.0, 1.0))

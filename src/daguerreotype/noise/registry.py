@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from daguerreotype._lib.labels import listed, shown
 from daguerreotype._lib.registry import Registry, load
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.free_shape import FreeShape
-from daguerreotype.noise.gaussian import Gaussian
+from daguerreotype.noise.gaussian import Gaussian, GaussianDensity
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,21 @@ def make_noise(noise: Any) -> NoiseModel:
     )
 
 
+def family_of(noise: NoiseModel) -> str:
+    """What edges that weigh noise themselves know a noise model by: a registered name, "auto", or nothing."""
+    if isinstance(noise, DiscreteNoise):
+        return noise.name
+    if isinstance(noise, FreeShape):
+        return "auto" if noise.doubt > -np.inf else "free-shape"
+    return ""
+
+
 def name_of(noise: NoiseModel, density: Density | Mass) -> str:
     """What a noise model is called that led to this distribution of a node."""
     if isinstance(noise, DiscreteNoise):
         return noise.name_of(density)
+    if isinstance(noise, FreeShape) and isinstance(density, GaussianDensity):
+        return "gaussian"
     names = {entry.make: name for name, entry in NOISE.items()}
     return names.get(type(noise), type(noise).__name__)
 

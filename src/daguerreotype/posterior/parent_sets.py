@@ -56,8 +56,8 @@ class Evidence:
                 f"a posterior needs a loss that is a sum over columns, such as 'bic', got {scores.objective!r}."
             )
         self.scores = scores
-        looks_at_rows = some_rows or any(noise.needs_residuals for noise in scores.noise)
-        self.n_rows = min(scores.n_rows, MAX_ROWS) if looks_at_rows else scores.n_rows
+        some_rows = some_rows or bool(scores.by_residuals.any())
+        self.n_rows = min(scores.n_rows, MAX_ROWS) if some_rows else scores.n_rows
         penalized = isinstance(scores.objective, PerNode) or getattr(scores.objective, "penalty", 0.0) > 0.0
         self._per_dof = 0.0 if penalized else 0.5 * np.log(self.n_rows)
 
@@ -68,15 +68,15 @@ class Evidence:
 
     def is_slow(self, node: int) -> bool:
         """Whether the noise of a node looks at its residuals."""
-        return self.scores.noise[node].needs_residuals
+        return bool(self.scores.looks_at_rows[node])
 
     def of_sets(self, node: int, sets: BoolArray, gaussian: bool = False) -> FloatArray:
         """Loss (m,) of one node on exactly these ``sets`` (m, d) of parents; under normal noise, if asked."""
         models = searchable(self.scores.models)
         assert models is not None
-        if self.is_slow(node) and not gaussian:
+        if self.scores.by_residuals[node] and not gaussian:
             return self.of_fits(node, [models.fit_parents(node, np.flatnonzero(members)) for members in sets])
-        table = models.score_parents(node, sets)
+        table = models.score_parents(node, sets, not gaussian)
         return self._nats(self.scores.terms_of_scores(node, table), table[:, 1])
 
     def _nats(self, terms: FloatArray, dof: FloatArray) -> FloatArray:

@@ -12,7 +12,8 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.edges.registry import make_estimator
-from daguerreotype.noise import DiscreteNoise, FreeShape, NoiseModel, noise_by_column
+from daguerreotype.noise import FreeShape, NoiseModel, noise_by_column
+from daguerreotype.noise.free_shape import CHANCE
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.operators.registry import FixedOrder, bind_operator, read_operator
 from daguerreotype.training.constraints import Constraints, known_constraints
@@ -34,16 +35,12 @@ class Plan:
     ----------
     estimator : EdgeEstimator
         Chooses parents.
-    scale_estimator : EdgeEstimator
-        Chooses parents where scales of columns are compared: the same, if it can.
     penalty : Penalty
         What parents cost.
     objective : Objective
         How local fits add up.
     noise : tuple of d NoiseModel
         What each column is likely under given its parents.
-    other_noise : tuple of d NoiseModel, or None
-        What to go on with where residuals turn out not to be like ``noise``.
     families_open : bool
         Whether ordered levels may turn out to be described better without their order.
     operator : callable or None
@@ -71,11 +68,9 @@ class Plan:
     """
 
     estimator: "EdgeEstimator"
-    scale_estimator: "EdgeEstimator"
     penalty: Penalty
     objective: Objective
     noise: tuple[NoiseModel, ...]
-    other_noise: tuple[NoiseModel, ...] | None
     families_open: bool
     operator: "Operator | None"
     training: Bilevel | Joint
@@ -88,11 +83,6 @@ class Plan:
     columns: IntArray
     start: FloatArray
     posterior: int = 0
-
-    @property
-    def knows_two_scales(self) -> bool:
-        """Whether the estimator can judge a column on another scale than it has as a cause."""
-        return self.scale_estimator is self.estimator
 
     def settings(self, table: Table) -> dict[str, Any]:
         """What a fit of a table depends on, by name, for its checkpoint; with more steps a run is trained on.
@@ -147,21 +137,17 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     if few:
         penalty = penalty_of_few(penalty, table.n_rows, table.n_columns)
     cost: dict[str, Any] = {"penalty": penalty.penalty, "gamma": penalty.gamma, "min_gain": penalty.min_gain}
-    estimator = judge = make_estimator(settings["edges"], **cost, seed=seed or 0)
+    estimator = make_estimator(settings["edges"], **cost, seed=seed or 0)
     constraints.check_estimator(estimator)
     if isinstance(training, Joint):
         training.check_edges(settings["edges"], estimator)
-    if not estimator.can.scales:  # columns on several scales are judged by edges of the same shape
-        judge = make_estimator("bic" if estimator.can.from_moments else "gam", **cost)
-    noise, other = _make_noise(settings["noise"], training, table, columns)
+    noise = _make_noise(settings["noise"], training, estimator, table, columns)
     bound = bind_operator(operator, constraints.precedence, constraints.names)
     return Plan(
         estimator=estimator,
-        scale_estimator=judge,
         penalty=penalty,
         objective=make_objective(training.loss, 0.0 if training.joint else factor),
         noise=noise,
-        other_noise=other if bound is not None and not few else None,
         families_open=isinstance(settings["noise"], str) and settings["noise"] == "auto" and bound is not None,
         operator=bound,
         training=training,
@@ -178,16 +164,18 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
 
 
 def _make_noise(
-    noise: Any, training: Bilevel | Joint, table: Table, columns: IntArray
-) -> tuple[tuple[NoiseModel, ...], tuple[NoiseModel, ...] | None]:
-    """The noise model of every column, and those to go on with where residuals are clearly not Gaussian."""
-    chosen = noise_by_column(noise, noise_of_loss(training.loss), table.kinds, table.labels)
+    noise: Any, training: Bilevel | Joint, estimator: "EdgeEstimator", table: Table, columns: IntArray
+) -> tuple[NoiseModel, ...]:
+    """The noise model of every column.
+
+    Left open, a number has any shape that gains more than chance, but for edges that need no rows, or are trained
+    together with the order: these are straight, or smooth, and Gaussian.
+    """
+    continuous = noise_of_loss(training.loss)
+    automatic = isinstance(training.loss, str) and training.loss == "auto"
+    if automatic and table.holds_rows and not (training.joint or estimator.can.from_moments):
+        continuous = FreeShape(CHANCE)
+    chosen = noise_by_column(noise, continuous, table.kinds, table.labels)
     if isinstance(training, Joint):
         training.check_noise(noise, chosen)
-    ordered = tuple(chosen[j] for j in columns)
-    automatic = all(isinstance(setting, str) and setting == "auto" for setting in (noise, training.loss))
-    if not automatic:
-        return ordered, None
-    # Entropies of numbers meet likelihoods of levels, so that their bias must not depend on the shape.
-    free = FreeShape("three-spacings" if table.discrete.any() else "spacings")
-    return ordered, tuple(model if isinstance(model, DiscreteNoise) else free for model in ordered)
+    return tuple(chosen[j] for j in columns)

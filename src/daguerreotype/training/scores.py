@@ -190,6 +190,10 @@ class LocalFits:
 
     Attributes
     ----------
+    by_residuals : array of shape (d,)
+        Which nodes are judged by residuals of fits, which takes longest.
+    looks_at_rows : array of shape (d,)
+        Which nodes are judged by rows, these or those that models weigh.
     quick : SearchableModels or None
         The models, where their scores may be asked for without making fits.
     terms : array of shape (m, 2)
@@ -216,7 +220,12 @@ class LocalFits:
 
     def __post_init__(self) -> None:
         self.noise = self.noise or (Gaussian(),) * self.d
-        rules, by_residuals = self.constraints.rules, any(noise.needs_residuals for noise in self.noise)
+        self.by_residuals = np.array(
+            [noise.needs_residuals and not self.models.weighs(node) for node, noise in enumerate(self.noise)],
+            dtype=np.bool_,
+        )
+        self.looks_at_rows = np.array([noise.needs_residuals for noise in self.noise], dtype=np.bool_)
+        rules, by_residuals = self.constraints.rules, bool(self.by_residuals.any())
         if by_residuals and not self.models.can.residuals:
             raise ValueError(
                 "this noise model looks at residuals, but the edge estimator does not hand them out: give it a "
@@ -227,7 +236,10 @@ class LocalFits:
         self.quick = searchable(self.models) if by_scores else None
         # How many rows of each node parents are judged by at most. A likelihood of fewer rows is less certain, and
         # parents must make up for that; but not for a floor under their penalty, which is far above that.
-        limits = [None if self.has_floor else noise.max_rows for noise in self.noise]
+        limits = [
+            noise.max_rows if by_rows and not self.has_floor else None
+            for noise, by_rows in zip(self.noise, self.by_residuals, strict=True)
+        ]
         self._max_rows = np.array([self.n_rows if limit is None else limit for limit in limits])
         self.workers = FitWorkers(self.models, self.run)
         self.hashes = PredecessorHash(self.d, None if rules is None else rules.allowed)
@@ -320,7 +332,7 @@ class LocalFits:
 
     def terms_of(self, nodes: Sequence[int], fits: Sequence[LocalFit]) -> FloatArray:
         """Local terms (m, 2) of the fits of m nodes; those that need residuals are kept by their effects."""
-        by_residuals = np.array([self.noise[node].needs_residuals for node in nodes], dtype=np.bool_)
+        by_residuals = self.by_residuals[nodes]
         terms = np.empty((len(fits), 2))
         plain = np.flatnonzero(~by_residuals)
         if plain.size:
@@ -342,7 +354,8 @@ class LocalFits:
 
     def _judge_residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Local terms (2,) of one node, from residuals that are forgotten at once."""
-        noise, residuals = self.noise[node], spread_residuals(self.models.residuals(node, fit), node, self.dither)
+        dither = None if self.models.can.untied else self.dither
+        noise, residuals = self.noise[node], spread_residuals(self.models.residuals(node, fit), node, dither)
         excess = [
             noise.excess(part) if isinstance(noise, HasExcess) else noise.nll(part) - STANDARD_ENTROPY
             for part in np.split(residuals, self.copies)

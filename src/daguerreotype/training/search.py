@@ -7,7 +7,8 @@ from daguerreotype._lib.typing import IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import LocalModels
 from daguerreotype.edges.gradient.settings import GradientEdges
-from daguerreotype.noise import NoiseModel
+from daguerreotype.noise import FreeShape, Gaussian, NoiseModel
+from daguerreotype.noise.free_shape import CHANCE
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.bilevel import Descent, train_bilevel
 from daguerreotype.training.methods import order_to_theta
@@ -47,6 +48,8 @@ def search(
         from daguerreotype.training.joint.search import search_jointly  # needs torch
 
         return search_jointly(state)
+    models = prepare(table, plan, run) if models is None else models
+    state = replace(state, noise=as_can_be(state.noise, models))
     scores = make_scores(table, plan, run, state.noise, models)
     start = plan.start if order is None else order_to_theta(order, plan.tau)
     descent = best = Descent.begin(start, constraints)
@@ -99,7 +102,15 @@ def search(
         from daguerreotype.training.joint.search import with_final_fit  # needs torch
 
         result = with_final_fit(result, final, plan, run, state.noise)
-    return ended(replace(state, training=result))
+    scaled = state.scaled.with_effects([fit.scale for fit in result.fits])
+    return ended(replace(state, scaled=scaled, training=result))
+
+
+def as_can_be(noise: tuple[NoiseModel, ...], models: LocalModels) -> tuple[NoiseModel, ...]:
+    """The noise models, Gaussian in the place of those that were left open where models have no residuals."""
+    if models.can.residuals:
+        return noise
+    return tuple(Gaussian() if model == FreeShape(CHANCE) else model for model in noise)
 
 
 def prepare(table: Table, plan: Plan, run: Run) -> LocalModels:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -13,8 +12,9 @@ from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels
 from daguerreotype.noise import Density, DiscreteNoise, Mass, NoiseModel
-from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY, GaussianDensity, variance_of_nll
+from daguerreotype.noise.free_shape import MAX_ROWS
+from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
+from daguerreotype.noise.registry import family_of
 from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import FitHistory, Run
@@ -66,7 +66,7 @@ class TrainingResult:
         """
         if not (self.can.residuals and self.holds_rows):
             return None
-        dither = None if self.table is None else self.table.dither_by_node
+        dither = None if self.table is None or self.can.untied else self.table.dither_by_node
         discrete = np.zeros(len(self.fits)) if self.table is None else self.table.discrete
         rows = np.full(len(self.fits), self.n_rows) if self.rows_per_node is None else self.rows_per_node
         rows = np.minimum(rows, MAX_ROWS)
@@ -77,15 +77,20 @@ class TrainingResult:
             for node, fit in enumerate(self.fits)
         ]
 
+    def _by_residuals(self, node: int, model: NoiseModel) -> bool:
+        """Whether the likelihood of a node is that of its residuals, and not that of its fit."""
+        return model.needs_residuals and isinstance(self.models, LocalModels) and not self.models.weighs(node)
+
     def densities(self, noise: Sequence[NoiseModel]) -> list[Density | Mass]:
         """The noise of every node under the model that orders were compared by; Gaussian without residuals."""
-        wanted = any(model.needs_residuals for model in noise)
+        on_scales = any(fit.scale >= 0 for fit in self.fits)  # whose likelihoods are not of this scale
+        wanted = on_scales or any(model.needs_residuals for model in noise)
         residuals = (self.residuals() if wanted else None) or [None] * len(noise)
         densities: list[Density | Mass] = []
         for node, (fit, model, remainder) in enumerate(zip(self.fits, noise, residuals, strict=True)):
             if isinstance(model, DiscreteNoise):
                 densities.append(self.models.mass(node, fit))
-            elif remainder is not None and model.needs_residuals:
+            elif remainder is not None and (model.needs_residuals or fit.scale >= 0):
                 densities.append(model.fit(remainder))
             else:
                 densities.append(GaussianDensity(float(variance_of_nll(fit.nll))))
@@ -96,34 +101,24 @@ class TrainingResult:
         """The estimator with what it needs of the table, which a final fit may have replaced in ``models``."""
         return self.models if self.scores is None else self.scores.models
 
-    @cached_property
-    def negentropy(self) -> float:
-        """How far the residuals of the median node are from Gaussian, in nats per row; 0 if they cannot be had."""
-        residuals = [column for column in self.residuals() or [] if column is not None]
-        return float(np.median([negentropy(column) for column in residuals])) if residuals else 0.0
-
     @property
     def n_rows_used(self) -> int:
         """How many rows of each node, at most, its likelihood is taken from: the first ones that count for it."""
         by_rows = self.holds_rows and self.can.residuals
         return min(self.n_rows, MAX_ROWS) if by_rows else self.n_rows
 
-    def log_likelihood(self) -> float:
+    def log_likelihood(self, noise: Sequence[NoiseModel]) -> float:
         """Log-likelihood per row of the fitted model on the training table, less the BIC penalty.
 
-        Noise may have any shape, whatever orders were compared by: so models that were learned under different
-        noise compare. Where residuals cannot be had it is taken as Gaussian. Where not all rows count for a node,
-        its mechanism does in those that do.
+        Where not all rows count for a node, its mechanism does in those that do.
         """
-        residuals = self.residuals()
-        if residuals is None:
-            nll = np.array([fit.nll for fit in self.fits])
-        else:
-            excess = [
-                fit.excess if column is None else excess_entropy(column, "three-spacings")
-                for fit, column in zip(self.fits, residuals, strict=True)
-            ]
-            nll = np.array(excess) + STANDARD_ENTROPY
+        nll = np.array([fit.nll for fit in self.fits])
+        looked_at = [node for node, model in enumerate(noise) if self._by_residuals(node, model)]
+        residuals = (self.residuals() if looked_at else None) or [None] * nll.size
+        for node in looked_at:
+            remainder = residuals[node]
+            if remainder is not None:
+                nll[node] = noise[node].nll(remainder)
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
         penalty = 0.5 * np.log(rows) / rows * np.array([fit.dof for fit in self.fits])
         return -float(np.sum(rows / self.n_rows * (nll + penalty)))
@@ -155,20 +150,22 @@ class State:
     training: TrainingResult | None = None
 
     @classmethod
-    def begin(
-        cls,
-        table: Table,
-        plan: Plan,
-        run: Run,
-        scales: ColumnScales | None = None,
-        effects: ColumnScales | None = None,
-        noise: tuple[NoiseModel, ...] | None = None,
-    ) -> "State":
-        """Before any training, on given scales of causes and, if they are others, of effects."""
-        scaled = table.on_scale(table.scales_of(plan.scales) if scales is None else scales, plan.standardize)
-        if effects is not None:
-            scaled = table.with_effects(scaled, table.on_scale(effects, plan.standardize))
-        return cls(plan, run, table, scaled, plan.noise if noise is None else noise)
+    def begin(cls, table: Table, plan: Plan, run: Run, noise: tuple[NoiseModel, ...] | None = None) -> "State":
+        """Before any training, with the other scales that columns may be on where these are open."""
+        noise = plan.noise if noise is None else noise
+        table = with_families(table, noise)
+        scaled = table.on_scale(table.scales_of(plan.scales), plan.standardize)
+        by_rows = plan.estimator.can.scales and table.known_summary is None and table.missing is None
+        if by_rows and table.may_change_scale(plan.scales):
+            scaled = table.with_other_scales(scaled)
+        return cls(plan, run, table, scaled, noise)
+
+    @classmethod
+    def before_draws(cls, table: Table, plan: Plan, run: Run) -> "State":
+        """Before the missing values of a table are drawn: as it came."""
+        d = table.n_columns
+        unscaled = OnScale(ColumnScales.as_measured(d), np.zeros(d), np.ones(d), table)
+        return cls(plan, run, table, unscaled, plan.noise)
 
     @property
     def trained(self) -> TrainingResult:
@@ -176,10 +173,20 @@ class State:
         assert self.training is not None
         return self.training
 
+    def log_likelihood(self) -> float:
+        """Of the rows as they came: of the table's, times the change of scale in them, times steps of grids."""
+        jacobian = self.table.mean_log_slopes(self.scaled, self.trained.n_rows_used) + self.table.mean_log_steps
+        return self.trained.log_likelihood(self.noise) + jacobian
+
     @property
     def gaussian(self) -> bool:
         """Whether orders are compared under Gaussian noise."""
         return not any(model.needs_residuals for model in self.noise)
+
+
+def with_families(table: Table, noise: Sequence[NoiseModel]) -> Table:
+    """The table with the names of the noise models of its columns."""
+    return replace(table, families=tuple(map(family_of, noise)))
 
 
 class Interrupted(KeyboardInterrupt):

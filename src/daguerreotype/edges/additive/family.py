@@ -36,7 +36,10 @@ class Families:
     def of(cls, table: Table, n_fitted: int) -> "Families":
         """Those that the table names, or the usual ones of its kinds; its first ``n_fitted`` rows are fitted."""
         names = table.families or tuple(kind.noise for kind in table.kinds)
-        noise = tuple(cast(DiscreteNoise, make_noise(name)) if name else None for name in names)
+        noise = tuple(
+            cast(DiscreteNoise, make_noise(name)) if discrete else None
+            for name, discrete in zip(names, table.discrete, strict=True)
+        )
         outcomes = tuple(
             None if family is None else family.outcomes(codes.astype(np.int64), n_fitted, kind)
             for family, codes, kind in zip(noise, table.values.T, table.kinds, strict=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -13,8 +12,9 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
 from daguerreotype.edges.additive.family import Families
 from daguerreotype.edges.base import Capabilities, EdgeRules, LocalFit, LocalModels
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, OtherScales, new_problem
+from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, OtherScales, Weighing, new_problem
 from daguerreotype.edges.grow_shrink.search import Chosen, GrowShrinkTrees
+from daguerreotype.edges.grow_shrink.weigh import ALWAYS, SHAPE, SPREAD
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.free_shape import MAX_ROWS
@@ -23,8 +23,10 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 # Rows that tables with discrete columns are fitted on: their likelihoods need each row in every step. Those of
 # numbers must be of the same rows: means over others differ by more than the two directions of an edge.
 LIKELIHOOD_ROWS = MAX_ROWS
-KEPT_BYTES = 2**26  # of basis columns that are kept for residuals; longer tables compute them each time
+CELLS, LEAST_ROWS = 2**24, 2**12  # of basis columns that are kept for weighing rows, and rows of them at least
 CHUNK = 2**14  # rows whose basis columns are laid out at a time
+# What may be weighed of a number, by the name of its noise.
+WEIGHED = {"auto": SPREAD | SHAPE, "free-shape": SHAPE | ALWAYS}
 
 
 @saved
@@ -43,7 +45,7 @@ class AdditiveFit(LocalFit):
         How many columns of each parent's basis it has, the first ones.
     coefficients : array of shape (1 + m, q)
         Of the constant and these columns, parent by parent; one for each linear predictor of a discrete node, one
-        for a number.
+        for a number, and another for its log standard deviation where its spread depends on its parents.
     shape : array of shape (k,)
         Cutpoints of ordered levels, or the dispersion of counts; empty for others.
     """
@@ -141,7 +143,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         Parents to leave out, and to begin with and never remove.
     """
 
-    can = replace(AdditivePredictor.can, search=True, batches=True, residuals=True)
+    can = replace(AdditivePredictor.can, search=True, batches=True, residuals=True, untied=True)
 
     def __init__(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None = None) -> None:
         self._table = table
@@ -154,8 +156,16 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if n_knots:
             bases, moments = spline_bases(table, n_knots)
         AdditivePredictor.__init__(self, table.names, bases)
-        rescaled = other_scales(table, self.columns)
-        problem = new_problem(moments, self._widths, table.n_rows, penalty, rules, table.rounding, rescaled)
+        problem = new_problem(
+            moments,
+            self._widths,
+            table.n_rows,
+            penalty,
+            rules,
+            table.rounding,
+            other_scales(table, self.columns),
+            weighing=self._weighing(table),
+        )
         GrowShrinkTrees.__init__(self, problem)
 
     def _prepare_rows(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None) -> None:
@@ -166,7 +176,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             for column, kind in zip(table.values.T, table.kinds, strict=True)
         ]
         AdditivePredictor.__init__(self, table.names, bases)
-        features = self._features = self.columns(table.values[:rows])
+        features = self.columns(table.values[:rows])
         spreads = np.array([basis.unit[1] for basis in bases])
         first = Table(table.values[:rows], table.names, copies=table.copies)
         problem = new_problem(
@@ -179,6 +189,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             other_scales(table, self.columns, rows),
             table.copies,
             len(table.values) / rows,
+            weighing=self._weighing(table),
         )
         families = self._families = Families.of(table, rows)
         problem = families.describe(problem, table, bases, features)
@@ -195,11 +206,24 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             columns[:, i, : basis.width] = basis.columns(values[:, i])
         return columns.reshape(len(values), -1)
 
-    @cached_property
-    def _features(self) -> FloatArray | None:
-        """Basis columns (m, d * stride) in the rows of residuals; None where that is too much to keep."""
-        values = self._table.values[:MAX_ROWS]
-        return None if 8 * len(values) * len(self.problem.moments) > KEPT_BYTES else self.columns(values)
+    def _weighing(self, table: Table) -> Weighing | None:
+        """The rows that numbers are weighed by: the first ones of every copy of a long table."""
+        names = table.families or ("",) * table.n_columns
+        what = np.array([WEIGHED.get(name, 0) for name in names])
+        if not table.holds_rows or not (what.any() or table.rescaled is not None):
+            return None
+        width = len(self.bases) * int(self._widths.max())
+        n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
+        rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
+        numbers, rescaled = table.values[rows], np.zeros((rows.size, 0))
+        if table.dither is not None:
+            numbers = numbers + table.dither[rows]
+        if table.rescaled is not None:
+            rescaled = table.rescaled.untied(rows)
+        centres, spreads = np.array([basis.unit for basis in self.bases]).T
+        return Weighing(
+            self.columns(table.values[rows]), (numbers - centres) / spreads, rescaled, what, table.copies
+        )
 
     # ------------------------------------------------------------------ fits
 
@@ -215,10 +239,6 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
                 fits[end] = self.fit(*request)
         return [fits[end] for end in ends]
 
-    def fit_on(self, scale: int, node: int, predecessors: IntArray) -> AdditiveFit:
-        """Parents of ``node`` on one scale."""
-        return self._record(node, self.search_target(self._target(scale, node), predecessors))
-
     def fit_parents(self, node: int, parents: IntArray) -> AdditiveFit:
         """``node`` on exactly these parents, ascending, on its likeliest scale."""
         return self._record(node, self.search_shapes(node, parents))
@@ -226,35 +246,37 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def _record(self, node: int, chosen: Chosen) -> AdditiveFit:
         """The fit of ``node`` that a search ends with."""
         target, parents, used, excess, dof = chosen
-        problem, places = self.problem, self.columns_of(parents, used)
+        problem, scale = self.problem, -1
         shape: FloatArray = np.zeros(0)
-        if problem.families[target, LIKELIHOOD] == GAUSSIAN:
-            coefficients = self._of_number(node, target, places)
-        else:
-            coefficients, shape, n_shapes = self.fit_discrete(node, places)
+        centre, spread = self.bases[node].unit
+        if problem.families[target, LIKELIHOOD] != GAUSSIAN:
+            coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(parents, used))
             # The search has what a parameter of the shape costs in the likelihood.
             excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
             dof += n_shapes * problem.share
-        starts = np.cumsum(used) - used
+        elif problem.rows.size:
+            scale, used, coefficients, excess, dof = self.weigh(chosen)
+            if scale >= 0:
+                centre, spread = 0.0, 1.0
+            coefficients[:, 0] *= spread
+            coefficients[0, 0] += centre
+            coefficients[:, 1:] *= 0.5
+            coefficients[0, 1:] += np.log(spread)
+        else:
+            weights = spread * self.solve(target, self.columns_of(parents, used))
+            coefficients = np.concatenate([[centre], weights])[:, None]
+        starts, places = np.cumsum(used) - used, self.columns_of(parents, used)
+        of_mean = coefficients[1:] if shape.size or coefficients.shape[1] > 2 else coefficients[1:, :1]
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
-        variances = np.mean(coefficients[1:] ** 2, axis=1) * problem.moments[places, places]
+        variances = np.mean(of_mean**2, axis=1) * problem.moments[places, places]
         norms = np.sqrt(np.add.reduceat(variances, starts)) if parents.size else np.zeros(0)
         # what is uncorrelated with the line leaves the slope of the best line to its coefficient
         slopes = np.array([self.bases[parent].slope for parent in parents])
-        directed = (slopes != 0.0) & (coefficients.shape[1] == 1)
-        weights = np.where(directed, slopes * coefficients[1:][starts, 0], norms)
+        directed = (slopes != 0.0) & (of_mean.shape[1] == 1)
+        weights = np.where(directed, slopes * of_mean[starts, 0], norms)
         return AdditiveFit(
-            parents, weights, excess + STANDARD_ENTROPY, dof, used, coefficients, shape, norms=norms
+            parents, weights, excess + STANDARD_ENTROPY, dof, used, coefficients, shape, norms=norms, scale=scale
         )
-
-    def _of_number(self, node: int, target: int, places: IntArray) -> FloatArray:
-        """Coefficients (1 + m, 1) of a number on one scale, by least squares on a constant and columns (m,)."""
-        centre, spread = self.bases[node].unit
-        if target != node:
-            assert self._table.rescaled is not None
-            rescaled = self._table.rescaled.values[: int(self.problem.n_rows)]
-            centre, spread = float(rescaled[:, target - self._table.n_columns].mean()), 1.0
-        return np.concatenate([[centre], spread * self.solve(target, places)])[:, None]
 
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""
@@ -274,46 +296,17 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         ]
         return float(np.mean(nonlinear)) if nonlinear else 0.0
 
-    # ------------------------------------------------------------------ rows
-
-    def regressors(self, node: int, fit: LocalFit, n_rows: int) -> FloatArray:
-        """Columns (m, p) that ``fit`` regresses ``node`` on, in the first rows."""
-        fit = additive(fit)
-        if self._features is not None:
-            kept: FloatArray = self._features[:n_rows, self.columns_of(fit.parents, fit.used)]
-            return kept
-        values = self._table.values[:MAX_ROWS][:n_rows]
-        parts = [
-            self.bases[parent].columns(values[:, parent])[:, :used]
-            for parent, used in zip(fit.parents, fit.used, strict=True)
-        ]
-        return np.hstack([np.zeros((len(values), 0)), *parts])
-
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of ``fit`` of a number on the training rows, shape (n,); of long tables on the first ones."""
-        rescaled = self._table.rescaled
-        return self.residuals_on(-1 if rescaled is None else rescaled.place(node), node, fit)
-
-    def residuals_on(self, scale: int, node: int, fit: LocalFit) -> FloatArray:
-        """Residuals of a fit on one scale."""
-        beta = additive(fit).coefficients
-        columns = self.regressors(node, fit, MAX_ROWS)
-        effect = self._table.values[: len(columns), node]
-        if scale >= 0:
-            assert self._table.rescaled is not None
-            effect = self._table.rescaled.values[: len(columns), scale]
-        residuals: FloatArray = effect - beta[0, 0] - columns @ beta[1:, 0]
+        """Noise of a number on the training rows, shape (n,); of long tables on the first ones."""
+        table, values = self._table, self._table.values[:MAX_ROWS]
+        if fit.scale >= 0:
+            assert table.rescaled is not None
+            effect = table.rescaled.untied(slice(MAX_ROWS))[:, fit.scale]
+        else:
+            effect = values[:, node] + (0.0 if table.dither is None else table.dither[:MAX_ROWS, node])
+        predicted = self.predict(node, fit, values)
+        residuals: FloatArray = effect - predicted if predicted.ndim == 1 else noise_of(effect, predicted)
         return residuals
-
-    # ------------------------------------------------------------------ scores
-
-    def _target(self, scale: int, node: int) -> int:
-        return node if scale < 0 else self._table.n_columns + scale
-
-    def score_on(self, scale: int, node: int, predecessors: IntArray) -> tuple[float, float]:
-        """Excess and dof of ``node`` on one scale."""
-        chosen = self.search_target(self._target(scale, node), predecessors)
-        return chosen.excess, chosen.dof
 
     def fork(self) -> Self:
         """The same for another thread."""
@@ -322,10 +315,16 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         return clone
 
 
+def noise_of(values: FloatArray, predictors: FloatArray) -> FloatArray:
+    """What predictors (m, 2), mean and log standard deviation, leave of values (m,) of a number."""
+    noise: FloatArray = (values - predictors[:, 0]) * np.exp(-predictors[:, 1])
+    return noise
+
+
 def other_scales(
     table: Table, features: Callable[[FloatArray], FloatArray], n_rows: int | None = None
 ) -> OtherScales | None:
-    """What a search needs of the other columns of a table: moments with the features (m, p) of its rows (m, d).
+    """What a search needs of the other scales of a table: moments with the features (m, p) of its rows (m, d).
 
     ``n_rows``: the first ones, which alone count.
     """
@@ -338,10 +337,14 @@ def other_scales(
         features(table.values[first : min(first + CHUNK, n)]).T @ values[first : first + CHUNK]
         for first in range(0, n, CHUNK)
     )
-    dither = (
+    rounding = (
         np.zeros(rescaled.columns.size) if rescaled.dither is None else np.mean(rescaled.dither[:n] ** 2, axis=0)
     )
-    variances = np.mean(values**2, axis=0)
     return OtherScales(
-        rescaled.columns, np.asarray(second) / n, variances, rescaled.offsets, dither, rescaled.instead
+        rescaled.columns,
+        np.asarray(second) / n,
+        np.mean(values**2, axis=0),
+        rescaled.offsets,
+        rounding,
+        rescaled.searched,
     )

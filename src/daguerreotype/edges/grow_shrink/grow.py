@@ -77,7 +77,7 @@ def condition_on(
     Returns how many rows there are then.
     """
     rows, within, with_target, counts = path.rows, path.within, path.with_target, path.counts
-    size, stride = moments.shape[0], within.shape[1]
+    size, stride = within.shape
     n_owned = stride * path.used.size
     for own in range(path.used[owner], stop):
         column = owner * stride + own
@@ -241,7 +241,7 @@ def find_blocks(
 def reset_path(problem: Problem, path: CholeskyRows, target: int) -> None:
     """Second moments given nothing."""
     response, stride = problem.responses[target], problem.blocks.shape[1]
-    for column in range(problem.limits.size):
+    for column in range(path.with_target.size):
         path.with_target[column] = problem.moments[response, column]
         for b in range(stride):
             path.within[column, b] = problem.blocks[column, b]

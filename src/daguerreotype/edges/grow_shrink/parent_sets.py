@@ -78,6 +78,8 @@ def choose_shapes(
     if not discrete and enough:
         keep_all = count >= 0
         call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
+        if addresses.weigh != 0:
+            call_address(addresses.weigh, addresses, problem, buffers, target, scores)
         return count
     buffers.fit.state[0] = NONE  # what other sets were fitted before must not matter
     loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
@@ -104,6 +106,8 @@ def choose_shapes(
     buffers.fit.state[0] = NONE
     scores[0] = excess
     scores[1] = cost_in_dof(problem, owners, used, q)
+    if not discrete and addresses.weigh != 0:
+        call_address(addresses.weigh, addresses, problem, buffers, target, scores)
     return count
 
 

@@ -9,11 +9,13 @@ from daguerreotype._lib.bits import as_bits
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.penalty import Penalty
+from daguerreotype.noise.free_shape import GaussianSpacings, gaussian_spacings
 
 TOLERANCE = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 ROWS_PER_DOF = 10  # rows for each parameter of a search with nonlinear parents; with fewer they fit noise
 LIKELIHOOD, PREDICTORS, SHAPES = 0, 1, 2  # columns of `Problem.families`
 GAUSSIAN = -1  # family of a target whose likelihood is made from moments; others are numbers of kernels
+FIRST, LAST, OWN, OPEN = 0, 1, 2, 3  # columns of `Problem.places`
 
 
 class Problem(NamedTuple):
@@ -84,6 +86,24 @@ class Problem(NamedTuple):
     share : float
         Rows of the table for each row that fits are made from. Degrees of freedom are multiplied by it, as a
         likelihood per row then counts for that many rows more.
+    n_extra : int
+        Columns of the richest curve of an owner beyond ``stride``. Those of all owners stand at the end of the
+        moments, where no walk goes, ``n_extra`` for each.
+    rich : array of shape (d,)
+        How many columns the richest curve of each variable has.
+    rows : array of shape (c + d + s, m), or empty
+        All columns in the rows that numbers are weighed by; then numbers on the scale of the table, and on s other
+        scales, with their ties spread.
+    others : array of shape (s, c + 2)
+        Variables on the other scales: covariances with all columns, their variances, and the nats per row that are
+        added to make likelihoods comparable.
+    places : array of shape (d + e, 4)
+        FIRST and LAST of the other scales of a target's variable, the OWN one of the target, -1 for that of the
+        table, and what is OPEN to be weighed.
+    usual : GaussianSpacings
+        What spacings of Gaussian rows are.
+    copies : int
+        How often each observation is among ``rows``.
     """
 
     moments: FloatArray
@@ -113,6 +133,13 @@ class Problem(NamedTuple):
     offsets: FloatArray
     rounding: FloatArray
     share: float
+    n_extra: int
+    rich: IntArray
+    rows: FloatArray
+    others: FloatArray
+    places: IntArray
+    usual: GaussianSpacings
+    copies: int
 
 
 @dataclass(frozen=True)
@@ -123,7 +150,7 @@ class OtherScales:
     ----------
     variables : array of shape (e,)
         Which they are, ascending.
-    with_columns : array of shape (d * stride, e)
+    with_columns : array of shape (c, e)
         Their second moments with all columns.
     variances : array of shape (e,)
         Their variances.
@@ -131,8 +158,8 @@ class OtherScales:
         Nats per row that are added to make likelihoods comparable: those of the change of scale, and its penalty.
     rounding : array of shape (e,)
         Variance of spreading their ties.
-    instead : bool
-        Whether variables are on these scales alone.
+    walked : array of shape (e,)
+        On which of them parents are searched for too: the others are only tried on parents.
     """
 
     variables: IntArray
@@ -140,7 +167,42 @@ class OtherScales:
     variances: FloatArray
     offsets: FloatArray
     rounding: FloatArray
-    instead: bool = False
+    walked: BoolArray
+
+    def take(self, chosen: BoolArray) -> "OtherScales":
+        """Some of them."""
+        return OtherScales(
+            self.variables[chosen],
+            self.with_columns[:, chosen],
+            self.variances[chosen],
+            self.offsets[chosen],
+            self.rounding[chosen],
+            self.walked[chosen],
+        )
+
+
+class Weighing(NamedTuple):
+    """Rows that numbers are weighed by, beside second moments.
+
+    Attributes
+    ----------
+    columns : array of shape (m, c)
+        All columns in these rows.
+    numbers : array of shape (m, d)
+        Variables on the scale of the table, their ties spread.
+    rescaled : array of shape (m, s)
+        Variables on other scales, their ties spread.
+    open : array of shape (d,)
+        What may be weighed of each; see `weigh`.
+    copies : int
+        How often each observation is among these rows.
+    """
+
+    columns: FloatArray
+    numbers: FloatArray
+    rescaled: FloatArray
+    open: IntArray
+    copies: int
 
 
 def new_problem(
@@ -153,15 +215,18 @@ def new_problem(
     rescaled: OtherScales | None = None,
     copies: int = 1,
     share: float = 1.0,
+    rich: IntArray | None = None,
+    weighing: Weighing | None = None,
 ) -> Problem:
     """The problem of numbers of one moment matrix. Every problem has the same array types.
 
     Parameters
     ----------
-    moments : array of shape (d * stride, d * stride)
-        Second moments of all columns; variable i owns the columns from ``i * stride``, itself first.
+    moments : array of shape (d * stride + d * n_extra,) * 2
+        Second moments of all columns; variable i owns the columns from ``i * stride``, itself first, and at the end
+        those that only richer curves have.
     widths : array of shape (d,)
-        How many of its columns each variable uses; the others must be zero.
+        How many of its columns each variable uses in a search; the others must be zero. The widest uses all.
     n_rows : int
         Number of observations.
     penalty : Penalty
@@ -177,38 +242,59 @@ def new_problem(
         them.
     share : float
         Rows of the table for each row that fits are made from.
+    rich : array of shape (d,), optional
+        How many columns the richest curve of each variable has, ``widths`` without any.
+    weighing : Weighing, optional
+        Rows that numbers are weighed by.
     """
-    d = widths.size
+    d, stride = widths.size, int(widths.max())
+    rich = widths if rich is None else rich
+    n_extra = int((rich - widths).max(initial=0))
     if rounding is not None and rounding.any():
         # A column has its ties spread as a cause too, where it is a line: else the two directions of a straight
         # edge would not fit alike, and the coarser column would look like the effect.
         spread = np.zeros(len(moments))
-        spread[:: len(moments) // d] = rounding
+        spread[: d * stride : stride] = rounding
         moments, rounding = moments + np.diag(spread), None
     if rescaled is None:
         nothing = np.zeros(0)
-        rescaled = OtherScales(nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing)
-    e = rescaled.variables.size
+        none_at_all = nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing
+        rescaled = OtherScales(*none_at_all, nothing.astype(np.bool_))
+    walked = rescaled.take(rescaled.walked)
+    e, first = walked.variables.size, d * stride
     ones, empty = np.ones(d + e, dtype=np.int64), np.zeros((0, 0))
     none = empty.astype(np.int64)
-    stride = moments.shape[0] // d
     nodes = np.arange(d)
-    diagonal = moments.reshape(d, stride, d, stride)[nodes, :, nodes, :]  # (d, stride, stride)
+    diagonal = moments[:first, :first].reshape(d, stride, d, stride)[nodes, :, nodes, :]  # (d, stride, stride)
     alone = np.zeros((e, stride))
-    alone[:, 0] = rescaled.variances
-    if e:
-        moments = np.block(
-            [[moments, rescaled.with_columns], [rescaled.with_columns.T, np.diag(rescaled.variances)]]
-        )
+    alone[:, 0] = walked.variances
+    moments = _with_targets(moments, walked, first)
+    others = np.column_stack(
+        [
+            np.insert(rescaled.with_columns, [first] * e, 0.0, axis=0).T,
+            rescaled.variances + rescaled.rounding,
+            rescaled.offsets,
+        ]
+    )
+    starts = np.searchsorted(rescaled.variables, np.arange(d + 1))
+    variables = np.concatenate([nodes, walked.variables])
+    own = np.concatenate([np.full(d, -1), np.flatnonzero(rescaled.walked)])
+    what = np.zeros(d, dtype=np.int64) if weighing is None else weighing.open
+    rows, usual, times = empty, GaussianSpacings(0, 0.0, 0.0), 1
+    if weighing is not None:
+        columns = np.insert(weighing.columns, [first] * e, 0.0, axis=1)
+        rows = np.ascontiguousarray(np.hstack([columns, weighing.numbers, weighing.rescaled]).T)
+        times = weighing.copies
+        usual = gaussian_spacings(rows.shape[1] // times)
     required = rules.required if rules is not None and rules.anything_required else np.zeros((0, 0))
     return Problem(
-        moments=np.ascontiguousarray(moments, dtype=np.float64),
-        blocks=np.concatenate([diagonal.reshape(d * stride, stride), alone]),
+        moments=moments,
+        blocks=np.concatenate([diagonal.reshape(first, stride), alone]),
         limits=TOLERANCE * np.diag(moments),
-        responses=np.concatenate([nodes * stride, d * stride + np.arange(e)]),
-        variables=np.concatenate([nodes, rescaled.variables]),
-        own_scale=~np.isin(nodes, rescaled.variables) if rescaled.instead else np.ones(d, dtype=np.bool_),
-        scales=d + np.searchsorted(rescaled.variables, np.arange(d + 1)),
+        responses=np.concatenate([nodes * stride, first + np.arange(e)]),
+        variables=variables,
+        own_scale=np.ones(d, dtype=np.bool_),
+        scales=d + np.searchsorted(walked.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
         n_rows=float(n_rows * copies),
         penalty_per_dof=copies * penalty.per_dof(n_rows),
@@ -228,7 +314,27 @@ def new_problem(
         outcomes=none,
         codes=none,
         n_codes=0 * ones[:d],
-        offsets=np.concatenate([np.zeros(d), rescaled.offsets]),
-        rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, rescaled.rounding]),
+        offsets=np.concatenate([np.zeros(d), walked.offsets]),
+        rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, walked.rounding]),
         share=float(share),
+        n_extra=n_extra,
+        rich=np.ascontiguousarray(rich, dtype=np.int64),
+        rows=rows,
+        others=np.ascontiguousarray(others),
+        places=np.column_stack([starts[variables], starts[variables + 1], own, what[variables]]),
+        usual=usual,
+        copies=times,
     )
+
+
+def _with_targets(moments: FloatArray, walked: OtherScales, first: int) -> FloatArray:
+    """Second moments of all columns, with those of other scales that walks go on from place ``first`` on."""
+    e = walked.variables.size
+    if e == 0:
+        return np.ascontiguousarray(moments, dtype=np.float64)
+    wider = np.insert(np.insert(moments, [first] * e, 0.0, axis=0), [first] * e, 0.0, axis=1)
+    with_columns = np.insert(walked.with_columns, [first] * e, 0.0, axis=0)
+    wider[:, first : first + e] = with_columns
+    wider[first : first + e] = with_columns.T
+    wider[first : first + e, first : first + e] = np.diag(walked.variances)
+    return np.ascontiguousarray(wider)

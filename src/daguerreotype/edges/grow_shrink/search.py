@@ -14,7 +14,7 @@ from daguerreotype.edges.base import Draws, SearchableModels
 from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
-from daguerreotype.edges.grow_shrink.problem import PREDICTORS, SHAPES, Problem, new_problem
+from daguerreotype.edges.grow_shrink.problem import OPEN, PREDICTORS, SHAPES, Problem, new_problem
 from daguerreotype.edges.grow_shrink.shrink import coefficients, eliminate, shrink
 from daguerreotype.edges.grow_shrink.sweep import OrderState, new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
@@ -31,6 +31,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     walk,
     walk_scale,
 )
+from daguerreotype.edges.grow_shrink.weigh import ALWAYS, HEAD, N_SPREAD, SCALE, SHAPE, weigh
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.newton import Rows
 
@@ -91,7 +92,9 @@ def walk_target(
 
 
 @cache
-def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool = False) -> Addresses:
+def walk_addresses(
+    maximise: tuple[Callable[..., int], ...] = (), limited: bool = False, weighed: bool = False
+) -> Addresses:
     """Where the kernels of a walk are, those that maximise likelihoods of discrete targets among them.
 
     The data of all problems have the types of those of a single column.
@@ -117,6 +120,8 @@ def walk_addresses(maximise: tuple[Callable[..., int], ...] = (), limited: bool 
             find_likely=address_of(find_likely, addresses, problem, path, buffers, 0),
             eliminate_likely=address_of(eliminate_likely, addresses, problem, buffers, 0, 0, np.zeros(2)),
         )
+    if weighed:
+        addresses = addresses._replace(weigh=address_of(weigh, addresses, problem, buffers, 0, np.zeros(2)))
     if limited:
         addresses = addresses._replace(
             limit_parents=address_of(limit_parents, addresses, problem, arena, buffers, 0, 0)
@@ -134,6 +139,29 @@ class Chosen(NamedTuple):
     target: int
     parents: IntArray
     used: IntArray
+    excess: float
+    dof: float
+
+
+class Weighed(NamedTuple):
+    """What rows say of a number on its parents.
+
+    Attributes
+    ----------
+    scale : int
+        Which of the other scales it is on; -1 for that of the table.
+    used : array of shape (p,)
+        How many columns each parent has.
+    coefficients : array of shape (1 + m, q)
+        Of the constant and these columns, parent by parent: those of the mean and, where spread depends on parents,
+        of the log variance.
+    excess, dof : float
+        What it loses, and the parameters.
+    """
+
+    scale: int
+    used: IntArray
+    coefficients: FloatArray
     excess: float
     dof: float
 
@@ -187,7 +215,7 @@ class GrowShrinkTrees(SearchableModels):
     @property
     def _addresses(self) -> Addresses:
         """Where the kernels of walks are."""
-        return walk_addresses(self.maximise, self.problem.max_parents.size > 0)
+        return walk_addresses(self.maximise, self.problem.max_parents.size > 0, self.problem.rows.size > 0)
 
     def _trees(self) -> tuple[Addresses, Problem, TreeArena, CholeskyRows, WalkBuffers]:
         """What every query takes."""
@@ -283,15 +311,20 @@ class GrowShrinkTrees(SearchableModels):
         first, last = self.problem.scales[node : node + 2].tolist()
         return [*([node] if self.problem.own_scale[node] else []), *range(first, last)]
 
-    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+    def weighs(self, node: int) -> bool:
+        """Whether the shape of a node's noise is part of its scores."""
+        return bool(self.problem.places[node, OPEN] & (SHAPE | ALWAYS))
+
+    def score_parents(self, node: int, sets: BoolArray, by_rows: bool = True) -> FloatArray:
         """Excess and dof (m, 2) of ``node`` on each of ``sets`` (m, d) of parents, all of which stay."""
         sets, targets = np.ascontiguousarray(sets), self._targets(node)
         scores = np.empty((len(targets), len(sets), 2))
+        addresses = self._addresses if by_rows else self._addresses._replace(weigh=0)
         with self._lock:
             for own, target in zip(scores, targets, strict=True):
                 for first in range(0, len(sets), self._at_once):
                     part = slice(first, first + self._at_once)
-                    score_sets(self._addresses, self.problem, self._buffers, target, sets[part], own[part])
+                    score_sets(addresses, self.problem, self._buffers, target, sets[part], own[part])
         likeliest = np.argmin(scores @ [1.0, self._nats_per_dof], axis=0)
         best: FloatArray = scores[likeliest, np.arange(len(sets))]
         return best
@@ -342,9 +375,34 @@ class GrowShrinkTrees(SearchableModels):
 
     def columns_of(self, parents: IntArray, used: IntArray) -> IntArray:
         """Which columns are the first ``used`` of those of each parent."""
-        stride = self.problem.blocks.shape[1]
+        (size, stride), n_extra = self.problem.blocks.shape, self.problem.n_extra
         owned = [parent * stride + np.arange(count) for parent, count in zip(parents, used, strict=True)]
+        for parent, places in zip(parents, owned, strict=True):
+            places[stride:] += size - (parent + 1) * stride + parent * n_extra
         return np.concatenate([np.zeros(0, dtype=np.int64), *owned])
+
+    def weigh(self, chosen: Chosen) -> Weighed:
+        """What rows say of a number on the parents that a search ended with."""
+        fit, scores, p = self._buffers, np.empty(2), chosen.parents.size
+        with self._lock:
+            fit.owners[:p], fit.used[:] = chosen.parents, 0
+            fit.used[:p] = chosen.used
+            m = weigh(self._addresses, self.problem, fit, chosen.target, scores)
+            used, weighed = fit.used[:p].copy(), fit.weighed.copy()
+        q = int(weighed[N_SPREAD])
+        mean, spread = weighed[HEAD : HEAD + m + 1], weighed[HEAD + m + 1 : HEAD + m + 2 + q]
+        places = weighed[HEAD + m + 2 + q : HEAD + m + 2 + 2 * q].astype(np.int64)  # of columns of spread
+        columns, wider = self.columns_of(chosen.parents, used), used
+        if q:
+            wider = np.maximum(used, [np.sum(places // self.problem.blocks.shape[1] == i) for i in chosen.parents])
+        all_columns = self.columns_of(chosen.parents, wider)
+        coefficients = np.zeros((1 + all_columns.size, 1 + (q > 0)))
+        coefficients[0, 0], coefficients[1:, 0][np.isin(all_columns, columns)] = mean[0], mean[1:]
+        if q:
+            coefficients[0, 1] = spread[0]
+            for column, share in zip(places, spread[1:], strict=True):
+                coefficients[1 + int(np.flatnonzero(all_columns == column)[0]), 1] = share
+        return Weighed(int(weighed[SCALE]), wider, coefficients, *scores.tolist())
 
     def solve(self, target: int, columns: IntArray) -> FloatArray:
         """The least-squares coefficients (m,) of a target on columns (m,)."""

@@ -266,6 +266,8 @@ def shrink(
         if problem.families[target, LIKELIHOOD] == GAUSSIAN:
             keep_all = count < 0  # never; a literal would compile the callee once more
             call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
+            if addresses.weigh != 0:
+                call_address(addresses.weigh, addresses, problem, buffers, target, scores)
         else:
             call_address(addresses.eliminate_likely, addresses, problem, buffers, target, count, scores)
     if limited:

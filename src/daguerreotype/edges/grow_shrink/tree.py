@@ -114,6 +114,8 @@ class WalkBuffers(NamedTuple):
         let go, and for entries not in use.
     fit : RowsFit
         Room for fits of discrete targets.
+    weighed : array
+        What the rows of the last number that was weighed said; see `weigh`.
     """
 
     before: IntArray
@@ -125,12 +127,13 @@ class WalkBuffers(NamedTuple):
     owners: IntArray
     used: IntArray
     fit: RowsFit
+    weighed: FloatArray
 
 
 class Addresses(NamedTuple):
     """Where the kernels of a walk are: each is compiled once, however many kernels call it.
 
-    Those of discrete targets, and of limits, are zero where there are none. ``maximise`` is that of a table of
+    Those of discrete targets, of limits, and of what weighs rows, are zero where there are none. ``maximise`` is that of a table of
     those of likelihoods: every array in what walks take is counted at each call, which costs as much as its work.
     """
 
@@ -141,6 +144,7 @@ class Addresses(NamedTuple):
     shrink: int
     limit_parents: int
     choose_shapes: int
+    weigh: int
     walk_scale: int
     walk: int
     maximise: int
@@ -191,7 +195,9 @@ def new_buffers(problem: Problem) -> WalkBuffers:
     owners, used, step_owners, kinds = np.zeros((4, d), dtype=np.int64)
     gains, penalties = np.zeros((2, d))
     steps, taken = Steps(gains, penalties, step_owners, kinds), np.full(2 * d + 1, NONE)
-    return WalkBuffers(before, allowed, missed, relevant, taken, steps, owners, used, new_rows_fit(problem))
+    weighed = np.zeros(4 * (problem.moments.shape[0] + 4))
+    fit = new_rows_fit(problem)
+    return WalkBuffers(before, allowed, missed, relevant, taken, steps, owners, used, fit, weighed)
 
 
 def new_rows_fit(problem: Problem) -> RowsFit:

@@ -1,0 +1,490 @@
+r"""What rows say of a number given its parents: richer curves, its scale, spread that depends on them, any shape.
+
+A walk chooses parents and their curves by second moments, as if noise were Gaussian, of one variance, and added on
+the scale of the table. Where a walk ends, and for given parents, all that may be true of the node beside that is
+weighed, in nats per row of the column as it came; every parameter is paid for:
+
+- more columns of a curve, as BIC has it, from second moments;
+- a spread :math:`\log \sigma^2 = g_0 + \sum g_k b_k` by the first columns b of the parents that a score test names;
+- a shape of any kind, as far as it gains more than chance does;
+- another scale of the node, with the benefit of the doubt for the one that it came on.
+
+Residuals that look Gaussian and of one spread end that after one pass over the rows.
+"""
+
+import numpy as np
+
+from daguerreotype._lib.numba import algebra_kernel, kernel, subkernel
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.edges.grow_shrink.problem import (
+    FIRST,
+    LAST,
+    OPEN,
+    OWN,
+    Problem,
+)
+from daguerreotype.edges.grow_shrink.shrink import cost_in_dof, factorise, invert, solve_upper
+from daguerreotype.edges.grow_shrink.tree import Addresses, WalkBuffers
+from daguerreotype.noise.free_shape import CHANCE, shape_gain
+from daguerreotype.noise.gaussian import LEAST_VARIANCE
+from daguerreotype.noise.newton import solve_in_place
+
+SPREAD, SHAPE, ALWAYS = 1, 2, 4  # bits of OPEN: what may be weighed, and whether the shape is free in any case
+LEAST_GAIN = 0.02  # nats per row that spread must gain beyond its price
+PROMISING = 0.25  # share of that, which a score test must promise
+UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which residuals may not be Gaussian
+ROUNDS = 4  # of fitting mean and spread in turns
+RIDGE = 3e-3  # of spread, of the rows
+NARROW, WIDE = -7.0, 4.0  # log variances, from that without any dependence, that spread may reach
+FEW_SCALES = 2  # that are looked at row by row
+# Places in what is weighed: the scale; how many columns spread has; nats per row that the shape gains; whether
+# anything but a Gaussian of one spread suggested itself; coefficients of the mean, then of spread, and its columns.
+SCALE, N_SPREAD, GAIN, DOUBTFUL, HEAD = 0, 1, 2, 3, 4
+
+
+@algebra_kernel
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """The sum of products (n,)."""
+    total = 0.0
+    for t in range(a.size):
+        total += a[t] * b[t]
+    return total
+
+
+@algebra_kernel
+def central_moments(values: FloatArray, moments: FloatArray) -> float:
+    """Write mean, variance, skewness, kurtosis and mean distance in standard deviations of values (n,)."""
+    n = values.size
+    total = 0.0
+    for t in range(n):
+        total += values[t]
+    mean = total / n
+    second, third, fourth, near = 0.0, 0.0, 0.0, 0.0
+    for t in range(n):
+        u = values[t] - mean
+        square = u * u
+        second += square
+        third += square * u
+        fourth += square * square
+        near += abs(u)
+    variance = max(second / n, 1e-300)
+    moments[0] = mean
+    moments[1] = variance
+    moments[2] = third / n / variance**1.5
+    moments[3] = fourth / n / variance**2
+    moments[4] = near / n / np.sqrt(variance)
+    return variance
+
+
+@subkernel
+def looks_gaussian(moments: FloatArray, n: int) -> bool:
+    """Whether skewness, kurtosis and mean distance are those of a Gaussian but for chance."""
+    skewed = abs(moments[2]) > UNUSUAL * np.sqrt(6.0 / n)
+    tailed = abs(moments[3] - 3.0) > UNUSUAL * np.sqrt(24.0 / n)
+    peaked = abs(moments[4] - np.sqrt(2.0 / np.pi)) > UNUSUAL * np.sqrt((1.0 - 3.0 / np.pi) / n)
+    return not (skewed or tailed or peaked)
+
+
+@subkernel
+def residuals_on(
+    rows: FloatArray, response: int, columns: IntArray, m: int, beta: FloatArray, residuals: FloatArray
+) -> None:
+    """Write what columns leave of a response, its ties spread, to ``residuals`` (n,)."""
+    values = rows[response]
+    for t in range(residuals.size):
+        residuals[t] = values[t]
+    for k in range(m):
+        column = rows[columns[k]]
+        share = beta[k]
+        for t in range(residuals.size):
+            residuals[t] -= share * column[t]
+
+
+@subkernel
+def name_spread(
+    problem: Problem,
+    owners: IntArray,
+    used: IntArray,
+    residuals: FloatArray,
+    moments: FloatArray,
+    price: float,
+    chosen: IntArray,
+) -> int:
+    """Write the columns of parents that squares of residuals depend on, by the score test; returns how many.
+
+    ``price`` is what a column costs in nats per row. Zero columns also where all together promise too little.
+    """
+    rows, stride = problem.rows, problem.blocks.shape[1]
+    n = residuals.size
+    tailed = max(moments[3] - 1.0, 0.1)  # variance of the squares
+    squares = np.empty(n)
+    for t in range(n):
+        u = residuals[t] - moments[0]
+        squares[t] = u * u / moments[1] - 1.0
+    count = 0
+    promised = 0.0
+    for i in range(used.size):
+        if used[i] == 0:
+            continue
+        width = min(problem.widths[owners[i]], 2)
+        gain = 0.0
+        for a in range(width):
+            shared = dot(squares, rows[owners[i] * stride + a]) / n
+            gain += 0.5 * shared * shared / tailed
+        if gain > width * price:
+            promised += gain
+            for a in range(width):
+                chosen[count] = owners[i] * stride + a
+                count += 1
+    return count if promised > PROMISING * LEAST_GAIN else 0
+
+
+@subkernel
+def fit_spread(
+    rows: FloatArray,
+    response: int,
+    columns: IntArray,
+    m: int,
+    spreads: IntArray,
+    q: int,
+    residuals: FloatArray,
+    beta: FloatArray,
+    gamma: FloatArray,
+) -> float:
+    r"""Fit mean and log variance in turns; returns the negative log-likelihood per row beyond a standard normal's.
+
+    ``residuals`` (n,) come as those of least squares with coefficients ``beta`` (1 + m,), the constant's first.
+    They leave divided by their standard deviations, with ``beta`` and ``gamma`` (1 + q,) of the likeliest round. The
+    mean is fitted by weighted least squares, the log variance  V g  by steps of Fisher scoring under a ridge,
+
+    .. math:: g = (V'V + n R)^{-1} V' (V g + r^2 e^{-V g} - 1) .
+    """
+    n = residuals.size
+    squares, log_variance, weights, work = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    hessian, room = np.empty((q + 1, q + 1)), np.empty((q + 1, q + 1))
+    gram, side = np.empty((m + 1, m + 1)), np.empty(m + 1)
+    step, least_beta, least_gamma = np.empty(q + 1), np.empty(m + 1), np.empty(q + 1)
+    values = rows[response]
+    total = 0.0
+    for t in range(n):
+        squares[t] = residuals[t] * residuals[t]
+        total += squares[t]
+    base = np.log(max(total / n, 1e-300))
+    for a in range(q + 1):
+        gamma[a] = 0.0
+        for b in range(a + 1):
+            if a == 0:
+                hessian[a, b] = n
+            elif b == 0:
+                shared = 0.0
+                for t in range(n):
+                    shared += rows[spreads[a - 1], t]
+                hessian[a, b] = shared
+            else:
+                hessian[a, b] = dot(rows[spreads[a - 1]], rows[spreads[b - 1]])
+        if a > 0:
+            hessian[a, a] += RIDGE * n
+    gamma[0] = base
+    least = np.inf
+    for _ in range(ROUNDS):
+        for _ in range(2):
+            log_variances(rows, spreads, q, gamma, base, log_variance)
+            for t in range(n):
+                excess = squares[t] * np.exp(-log_variance[t]) - 1.0
+                work[t] = log_variance[t] + (excess if excess < 8.0 else 8.0)
+            for a in range(q + 1):
+                if a == 0:
+                    total = 0.0
+                    for t in range(n):
+                        total += work[t]
+                    step[a] = total
+                else:
+                    step[a] = dot(rows[spreads[a - 1]], work)
+                for b in range(a + 1):
+                    room[a, b] = hessian[a, b]
+            solve_in_place(room, step, q + 1)
+            for a in range(q + 1):
+                gamma[a] = step[a]
+        log_variances(rows, spreads, q, gamma, base, log_variance)
+        for t in range(n):
+            weights[t] = np.exp(-log_variance[t])
+        for a in range(m + 1):
+            for t in range(n):
+                work[t] = weights[t] if a == 0 else weights[t] * rows[columns[a - 1], t]
+            total = 0.0
+            for t in range(n):
+                total += work[t]
+            gram[a, 0] = total
+            for b in range(1, a + 1):
+                gram[a, b] = dot(work, rows[columns[b - 1]])
+            gram[a, a] *= 1.0 + 1e-9
+            side[a] = dot(work, values)
+        solve_in_place(gram, side, m + 1)
+        for t in range(n):
+            work[t] = values[t] - side[0]
+        for k in range(m):
+            column = rows[columns[k]]
+            share = side[k + 1]
+            for t in range(n):
+                work[t] -= share * column[t]
+        total = 0.0
+        for t in range(n):
+            squares[t] = work[t] * work[t]
+            total += log_variance[t] + squares[t] * weights[t]
+        nll = 0.5 * total / n - 0.5
+        if nll < least:
+            least = nll
+            for t in range(n):
+                residuals[t] = work[t] * np.sqrt(weights[t])
+            for a in range(m + 1):
+                least_beta[a] = side[a]
+            for a in range(q + 1):
+                least_gamma[a] = gamma[a]
+    for a in range(m + 1):
+        beta[a] = least_beta[a]
+    for a in range(q + 1):
+        gamma[a] = least_gamma[a]
+    return least
+
+
+@subkernel
+def log_variances(
+    rows: FloatArray, spreads: IntArray, q: int, gamma: FloatArray, base: float, log_variance: FloatArray
+) -> None:
+    """Write the log variance of every row (n,), within bounds."""
+    for t in range(log_variance.size):
+        log_variance[t] = gamma[0]
+    for a in range(q):
+        column = rows[spreads[a]]
+        share = gamma[a + 1]
+        for t in range(log_variance.size):
+            log_variance[t] += share * column[t]
+    low, high = base + NARROW, base + WIDE
+    for t in range(log_variance.size):
+        log_variance[t] = min(max(log_variance[t], low), high)
+
+
+@subkernel
+def gain_beyond_chance(problem: Problem, values: FloatArray, moments: FloatArray, what: int) -> float:
+    """Nats per row that the shape of values (n,) gains over a Gaussian; of several copies of a table their mean."""
+    if not what & (SHAPE | ALWAYS):
+        return 0.0
+    always = what & ALWAYS != 0
+    if not always and looks_gaussian(moments, values.size):
+        return 0.0
+    copies = problem.copies
+    n = values.size // copies
+    total = 0.0
+    for copy in range(copies):
+        gain = shape_gain(values[copy * n : (copy + 1) * n], problem.usual, 0.0 if always else CHANCE)
+        total += gain if always or gain > 0.0 else 0.0
+    return total / copies
+
+
+@subkernel
+def column_at(problem: Problem, owner: int, place: int) -> int:
+    """The column of an owner at a place: one that searches know, or one that only richer curves have."""
+    stride = problem.blocks.shape[1]
+    if place < stride:
+        return owner * stride + place
+    return problem.blocks.shape[0] + owner * problem.n_extra + place - stride
+
+
+@subkernel
+def all_columns(problem: Problem, owners: IntArray, used: IntArray, columns: IntArray) -> int:
+    """Write the columns in use, of richer curves too; returns how many."""
+    m = 0
+    for i in range(used.size):
+        for a in range(used[i]):
+            columns[m] = column_at(problem, owners[i], a)
+            m += 1
+    return m
+
+
+@subkernel
+def enrich(
+    problem: Problem,
+    target: int,
+    owners: IntArray,
+    used: IntArray,
+    columns: IntArray,
+    m: int,
+    work: FloatArray,
+    beta: FloatArray,
+    inverse: FloatArray,
+) -> bool:
+    r"""Give the curve that gains most all of its columns, if that pays; whether one did.
+
+    Columns X that are added to Z explain  s' S^{-1} s,  s and S being their covariances with the response, and among
+    each other, given Z:  s = X'y - X'Z b,  S = X'X - X'Z (Z'Z)^{-1} Z'X.
+    """
+    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
+    variance = moments[response, response] + problem.rounding[target]
+    for k in range(m):
+        variance -= work[k, m] * work[k, m]
+    most = problem.blocks.shape[1] + problem.n_extra
+    scores, block = np.empty(most), np.empty((most, most))
+    onto = np.empty((most, m))
+    best, choice = 0.0, -1
+    for i in range(used.size):
+        owner = owners[i]
+        more = problem.rich[owner] - used[i] if used[i] > 0 else 0
+        if more <= 0 or m + more > problem.max_nonlinear_dof:
+            continue
+        for a in range(more):
+            column = moments[column_at(problem, owner, used[i] + a)]
+            total = column[response]
+            for k in range(m):
+                total -= column[columns[k]] * beta[k]
+                onto[a, k] = 0.0
+            scores[a] = total
+            for k in range(m):
+                share = column[columns[k]]
+                for j in range(m):
+                    onto[a, j] += share * inverse[k, j]
+        for a in range(more):
+            column = moments[column_at(problem, owner, used[i] + a)]
+            for b in range(a + 1):
+                total = column[column_at(problem, owner, used[i] + b)]
+                for k in range(m):
+                    total -= column[columns[k]] * onto[b, k]
+                block[a, b] = total
+            block[a, a] += limits[column_at(problem, owner, used[i] + a)]
+        explained = solve_in_place(block, scores, more)
+        rest = max(variance - explained, limits[response])
+        gain = problem.n_rows * np.log(variance / rest) - more * problem.penalty_per_dof
+        if gain > best:
+            best, choice = gain, i
+    if choice >= 0:
+        used[choice] = problem.rich[owners[choice]]
+    return choice >= 0
+
+
+@subkernel
+def judge(
+    problem: Problem,
+    target: int,
+    scale: int,
+    owners: IntArray,
+    used: IntArray,
+    columns: IntArray,
+    m: int,
+    beta: FloatArray,
+    excess: float,
+    residuals: FloatArray,
+    weighed: FloatArray,
+) -> float:
+    """What a node loses on one scale in nats per row, by its rows; the price of its spread is among that.
+
+    ``excess`` is what it loses as a Gaussian of one spread, ``beta`` (m,) are the coefficients. ``residuals`` (n,)
+    is room; what is chosen is written to ``weighed``.
+    """
+    n, what, rows = residuals.size, problem.places[target, OPEN], problem.rows
+    response = problem.moments.shape[0] + (problem.variables[target] if scale < 0 else problem.rich.size + scale)
+    price = 0.5 * problem.penalty_per_dof / problem.n_rows
+    shape = np.empty(5)
+    residuals_on(rows, response, columns, m, beta, residuals)
+    variance = central_moments(residuals, shape)
+    spreads = np.empty(2 * used.size, dtype=np.int64)
+    q = name_spread(problem, owners, used, residuals, shape, price, spreads) if what & SPREAD else 0
+    gain = gain_beyond_chance(problem, residuals, shape, what)
+    weighed[SCALE], weighed[N_SPREAD], weighed[GAIN] = scale, 0.0, gain
+    weighed[DOUBTFUL] = 1.0 if q > 0 or not looks_gaussian(shape, n) else 0.0
+    weighed[HEAD] = shape[0]
+    for k in range(m):
+        weighed[HEAD + 1 + k] = beta[k]
+    loss = excess - gain
+    if q == 0:
+        return loss
+    mean, gamma = np.empty(m + 1), np.empty(q + 1)
+    nll = fit_spread(rows, response, columns, m, spreads, q, residuals, mean, gamma)
+    central_moments(residuals, shape)
+    gain = gain_beyond_chance(problem, residuals, shape, what)
+    spread_loss = excess + nll - 0.5 * np.log(variance) - gain + q * price
+    if spread_loss >= loss - LEAST_GAIN:
+        return loss
+    weighed[N_SPREAD], weighed[GAIN] = q, gain
+    for k in range(m + 1):
+        weighed[HEAD + k] = mean[k]
+    for a in range(q + 1):
+        weighed[HEAD + m + 1 + a] = gamma[a]
+    for a in range(q):
+        weighed[HEAD + m + 2 + q + a] = spreads[a]
+    return spread_loss
+
+
+@subkernel
+def regress_on_scale(
+    problem: Problem, target: int, scale: int, columns: IntArray, m: int, inverse: FloatArray, beta: FloatArray
+) -> float:
+    """Write the coefficients (m,) of a node on a scale, and return what it loses as a Gaussian, in nats per row."""
+    moments = problem.moments
+    size, variable = moments.shape[0], problem.variables[target]
+    if scale < 0:
+        response = problem.responses[variable]
+        covariances = moments[response]
+        variance, offset = moments[response, response] + problem.rounding[variable], problem.offsets[variable]
+    else:
+        covariances = problem.others[scale]
+        variance, offset = covariances[size], covariances[size + 1]
+    for k in range(m):
+        total = 0.0
+        for j in range(m):
+            total += inverse[k, j] * covariances[columns[j]]
+        beta[k] = total
+        variance -= total * covariances[columns[k]]
+    return 0.5 * np.log(max(variance, LEAST_VARIANCE)) + offset
+
+
+@kernel
+def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, scores: FloatArray) -> int:
+    """Weigh what rows say of a target on the parents of the buffers, which have the columns that a walk left them.
+
+    Writes excess and dof to ``scores`` (2,) in the place of those of a Gaussian, the columns of richer curves to
+    the buffers, and what was chosen to their ``weighed``; returns how many columns the parents have.
+    """
+    owners, used, weighed = buffers.owners, buffers.used, buffers.weighed
+    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
+    room = 0
+    for i in range(used.size):
+        if used[i] > 0:
+            room += max(used[i], problem.rich[owners[i]]) if owners[i] < problem.rich.size else used[i]
+    columns, beta = np.empty(room, dtype=np.int64), np.empty(room)
+    work, inverse = np.empty((room, 2 * room + 1)), np.empty((room, room))
+    while True:
+        m = all_columns(problem, owners, used, columns)
+        variance = factorise(moments, limits, response, columns, m, work) + problem.rounding[target]
+        solve_upper(work, m, beta)
+        invert(work, m, inverse)
+        if problem.n_extra == 0 or not enrich(problem, target, owners, used, columns, m, work, beta, inverse):
+            break
+    residuals, trial, other = np.empty(problem.rows.shape[1]), np.empty(weighed.size), np.empty(room)
+    own, first, last = problem.places[target, OWN], problem.places[target, FIRST], problem.places[target, LAST]
+    scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
+    scores[1] = cost_in_dof(problem, owners, used, 1)
+    least = judge(problem, target, own, owners, used, columns, m, beta, scores[0], residuals, weighed)
+    if weighed[DOUBTFUL] > 0.0 and first < last:
+        tried = np.zeros(last - first + 1, dtype=np.bool_)
+        for _ in range(FEW_SCALES):
+            choice, likely = -2, np.inf
+            for place in range(first - 1, last):
+                scale = place if place >= first else -1
+                if scale == own or tried[place - first + 1]:
+                    continue
+                excess = regress_on_scale(problem, target, scale, columns, m, inverse, other)
+                if excess < likely:
+                    choice, likely = place, excess
+            if choice == -2:
+                break
+            tried[choice - first + 1] = True
+            scale = choice if choice >= first else -1
+            excess = regress_on_scale(problem, target, scale, columns, m, inverse, other)
+            loss = judge(problem, target, scale, owners, used, columns, m, other, excess, residuals, trial)
+            if loss < least:
+                least = loss
+                for k in range(weighed.size):
+                    weighed[k] = trial[k]
+    dof = weighed[N_SPREAD]
+    scores[0] = least - dof * 0.5 * problem.penalty_per_dof / problem.n_rows
+    scores[1] += dof * problem.share
+    return m
