@@ -33,16 +33,16 @@ Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
 
 @dataclass(frozen=True)
 class Scale:
-    """A monotone function with parameters (3,), of which it uses the first few.
+    """A monotone function with up to three parameters.
 
     Attributes
     ----------
     help : str
         What it is for, in one line.
     apply : callable
-        From values (m,) and parameters to values.
+        From columns (m, d) and their parameters (3, d), of which it uses the first few, to columns.
     log_slope : callable
-        From the same to the logarithm of the derivative (m,).
+        From the same to logarithms of the derivatives (m, d).
     fit : callable, optional
         From columns (n, d), and where they were intervened on (n, d) or None, to their parameters (d, 3). Without
         it users cannot ask for the scale by name: only "auto" tries it.
@@ -239,9 +239,10 @@ class ColumnScales:
         return self._by_column(values, lambda scale: scale.log_slope)
 
     def _by_column(self, values: FloatArray, part: Callable[[Scale], Callable[..., FloatArray]]) -> FloatArray:
-        columns = np.empty(values.shape)
-        for j, (name, p) in enumerate(zip(self.names, self.parameters, strict=True)):
-            columns[:, j] = part(SCALES[name])(values[:, j], p)
+        columns, names = np.empty(values.shape), np.array(self.names)
+        for name in dict.fromkeys(self.names):
+            own = np.flatnonzero(names == name)
+            columns[:, own] = part(SCALES[name])(values[:, own], self.parameters[own].T)
         return columns
 
     def replaced(self, columns: Sequence[int] | IntArray, new: "ColumnScales") -> "ColumnScales":

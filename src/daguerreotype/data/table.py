@@ -32,7 +32,7 @@ MOST_CELLS = 2**25  # of columns on other scales: longer tables stay as they cam
 # column twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on the
 # scale of logarithms, with uniform U.
 AS_MEASURED = 0.03
-FAR = 0.2  # nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for
+FAR = 0.05  # nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for
 
 
 @saved
@@ -461,7 +461,10 @@ class Table:
         centre, spread = centre_and_spread(values, intervened)
         untied = self.values if self.untied is None else self.untied
         slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
-        means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
+        if intervened is None:
+            means = slopes.mean(axis=0)
+        else:
+            means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
         price = 0.5 * np.log(self.n_rows) / self.n_rows * scales.n_parameters + AS_MEASURED * scales.surprise
         # As Gaussians without causes, on the table's scale and on these.

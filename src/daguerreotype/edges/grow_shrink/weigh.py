@@ -33,7 +33,7 @@ SPREAD, SHAPE, ALWAYS = 1, 2, 4  # bits of OPEN: what may be weighed, and whethe
 LEAST_GAIN = 0.02  # nats per row that spread must gain beyond its price
 PROMISING = 0.25  # share of that, which a score test must promise
 UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which residuals may not be Gaussian
-ROUNDS = 4  # of fitting mean and spread in turns
+ROUNDS, ENOUGH = 4, 0.002  # of fitting mean and spread in turns, and nats per row that one must gain for another
 RIDGE = 3e-3  # of spread, of the rows
 NARROW, WIDE = -7.0, 4.0  # log variances, from that without any dependence, that spread may reach
 FEW_SCALES = 2  # that are looked at row by row
@@ -232,7 +232,8 @@ def fit_spread(
             squares[t] = work[t] * work[t]
             total += log_variance[t] + squares[t] * weights[t]
         nll = 0.5 * total / n - 0.5
-        if nll < least:
+        gained = least - nll
+        if gained > 0.0:
             least = nll
             for t in range(n):
                 residuals[t] = work[t] * np.sqrt(weights[t])
@@ -240,6 +241,8 @@ def fit_spread(
                 least_beta[a] = side[a]
             for a in range(q + 1):
                 least_gamma[a] = gamma[a]
+        if gained < ENOUGH:
+            break
     for a in range(m + 1):
         beta[a] = least_beta[a]
     for a in range(q + 1):
@@ -462,11 +465,12 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
     own, first, last = problem.places[target, OWN], problem.places[target, FIRST], problem.places[target, LAST]
     scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
     scores[1] = cost_in_dof(problem, owners, used, 1)
+    gaussian = scores[0]
     least = judge(problem, target, own, owners, used, columns, m, beta, scores[0], residuals, weighed)
     if weighed[DOUBTFUL] > 0.0 and first < last:
         tried = np.zeros(last - first + 1, dtype=np.bool_)
         for _ in range(FEW_SCALES):
-            choice, likely = -2, np.inf
+            choice, likely = -2, gaussian
             for place in range(first - 1, last):
                 scale = place if place >= first else -1
                 if scale == own or tried[place - first + 1]:
