@@ -5,14 +5,14 @@ import numpy as np
 from daguerreotype._lib.typing import BoolArray, IntArray
 
 
-def as_bits(sets: BoolArray) -> IntArray:
-    """Sets (m, d) of truth values as rows of bits (m, d // 64 + 1).
+def as_bits(sets: BoolArray, words: int | None = None) -> IntArray:
+    """Sets (m, d) of truth values as rows of bits (m, d // 64 + 1), or of so many words.
 
     >>> as_bits(np.array([[True, False, True]]))
     array([[5]])
     """
     m, d = sets.shape
-    padded = np.zeros((m, (d // 64 + 1) * 64), dtype=np.bool_)
+    padded = np.zeros((m, (d // 64 + 1 if words is None else words) * 64), dtype=np.bool_)
     padded[:, :d] = sets
     return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64)
 

@@ -49,6 +49,11 @@ class Basis(ABC):
         """How many there are."""
 
     @property
+    def short(self) -> int:
+        """How many of them a smooth curve has."""
+        return self.width
+
+    @property
     @abstractmethod
     def slope(self) -> float:
         """Slope of the first of them, per unit of the column or its logarithm; 0 for levels without an order."""

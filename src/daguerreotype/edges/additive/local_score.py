@@ -11,8 +11,24 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
 from daguerreotype.edges.additive.family import Families
+from daguerreotype.edges.additive.products import (
+    MOST_COLUMNS,
+    PROMISING,
+    SCREENED_ROWS,
+    lay_out,
+    products_of,
+    screen_pairs,
+    strongest,
+)
 from daguerreotype.edges.base import Capabilities, EdgeRules, LocalFit, LocalModels
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, OtherScales, Weighing, new_problem
+from daguerreotype.edges.grow_shrink.problem import (
+    GAUSSIAN,
+    LIKELIHOOD,
+    OtherScales,
+    Products,
+    Weighing,
+    new_problem,
+)
 from daguerreotype.edges.grow_shrink.search import Chosen, GrowShrinkTrees
 from daguerreotype.edges.grow_shrink.weigh import ALWAYS, SHAPE, SPREAD
 from daguerreotype.edges.penalty import Penalty
@@ -42,22 +58,28 @@ class AdditiveFit(LocalFit):
     Attributes
     ----------
     used : array of shape (p,)
-        How many columns of each parent's basis it has, the first ones.
-    coefficients : array of shape (1 + m, q)
-        Of the constant and these columns, parent by parent; one for each linear predictor of a discrete node, one
-        for a number, and another for its log standard deviation where its spread depends on its parents.
+        How many columns of each parent's basis it has, the first ones; none where it is a parent by products alone.
+    products : array of shape (k, 2)
+        Pairs of parents, of whose bases the first columns are multiplied.
+    coefficients : array of shape (1 + m + k, q)
+        Of the constant, these columns, parent by parent, and the products; one for each linear predictor of a
+        discrete node, one for a number, and another for its log standard deviation where its spread depends on its
+        parents.
     shape : array of shape (k,)
         Cutpoints of ordered levels, or the dispersion of counts; empty for others.
     """
 
-    used: Annotated[IntArray, Shape("p", least=1)]
-    coefficients: Annotated[FloatArray, Shape("k", "q", filled=True)]
+    used: Annotated[IntArray, Shape("p", least=0)]
+    products: Annotated[IntArray, Shape("k", 2)]
+    coefficients: Annotated[FloatArray, Shape("m", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
 
     def check_saved(self) -> None:
-        """Refuse coefficients of more or fewer columns than are used."""
-        if len(self.coefficients) != 1 + self.used.sum():
+        """Refuse coefficients of more or fewer columns than are used, and products of others than parents."""
+        if len(self.coefficients) != 1 + self.used.sum() + len(self.products):
             raise ValueError("coefficients of other columns than are used")
+        if not np.isin(self.products, self.parents).all():
+            raise ValueError("products of columns that are no parents")
 
 
 @saved
@@ -91,12 +113,16 @@ class AdditivePredictor(LocalModels):
         predictors = np.repeat(fit.coefficients[:1], len(values), axis=0)
         for place, parent in enumerate(fit.parents):
             predictors += self._component(fit, place, values[:, parent])
+        for pair, shares in zip(fit.products, fit.coefficients[1 + fit.used.sum() :], strict=True):
+            first, second = (self.bases[parent].columns(values[:, parent])[:, 0] for parent in pair)
+            predictors += np.outer(first * second, shares)
         return predictors[:, 0] if predictors.shape[1] == 1 else predictors
 
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
 
-        It has mean zero over the training rows, and goes on as a straight line beyond them. The predictor of a
+        It has mean zero over the training rows, and goes on as a straight line beyond them. Products with other
+        parents are not part of it. The predictor of a
         number is its value, of a level the log-odds, of a count the logarithm of its mean.
         """
         fit = additive(fit)
@@ -156,6 +182,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if n_knots:
             bases, moments = spline_bases(table, n_knots)
         AdditivePredictor.__init__(self, table.names, bases)
+        products = self._choose_products(table, len(table.values), moments, penalty, rules)
         problem = new_problem(
             moments,
             self._widths,
@@ -164,6 +191,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             rules,
             table.rounding,
             other_scales(table, self.columns),
+            shorts=self._shorts,
+            products=products,
             weighing=self._weighing(table),
         )
         GrowShrinkTrees.__init__(self, problem)
@@ -179,8 +208,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         features = self.columns(table.values[:rows])
         spreads = np.array([basis.unit[1] for basis in bases])
         first = Table(table.values[:rows], table.names, copies=table.copies)
+        moments = first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE)
+        products = self._choose_products(table, rows, moments, penalty, rules)
         problem = new_problem(
-            first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE),
+            moments,
             self._widths,
             rows // table.copies,
             penalty,
@@ -189,6 +220,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             other_scales(table, self.columns, rows),
             table.copies,
             len(table.values) / rows,
+            shorts=self._shorts,
+            products=products,
             weighing=self._weighing(table),
         )
         families = self._families = Families.of(table, rows)
@@ -198,6 +231,31 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     @property
     def _widths(self) -> IntArray:
         return np.array([basis.width for basis in self.bases])
+
+    @property
+    def _shorts(self) -> IntArray:
+        return np.array([basis.short for basis in self.bases])
+
+    def _choose_products(
+        self, table: Table, n_rows: int, moments: FloatArray, penalty: Penalty, rules: EdgeRules | None
+    ) -> Products | None:
+        """Products of two columns that may have effects on numbers; not beside straight lines, or limits."""
+        self._pairs, self._pair_means = np.zeros((0, 2), dtype=np.int64), np.zeros(0)
+        d, limited = table.n_columns, rules is not None and rules.max_parents is not None
+        if self._widths.max() == 1 or not table.holds_rows or limited or not 2 < d <= MOST_COLUMNS:
+            return None
+        n = min(n_rows // table.copies, SCREENED_ROWS)
+        least = PROMISING * (penalty.per_dof(n) + penalty.per_parent(d))
+        linear = np.array([basis.line == 1 for basis in self.bases])
+        allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
+        columns = self.columns(table.values[:n])
+        promising = screen_pairs(columns, moments, self._shorts, linear, ~table.discrete, allowed, least)
+        promising = strongest(promising, d)
+        if not promising.targets.size:
+            return None
+        products, self._pair_means = lay_out(promising, table, n_rows, d, self.columns)
+        self._pairs = promising.pairs
+        return products
 
     def columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d), owner by owner."""
@@ -221,9 +279,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if table.rescaled is not None:
             rescaled = table.rescaled.untied(rows)
         centres, spreads = np.array([basis.unit for basis in self.bases]).T
-        return Weighing(
-            self.columns(table.values[rows]), (numbers - centres) / spreads, rescaled, what, table.copies
-        )
+        columns = self.columns(table.values[rows])
+        products = products_of(self._pairs, columns, len(self.bases)) - self._pair_means
+        return Weighing(columns, products, (numbers - centres) / spreads, rescaled, what, table.copies)
 
     # ------------------------------------------------------------------ fits
 
@@ -245,12 +303,13 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def _record(self, node: int, chosen: Chosen) -> AdditiveFit:
         """The fit of ``node`` that a search ends with."""
-        target, parents, used, excess, dof = chosen
+        target, owners, used, excess, dof = chosen
         problem, scale = self.problem, -1
+        pairs, parents = self.pairs_of(chosen), self.parents_of(chosen)
         shape: FloatArray = np.zeros(0)
         centre, spread = self.bases[node].unit
         if problem.families[target, LIKELIHOOD] != GAUSSIAN:
-            coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(parents, used))
+            coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(target, owners, used))
             # The search has what a parameter of the shape costs in the likelihood.
             excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
             dof += n_shapes * problem.share
@@ -263,20 +322,45 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             coefficients[:, 1:] *= 0.5
             coefficients[0, 1:] += np.log(spread)
         else:
-            weights = spread * self.solve(target, self.columns_of(parents, used))
+            weights = spread * self.solve(target, self.columns_of(target, owners, used))
             coefficients = np.concatenate([[centre], weights])[:, None]
-        starts, places = np.cumsum(used) - used, self.columns_of(parents, used)
+        places, own = self.columns_of(target, owners, used), owners < problem.widths.size
         of_mean = coefficients[1:] if shape.size or coefficients.shape[1] > 2 else coefficients[1:, :1]
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
         variances = np.mean(of_mean**2, axis=1) * problem.moments[places, places]
-        norms = np.sqrt(np.add.reduceat(variances, starts)) if parents.size else np.zeros(0)
+        used_by_parent = np.zeros(parents.size, dtype=np.int64)
+        used_by_parent[np.searchsorted(parents, owners[own])] = used[own]
+        starts = np.cumsum(used_by_parent) - used_by_parent
+        of_columns = np.repeat(np.arange(parents.size), used_by_parent)
+        shares = np.bincount(of_columns, variances[: of_columns.size], parents.size)
+        for side in np.searchsorted(parents, pairs).T:
+            np.add.at(shares, side, variances[of_columns.size :])
+        norms = np.sqrt(shares)
         # what is uncorrelated with the line leaves the slope of the best line to its coefficient
         slopes = np.array([self.bases[parent].slope for parent in parents])
-        directed = (slopes != 0.0) & (of_mean.shape[1] == 1)
-        weights = np.where(directed, slopes * of_mean[starts, 0], norms)
+        directed = (slopes != 0.0) & (used_by_parent > 0) & (of_mean.shape[1] == 1)
+        weights = norms.copy()
+        weights[directed] = slopes[directed] * of_mean[starts[directed], 0]
+        coefficients[0] -= self._product_means(chosen) @ coefficients[coefficients.shape[0] - len(pairs) :]
         return AdditiveFit(
-            parents, weights, excess + STANDARD_ENTROPY, dof, used, coefficients, shape, norms=norms, scale=scale
+            parents,
+            weights,
+            excess + STANDARD_ENTROPY,
+            dof,
+            used_by_parent,
+            pairs,
+            coefficients,
+            shape,
+            norms=norms,
+            scale=scale,
         )
+
+    def _product_means(self, chosen: Chosen) -> FloatArray:
+        """What products (k,) that a search ended with are on average."""
+        d, variable = self.problem.widths.size, self.problem.variables[chosen.target]
+        places = self.problem.product_starts[variable] + chosen.owners[chosen.owners >= d] - d
+        means: FloatArray = self._pair_means[places]
+        return means
 
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""

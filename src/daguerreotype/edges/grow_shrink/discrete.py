@@ -16,12 +16,12 @@ from daguerreotype._lib.numba import address_in, call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray
 from daguerreotype.edges.grow_shrink.grow import find_blocks
 from daguerreotype.edges.grow_shrink.problem import LIKELIHOOD, PREDICTORS, SHAPES, Problem
-from daguerreotype.edges.grow_shrink.shrink import columns_of, cost_in_dof, factorise, invert
+from daguerreotype.edges.grow_shrink.shrink import cost_in_dof, factorise, invert
 from daguerreotype.edges.grow_shrink.tree import (
-    LINEAR,
     Addresses,
     CholeskyRows,
     WalkBuffers,
+    columns_of,
     is_required,
     penalty_of,
 )
@@ -188,7 +188,7 @@ def find_likely(
     """
     steps, fit = buffers.steps, buffers.fit
     q, stride, d = problem.families[target, PREDICTORS], problem.blocks.shape[1], path.used.size
-    m = columns_of(stride, np.arange(d), path.used, d, fit.columns)
+    m = columns_of(problem, target, np.arange(d), path.used, d, fit.columns)
     here = fit_columns(addresses, problem, buffers, target, m)
     keep_start(fit, m, q)
     scores = whitened_scores(problem, buffers, q)
@@ -201,17 +201,17 @@ def find_likely(
         rivals += steps.gains[i] > RIVAL * top
     kept = 0
     for i in range(count):
-        gain, owner, kind = steps.gains[i], steps.owners[i], steps.kinds[i]
+        gain, owner, stop = steps.gains[i], steps.owners[i], steps.stops[i]
         if (gain > RIVAL * top and rivals > 1) or gain < DOUBTFUL * steps.penalties[i]:
             more = m
-            for a in range(path.used[owner], problem.lines[owner] if kind == LINEAR else problem.widths[owner]):
+            for a in range(path.used[owner], stop):
                 fit.columns[more] = owner * stride + a
                 more += 1
             gain = here - fit_columns(addresses, problem, buffers, target, more) - steps.penalties[i]
         if gain > 0.0:
             steps.gains[kept] = gain
             steps.owners[kept] = owner
-            steps.kinds[kept] = kind
+            steps.stops[kept] = stop
             kept += 1
     return kept
 
@@ -238,16 +238,16 @@ def removal_cost(fit: RowsFit, inverse: FloatArray, q: int, first: int, width: i
 def eliminate_likely(
     addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
 ) -> int:
-    """Remove some of the first ``count`` parents of the buffers, or all but their lines, while BIC improves.
+    """Remove some of the first ``count`` parents of the buffers, or all but their lines or a smooth curve, while BIC improves.
 
     As `eliminate` for Gaussian targets, ties too, but what is removed is chosen by fits without it. Parents that
     are clearly worth their penalty, by the Wald test in ``costs``, need none.
     """
     owners, used, fit = buffers.owners, buffers.used, buffers.fit
-    q, stride, rows = problem.families[target, PREDICTORS], problem.blocks.shape[1], problem.outcomes.shape[1]
+    q, rows = problem.families[target, PREDICTORS], problem.outcomes.shape[1]
     required, variable, costs = problem.required, problem.variables[target], np.empty(count)
     while True:
-        m = columns_of(stride, owners, used, count, fit.columns)
+        m = columns_of(problem, variable, owners, used, count, fit.columns)
         here = fit_columns(addresses, problem, buffers, target, m)
         keep_start(fit, m, q)
         scores[0] = excess_of_fit(problem, fit, target)
@@ -260,7 +260,7 @@ def eliminate_likely(
             first += used[i]
         best, choice, keep = 0.0, -1, 0
         for i in range(count):
-            for kept in (0, problem.lines[owners[i]]):
+            for kept in (0, problem.lines[owners[i]], problem.shorts[owners[i]]):
                 if kept >= used[i] or (kept == 0 and is_required(required, owners[i], variable)):
                     continue
                 had = used[i]
@@ -269,7 +269,7 @@ def eliminate_likely(
                 if kept == 0 and costs[i] > CLEAR * penalty:
                     continue
                 used[i] = kept
-                m = columns_of(stride, owners, used, count, fit.columns)
+                m = columns_of(problem, variable, owners, used, count, fit.columns)
                 used[i] = had
                 gain = here - fit_columns(addresses, problem, buffers, target, m) + penalty
                 if gain > best:
@@ -277,7 +277,7 @@ def eliminate_likely(
         if choice < 0:
             break
         used[choice] = keep
-    scores[1] = cost_in_dof(problem, owners, used, q)
+    scores[1] = cost_in_dof(problem, variable, owners, used, q)
     return count
 
 

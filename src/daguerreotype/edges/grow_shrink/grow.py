@@ -6,15 +6,12 @@ from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, Problem
 from daguerreotype.edges.grow_shrink.tree import (
-    BLOCK,
     CHILD,
-    KIND,
-    LINEAR,
     NO_ROOM,
     NONE,
-    NONLINEAR,
     OWNER,
     SIBLING,
+    STOP,
     UNKNOWN,
     Addresses,
     CholeskyRows,
@@ -22,6 +19,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     TreeArena,
     WalkBuffers,
     contains,
+    first_column,
     penalty_of,
     row_contains,
 )
@@ -61,7 +59,17 @@ def subtract(rows: FloatArray, i: int, factor: FloatArray, column: int, start: i
 
 @kernel
 def condition_on(
-    moments: FloatArray, limits: FloatArray, path: CholeskyRows, response: int, owner: int, stop: int, reused: bool
+    moments: FloatArray,
+    limits: FloatArray,
+    path: CholeskyRows,
+    response: int,
+    owner: int,
+    first_column: int,
+    stop: int,
+    reused: bool,
+    n_owned: int,
+    first: int,
+    last: int,
 ) -> int:
     r"""Condition on the columns of ``owner`` from those in use up to ``stop``, one by one.
 
@@ -73,35 +81,42 @@ def condition_on(
 
     M being the moments and v_c = within_cc the variance of c given the columns so far; a column that these span
     has no row. ``reused`` says that the rows are still there from a walk that began with the same steps; then only
-    the subtraction is made. Columns from ``n_owned`` on are variables on other scales, which are nobody's parents.
-    Returns how many rows there are then.
+    the subtraction is made. Of the columns from ``n_owned`` on, each alone, only the ``response`` counts, and the
+    target's products from ``first`` to ``last``. Returns how many rows there are then.
     """
     rows, within, with_target, counts = path.rows, path.within, path.with_target, path.counts
-    size, stride = within.shape
-    n_owned = stride * path.used.size
+    stride = within.shape[1]
     for own in range(path.used[owner], stop):
-        column = owner * stride + own
+        column = first_column + own
         if within[column, own] <= limits[column]:
             continue
         row = rows[counts[1]]
         if not reused:
-            for c in range(size):
-                row[c] = moments[column, c]
-            subtract(rows, counts[1], rows, column, int(np.int64(0)), size)  # a literal would compile it once more
             scale = 1.0 / np.sqrt(within[column, own])
-            for c in range(size):
-                row[c] *= scale
+            for start, end in ((int(np.int64(0)), n_owned), (first, last), (response, response + 1)):
+                if start == response and start < n_owned:
+                    break  # it is one of those before
+                for c in range(start, end):
+                    row[c] = moments[column, c]
+                subtract(rows, counts[1], rows, column, start, end)
+                for c in range(start, end):
+                    row[c] *= scale
         on_target = row[response]
-        for c in range(size):
+        for c in range(n_owned):
             with_target[c] -= on_target * row[c]
         if stride == 1:
-            n_owned = 0
-        for first in range(0, n_owned, stride):
-            for a in range(first, first + stride):
-                for b in range(stride):
-                    within[a, b] -= row[a] * row[first + b]
-        for c in range(n_owned, size):
+            for c in range(n_owned):
+                within[c, 0] -= row[c] * row[c]
+        else:
+            for start in range(0, n_owned, stride):
+                for a in range(start, start + stride):
+                    for b in range(stride):
+                        within[a, b] -= row[a] * row[start + b]
+        for c in range(first, last):
+            with_target[c] -= on_target * row[c]
             within[c, 0] -= row[c] * row[c]
+        if response >= n_owned:
+            within[response, 0] -= on_target * on_target
         counts[1] += 1
     path.used[owner] = stop
     return int(counts[1])
@@ -126,7 +141,7 @@ def find_linear(
     """
     within, with_target = path.within, path.with_target
     count = 0
-    for owner in range(path.used.size):
+    for owner in range(problem.widths.size):
         rest = within[owner, 0]
         shared = with_target[owner] * with_target[owner]
         if shared > least * rest and rest > problem.limits[owner] and path.used[owner] == 0:
@@ -136,7 +151,7 @@ def find_linear(
             if explained > least and owner != variable:
                 steps.gains[count] = explained
                 steps.owners[count] = owner
-                steps.kinds[count] = LINEAR
+                steps.stops[count] = 1
                 count += 1
     return count
 
@@ -186,6 +201,17 @@ def explain(
 
 
 @subkernel
+def has_product(problem: Problem, path: CholeskyRows, variable: int, member: int) -> bool:
+    """Whether a product in use makes a variable a parent."""
+    first, d = problem.product_starts[variable], problem.widths.size
+    for product in range(first, problem.product_starts[variable + 1]):
+        pair = problem.products[product]
+        if path.used[d + product - first] > 0 and (pair[0] == member or pair[1] == member):
+            return True
+    return False
+
+
+@subkernel
 def find_blocks(
     problem: Problem,
     path: CholeskyRows,
@@ -199,8 +225,8 @@ def find_blocks(
 ) -> int:
     r"""Fill in the better step of every owner whose gain is above  -doubt * penalty;  returns how many have one.
 
-    Two steps compete: the first columns that the owner can be a parent with, its line, if none is in use; and all
-    that are not in use. Columns that explain e of a target, see `explain`, gain  n log(variance / (variance - e)),
+    Three steps compete: to the first columns that the owner can be a parent with, its line, to those of a smooth
+    curve, and to all. Columns that explain e of a target, see `explain`, gain  n log(variance / (variance - e)),
     or  n e  of a discrete target, whose residuals have information one: the score test. A new parent that explains
     no more than ``least`` cannot gain. A tie goes to the smaller step, which is met first.
     """
@@ -210,29 +236,67 @@ def find_blocks(
     gaussian, variable = problem.families[target, LIKELIHOOD] == GAUSSIAN, problem.variables[target]
     spent = columns_in_use(path)
     count = 0
-    for owner in range(path.used.size):
+    for owner in range(problem.widths.size):
         used, line, width = path.used[owner], problem.lines[owner], problem.widths[owner]
         if owner == variable or used == width:
             continue
         explain(within, limits, scores, owner, used, width, room, explained)
-        best, kind, its_penalty = -np.inf, LINEAR, 0.0
-        for stop in (line, width):
+        best, chosen, its_penalty, paid = -np.inf, line, 0.0, 0.0
+        if used == 0 and problem.products.size > 0 and has_product(problem, path, variable, owner):
+            paid = problem.penalty_per_parent  # by a product
+        for stop in (line, problem.shorts[owner], width):
             most = problem.max_dof if gaussian and stop == 1 else problem.max_nonlinear_dof
             if stop <= used or (spent + stop - used) * q > most or (used == 0 and explained[stop - 1] <= least):
                 continue
-            penalty = penalty_of(problem, owner, stop, q) - penalty_of(problem, owner, used, q)
+            penalty = penalty_of(problem, owner, stop, q) - penalty_of(problem, owner, used, q) - paid
             gain = n_rows * explained[stop - 1]
             if gaussian:
                 rest = variance - explained[stop - 1]
                 gain = n_rows * np.log(variance / (rest if rest > floor else floor))
             if gain - penalty > best:
                 best, its_penalty = gain - penalty, penalty
-                kind = LINEAR if stop == line else (BLOCK if used == 0 else NONLINEAR)
+                chosen = stop
         if best > -doubt * its_penalty:
             steps.gains[count] = best
             steps.penalties[count] = its_penalty
             steps.owners[count] = owner
-            steps.kinds[count] = kind
+            steps.stops[count] = chosen
+            count += 1
+    return count
+
+
+@subkernel
+def find_products(
+    problem: Problem, path: CholeskyRows, variable: int, steps: Steps, count: int, variance: float, floor: float
+) -> int:
+    """Add the products that gain to the ``count`` steps; returns how many steps there are then.
+
+    A product costs a column and a choice among many, and its variables what parents cost, unless they are parents.
+    """
+    within, with_target, n_rows = path.within, path.with_target, problem.n_rows
+    first, d = problem.product_starts[variable], problem.widths.size
+    if columns_in_use(path) >= problem.max_nonlinear_dof:
+        return count
+    for product in range(first, problem.product_starts[variable + 1]):
+        owner = d + product - first
+        column = first_column(problem, variable, owner)
+        rest = within[column, 0]
+        if path.used[owner] > 0 or rest <= problem.limits[column]:
+            continue
+        left = variance - with_target[column] * with_target[column] / rest
+        gain = n_rows * np.log(variance / (left if left > floor else floor))
+        penalty = problem.penalty_per_dof + problem.penalty_per_parent
+        if gain <= penalty:
+            continue
+        for side in range(2):
+            member = problem.products[product, side]
+            if path.used[member] == 0 and not has_product(problem, path, variable, member):
+                penalty += problem.penalty_per_parent
+        if gain > penalty:
+            steps.gains[count] = gain - penalty
+            steps.penalties[count] = penalty
+            steps.owners[count] = owner
+            steps.stops[count] = 1
             count += 1
     return count
 
@@ -275,7 +339,10 @@ def find_steps(
         return find_linear(problem, path, problem.variables[target], buffers.steps, least, variance - floor)
     scores = path.with_target.reshape((path.with_target.size, 1))
     doubt = 0.0
-    return find_blocks(problem, path, target, buffers.steps, scores, least, variance, floor, doubt)
+    count = find_blocks(problem, path, target, buffers.steps, scores, least, variance, floor, doubt)
+    if problem.products.size == 0:
+        return count
+    return find_products(problem, path, problem.variables[target], buffers.steps, count, variance, floor)
 
 
 @subkernel
@@ -302,7 +369,7 @@ def branch(arena: TreeArena, steps: Steps, count: int, node: int, allowed: IntAr
     arena.size[0] = new + 1
     chosen = owners[best]
     links[new, OWNER] = chosen
-    links[new, KIND] = steps.kinds[best]
+    links[new, STOP] = steps.stops[best]
     for i in range(count):
         if gains[i] > gains[best] or (gains[i] == gains[best] and i < best):
             owner = owners[i]
@@ -339,7 +406,10 @@ def expand(
     """
     links, nodes, counts = arena.links, path.nodes, path.counts
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
-    n_required = problem.required.shape[0]
+    variable, n_required = problem.variables[target], problem.required.shape[0]
+    n_owned = problem.widths.size * problem.blocks.shape[1]
+    first = moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable]
+    last = first + problem.product_starts[variable + 1] - problem.product_starts[variable]
     if arena.size[0] == links.shape[0] or depth * path.within.shape[1] + n_required > path.rows.shape[0]:
         return NO_ROOM
     reused = nodes[0] == target
@@ -351,20 +421,33 @@ def expand(
             nodes[1] = NONE
     for i in range(counts[0], depth):
         owner = i + n_required
-        kind = LINEAR
         if i < 0:
-            if not problem.required[owner, problem.variables[target]]:
+            if not problem.required[owner, variable]:
                 continue
+            stop = problem.lines[owner]
         else:
             at = buffers.taken[i]
             owner = links[at, OWNER]
-            kind = links[at, KIND]
+            stop = links[at, STOP]
             reused = nodes[i + 1] == at
             if not reused:
                 nodes[i + 1] = at
                 nodes[i + 2] = NONE
-        stop = problem.lines[owner] if kind == LINEAR else problem.widths[owner]
-        call_address(addresses.condition_on, moments, limits, path, response, owner, stop, reused)
+        column = first_column(problem, variable, owner)
+        call_address(
+            addresses.condition_on,
+            moments,
+            limits,
+            path,
+            response,
+            owner,
+            column,
+            stop,
+            reused,
+            n_owned,
+            first,
+            last,
+        )
     counts[0] = depth
     count = call_address(addresses.find_steps, addresses, problem, path, buffers, target)
     return branch(arena, buffers.steps, count, node, buffers.allowed)

@@ -7,7 +7,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.discrete import excess_of_fit, keep_start
 from daguerreotype.edges.grow_shrink.grow import reset_path
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
-from daguerreotype.edges.grow_shrink.shrink import collect_parents, columns_of, cost_in_dof, factorise
+from daguerreotype.edges.grow_shrink.shrink import collect_parents, cost_in_dof, factorise
 from daguerreotype.edges.grow_shrink.tree import (
     NONE,
     OWNER,
@@ -15,8 +15,9 @@ from daguerreotype.edges.grow_shrink.tree import (
     CholeskyRows,
     TreeArena,
     WalkBuffers,
+    columns_of,
+    first_column,
     is_required,
-    penalty_of,
 )
 
 ROUNDING = 1e-9  # share of a loss that an exchange must gain, so that rounding cannot go round in circles
@@ -28,22 +29,20 @@ def loss_of_columns(
 ) -> float:
     """What a target loses on the columns in use, in half nats of the whole table; ``scores[0]`` is the excess."""
     owners, used, fit = buffers.owners, buffers.used, buffers.fit
-    stride = problem.blocks.shape[1]
-    penalty = 0.0
-    m = 0
+    variable, m = problem.variables[target], 0
     for i in range(used.size):
-        penalty += penalty_of(problem, owners[i], used[i], q)
         m += used[i]
+    penalty = cost_in_dof(problem, variable, owners, used, q) / problem.share * problem.penalty_per_dof
     if problem.families[target, LIKELIHOOD] == GAUSSIAN:
         columns = np.empty(m, dtype=np.int64)
-        columns_of(stride, owners, used, used.size, columns)
+        columns_of(problem, variable, owners, used, used.size, columns)
         work = np.empty((m, 2 * m + 1))
         response = problem.responses[target]
         variance = factorise(problem.moments, problem.limits, response, columns, m, work)
         variance += problem.rounding[target]
         scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
         return float(problem.n_rows * np.log(variance) + penalty)
-    columns_of(stride, owners, used, used.size, fit.columns)
+    columns_of(problem, variable, owners, used, used.size, fit.columns)
     call_address(addresses.fit_columns, addresses, problem, buffers, target, m)
     scores[0] = excess_of_fit(problem, fit, target)
     loss = 2.0 * problem.outcomes.shape[1] * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
@@ -54,27 +53,29 @@ def loss_of_columns(
 def choose_shapes(
     addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
 ) -> int:
-    """Fit a target on the first ``count`` owners of the buffers; each is a line or a curve, whichever is likelier.
+    """Fit a target on the first ``count`` owners of the buffers; each is a line, a smooth curve or a rougher one.
 
-    They begin as curves, or as lines where rows are too few for that many columns; then the shape of one at a
-    time, the one that lowers the loss most, changes while one does; a tie goes to the smaller owner. ``spent``
+    They begin as curves, or as lines without products where rows are too few for that many columns; then the shape
+    of one at a time, the one that lowers the loss most, changes while one does; a tie goes to the smaller owner. ``spent``
     columns are in use, at most as many as rows allow if one is nonlinear. Gaussian targets that begin as curves
     go the same way by backward elimination, which takes no fit for each trial. Writes how many columns of each
     are used to the buffers, and excess and dof to ``scores`` (2,).
     """
     owners, used = buffers.owners, buffers.used
     discrete = problem.families[target, LIKELIHOOD] != GAUSSIAN
-    q = problem.families[target, PREDICTORS]
+    q, d, variable = problem.families[target, PREDICTORS], problem.widths.size, problem.variables[target]
     curves = 0
     for i in range(count):
-        curves += problem.widths[owners[i]] * q
+        curves += (problem.widths[owners[i]] if owners[i] < d else 1) * q
     enough = curves <= problem.max_nonlinear_dof
     spent = 0
     for i in range(used.size):
         used[i] = 0
-        if i < count:
+        if i < count and owners[i] < d:
             used[i] = problem.widths[owners[i]] if enough else problem.lines[owners[i]]
-            spent += used[i]
+        elif i < count and enough and not discrete:
+            used[i] = 1
+        spent += used[i]
     if not discrete and enough:
         keep_all = count >= 0
         call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
@@ -89,15 +90,17 @@ def choose_shapes(
     while True:
         best, choice, least, after = loss, -1, excess, 0
         for i in range(count):
-            had, line, width = used[i], problem.lines[owners[i]], problem.widths[owners[i]]
-            other = line if had == width else width
-            if other == had or (other > had and (spent + other - had) * q > problem.max_nonlinear_dof):
+            if owners[i] >= d:
                 continue
-            used[i] = other
-            tried = loss_of_columns(addresses, problem, buffers, target, q, scores)
-            used[i] = had
-            if tried < best:
-                best, choice, least, after = tried, i, scores[0], other
+            had, owner = used[i], owners[i]
+            for other in (problem.lines[owner], problem.shorts[owner], problem.widths[owner]):
+                if other == had or (other > had and (spent + other - had) * q > problem.max_nonlinear_dof):
+                    continue
+                used[i] = other
+                tried = loss_of_columns(addresses, problem, buffers, target, q, scores)
+                used[i] = had
+                if tried < best:
+                    best, choice, least, after = tried, i, scores[0], other
         if choice < 0:
             break
         spent += after - used[choice]
@@ -105,19 +108,25 @@ def choose_shapes(
         loss, excess = best, least
     buffers.fit.state[0] = NONE
     scores[0] = excess
-    scores[1] = cost_in_dof(problem, owners, used, q)
+    scores[1] = cost_in_dof(problem, variable, owners, used, q)
     if not discrete and addresses.weigh != 0:
         call_address(addresses.weigh, addresses, problem, buffers, target, scores)
     return count
 
 
 @subkernel
-def write_owners(sets: BoolArray, row: int, buffers: WalkBuffers) -> int:
-    """Write the members of the set of one row to the buffers, ascending; returns how many."""
-    count = 0
-    for owner in range(sets.shape[1]):
+def write_owners(problem: Problem, target: int, sets: BoolArray, row: int, buffers: WalkBuffers) -> int:
+    """Write the members of the set of one row, and the products of two, to the buffers; returns how many."""
+    count, d, variable = 0, sets.shape[1], problem.variables[target]
+    for owner in range(d):
         if sets[row, owner]:
             buffers.owners[count] = owner
+            count += 1
+    first = problem.product_starts[variable]
+    for product in range(first, problem.product_starts[variable + 1]):
+        pair = problem.products[product]
+        if sets[row, pair[0]] and sets[row, pair[1]]:
+            buffers.owners[count] = d + product - first
             count += 1
     return count
 
@@ -128,11 +137,11 @@ def score_sets(
 ) -> int:
     """Write excess and dof (m, 2) of a target on each of ``sets`` (m, d) of parents, all of which stay.
 
-    Returns how many sets there are. The parents of the last one are left in the buffers, with how many of their
+    Returns how many sets there are. The owners of the last one are left in the buffers, with how many of their
     columns are used.
     """
     for s in range(sets.shape[0]):
-        count = write_owners(sets, s, buffers)
+        count = write_owners(problem, target, sets, s, buffers)
         call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores[s])
     return int(sets.shape[0])
 
@@ -158,8 +167,11 @@ def near_steps(
     scores = np.empty(2)
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
     reused = start < 0  # never; a literal would compile the callee once more
+    variable, n_owned = problem.variables[target], problem.widths.size * problem.blocks.shape[1]
+    first = moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable]
+    last = first + problem.product_starts[variable + 1] - problem.product_starts[variable]
     for s in range(start, sets.shape[0]):
-        count = write_owners(sets, s, buffers)
+        count = write_owners(problem, target, sets, s, buffers)
         call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores)
         columns = 0
         for i in range(count):
@@ -172,11 +184,25 @@ def near_steps(
         for i in range(count):
             owner = buffers.owners[i]
             stop = buffers.used[i]
-            call_address(addresses.condition_on, moments, limits, path, response, owner, stop, reused)
+            column = first_column(problem, variable, owner)
+            call_address(
+                addresses.condition_on,
+                moments,
+                limits,
+                path,
+                response,
+                owner,
+                column,
+                stop,
+                reused,
+                n_owned,
+                first,
+                last,
+            )
         n_steps = call_address(addresses.find_steps, addresses, cheaper, path, buffers, target)
         for i in range(n_steps):
             owner = buffers.steps.owners[i]
-            if not sets[s, owner]:
+            if owner < near.shape[1] and not sets[s, owner]:
                 near[s, owner] = True
         buffers.fit.state[0] = NONE
     return int(sets.shape[0])

@@ -22,16 +22,21 @@ class Problem(NamedTuple):
     """Data of  n log(variance) + penalty_per_dof * columns + penalty_per_parent * parents,  to be minimised.
 
     Each variable, the *owner*, has ``stride`` consecutive columns of the moment matrix, of which the first
-    ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns; or the
-    dummies of its levels. Discrete targets have  2 n nll  in the place of  n log(variance).
+    ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns from smooth to
+    rough; or the dummies of its levels. A parent has the first ``lines``, ``shorts`` or ``widths`` of them. Discrete
+    targets have  2 n nll  in the place of  n log(variance).
+
+    A *product* is one column of two variables that a search for one target may take; owner d + k stands for the
+    k-th product of that target, wherever owners are told by numbers.
 
     A *target* is a variable on one scale: the first d are the variables as they are as parents, the other e are
     variables on other scales, with one more column each. What is said of targets has shape (d + e,).
 
     Attributes
     ----------
-    moments : array of shape (c, c), c = d * stride + e
-        Second moments of all columns, owner by owner, columns not in use being zero; then those of other scales.
+    moments : array of shape (c, c), c = d * stride + e + p
+        Second moments of all columns, owner by owner, columns not in use being zero; then those of other scales,
+        then those of products.
     blocks : array of shape (c, stride)
         The diagonal blocks of ``moments``: each column with the columns of its owner.
     limits : array of shape (c,)
@@ -46,6 +51,12 @@ class Problem(NamedTuple):
         How many columns each owner has.
     lines : array of shape (d,)
         With how many of them it can be a parent at least: one, a line, or all the dummies of its levels.
+    shorts : array of shape (d,)
+        How many of them a smooth curve has.
+    products : array of shape (p, 2)
+        The two variables of every product.
+    product_starts : array of shape (d + 1,)
+        Where the products of each variable as a target begin and end.
     n_rows : float
         Number of observations n, times how often each is there.
     penalty_per_dof : float
@@ -86,11 +97,6 @@ class Problem(NamedTuple):
     share : float
         Rows of the table for each row that fits are made from. Degrees of freedom are multiplied by it, as a
         likelihood per row then counts for that many rows more.
-    n_extra : int
-        Columns of the richest curve of an owner beyond ``stride``. Those of all owners stand at the end of the
-        moments, where no walk goes, ``n_extra`` for each.
-    rich : array of shape (d,)
-        How many columns the richest curve of each variable has.
     rows : array of shape (c + d + s, m), or empty
         All columns in the rows that numbers are weighed by; then numbers on the scale of the table, and on s other
         scales, with their ties spread.
@@ -115,6 +121,9 @@ class Problem(NamedTuple):
     own_scale: BoolArray
     widths: IntArray
     lines: IntArray
+    shorts: IntArray
+    products: IntArray
+    product_starts: IntArray
     n_rows: float
     penalty_per_dof: float
     penalty_per_parent: float
@@ -133,8 +142,6 @@ class Problem(NamedTuple):
     offsets: FloatArray
     rounding: FloatArray
     share: float
-    n_extra: int
-    rich: IntArray
     rows: FloatArray
     others: FloatArray
     places: IntArray
@@ -181,6 +188,36 @@ class OtherScales:
         )
 
 
+class Products(NamedTuple):
+    """Products of two variables that searches for a number may take, target by target.
+
+    Attributes
+    ----------
+    variables : array of shape (p, 2)
+        Which two each is of.
+    starts : array of shape (d + 1,)
+        Where those of each target begin and end.
+    with_columns : array of shape (c, p)
+        Their second moments with all columns.
+    moments : array of shape (p, p)
+        Those among each other.
+    with_scales : array of shape (s, p)
+        Those with variables on other scales.
+    """
+
+    variables: IntArray
+    starts: IntArray
+    with_columns: FloatArray
+    moments: FloatArray
+    with_scales: FloatArray
+
+    @classmethod
+    def none(cls, d: int, n_columns: int, n_scales: int) -> "Products":
+        """No product of d variables that have so many columns, and are on so many other scales."""
+        variables, starts = np.zeros((0, 2), dtype=np.int64), np.zeros(d + 1, dtype=np.int64)
+        return cls(variables, starts, np.zeros((n_columns, 0)), np.zeros((0, 0)), np.zeros((n_scales, 0)))
+
+
 class Weighing(NamedTuple):
     """Rows that numbers are weighed by, beside second moments.
 
@@ -188,6 +225,8 @@ class Weighing(NamedTuple):
     ----------
     columns : array of shape (m, c)
         All columns in these rows.
+    products : array of shape (m, p)
+        Products in these rows.
     numbers : array of shape (m, d)
         Variables on the scale of the table, their ties spread.
     rescaled : array of shape (m, s)
@@ -199,6 +238,7 @@ class Weighing(NamedTuple):
     """
 
     columns: FloatArray
+    products: FloatArray
     numbers: FloatArray
     rescaled: FloatArray
     open: IntArray
@@ -215,16 +255,16 @@ def new_problem(
     rescaled: OtherScales | None = None,
     copies: int = 1,
     share: float = 1.0,
-    rich: IntArray | None = None,
+    shorts: IntArray | None = None,
+    products: Products | None = None,
     weighing: Weighing | None = None,
 ) -> Problem:
     """The problem of numbers of one moment matrix. Every problem has the same array types.
 
     Parameters
     ----------
-    moments : array of shape (d * stride + d * n_extra,) * 2
-        Second moments of all columns; variable i owns the columns from ``i * stride``, itself first, and at the end
-        those that only richer curves have.
+    moments : array of shape (d * stride,) * 2
+        Second moments of all columns; variable i owns the columns from ``i * stride``, itself first.
     widths : array of shape (d,)
         How many of its columns each variable uses in a search; the others must be zero. The widest uses all.
     n_rows : int
@@ -242,14 +282,14 @@ def new_problem(
         them.
     share : float
         Rows of the table for each row that fits are made from.
-    rich : array of shape (d,), optional
-        How many columns the richest curve of each variable has, ``widths`` without any.
+    shorts : array of shape (d,), optional
+        How many columns a smooth curve of each variable has; by default all.
+    products : Products, optional
+        What targets may have beside their parents' curves; not where parents are limited in number.
     weighing : Weighing, optional
         Rows that numbers are weighed by.
     """
     d, stride = widths.size, int(widths.max())
-    rich = widths if rich is None else rich
-    n_extra = int((rich - widths).max(initial=0))
     if rounding is not None and rounding.any():
         # A column has its ties spread as a cause too, where it is a line: else the two directions of a straight
         # edge would not fit alike, and the coarser column would look like the effect.
@@ -260,6 +300,8 @@ def new_problem(
         nothing = np.zeros(0)
         none_at_all = nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing
         rescaled = OtherScales(*none_at_all, nothing.astype(np.bool_))
+    if products is None:
+        products = Products.none(d, len(moments), rescaled.variables.size)
     walked = rescaled.take(rescaled.walked)
     e, first = walked.variables.size, d * stride
     ones, empty = np.ones(d + e, dtype=np.int64), np.zeros((0, 0))
@@ -268,10 +310,15 @@ def new_problem(
     diagonal = moments[:first, :first].reshape(d, stride, d, stride)[nodes, :, nodes, :]  # (d, stride, stride)
     alone = np.zeros((e, stride))
     alone[:, 0] = walked.variances
-    moments = _with_targets(moments, walked, first)
+    p = len(products.variables)
+    alone = np.concatenate([alone, np.zeros((p, stride))])
+    alone[e:, 0] = np.diag(products.moments)
+    moments = _joined(moments, walked, products, rescaled.walked)
     others = np.column_stack(
         [
-            np.insert(rescaled.with_columns, [first] * e, 0.0, axis=0).T,
+            rescaled.with_columns.T,
+            np.zeros((rescaled.variables.size, e)),
+            products.with_scales,
             rescaled.variances + rescaled.rounding,
             rescaled.offsets,
         ]
@@ -282,10 +329,13 @@ def new_problem(
     what = np.zeros(d, dtype=np.int64) if weighing is None else weighing.open
     rows, usual, times = empty, GaussianSpacings(0, 0.0, 0.0), 1
     if weighing is not None:
-        columns = np.insert(weighing.columns, [first] * e, 0.0, axis=1)
-        rows = np.ascontiguousarray(np.hstack([columns, weighing.numbers, weighing.rescaled]).T)
+        room = np.zeros((len(weighing.columns), e))
+        parts = weighing.columns, room, weighing.products, weighing.numbers, weighing.rescaled
+        rows = np.ascontiguousarray(np.hstack(parts).T)
         times = weighing.copies
         usual = gaussian_spacings(rows.shape[1] // times)
+    words = (d + int(np.diff(products.starts).max(initial=0))) // 64 + 1  # of sets of owners
+    allowed = none if rules is None else as_bits(rules.allowed.T, words)
     required = rules.required if rules is not None and rules.anything_required else np.zeros((0, 0))
     return Problem(
         moments=moments,
@@ -302,12 +352,15 @@ def new_problem(
         least_penalty=copies * penalty.least(n_rows),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
-        allowed=np.zeros((0, 0), dtype=np.int64) if rules is None else as_bits(rules.allowed.T),
+        allowed=allowed,
         required=np.ascontiguousarray(required, dtype=np.bool_),
         max_parents=np.array(
             [] if rules is None or rules.max_parents is None else rules.max_parents, dtype=np.int64
         ),
         lines=ones[:d],
+        shorts=np.ascontiguousarray(widths if shorts is None else shorts, dtype=np.int64),
+        products=np.ascontiguousarray(products.variables),
+        product_starts=products.starts,
         families=np.tile([GAUSSIAN, 1, 0], (d + e, 1)),
         starts=empty,
         features=empty,
@@ -317,8 +370,6 @@ def new_problem(
         offsets=np.concatenate([np.zeros(d), walked.offsets]),
         rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, walked.rounding]),
         share=float(share),
-        n_extra=n_extra,
-        rich=np.ascontiguousarray(rich, dtype=np.int64),
         rows=rows,
         others=np.ascontiguousarray(others),
         places=np.column_stack([starts[variables], starts[variables + 1], own, what[variables]]),
@@ -327,14 +378,14 @@ def new_problem(
     )
 
 
-def _with_targets(moments: FloatArray, walked: OtherScales, first: int) -> FloatArray:
-    """Second moments of all columns, with those of other scales that walks go on from place ``first`` on."""
-    e = walked.variables.size
-    if e == 0:
+def _joined(moments: FloatArray, walked: OtherScales, products: Products, is_walked: BoolArray) -> FloatArray:
+    """Second moments of all columns, of other scales that walks go on, and of products."""
+    if not walked.variables.size and not len(products.variables):
         return np.ascontiguousarray(moments, dtype=np.float64)
-    wider = np.insert(np.insert(moments, [first] * e, 0.0, axis=0), [first] * e, 0.0, axis=1)
-    with_columns = np.insert(walked.with_columns, [first] * e, 0.0, axis=0)
-    wider[:, first : first + e] = with_columns
-    wider[first : first + e] = with_columns.T
-    wider[first : first + e, first : first + e] = np.diag(walked.variances)
-    return np.ascontiguousarray(wider)
+    with_scales = products.with_scales[is_walked]
+    joined = [
+        [moments, walked.with_columns, products.with_columns],
+        [walked.with_columns.T, np.diag(walked.variances), with_scales],
+        [products.with_columns.T, with_scales.T, products.moments],
+    ]
+    return np.ascontiguousarray(np.block(joined))

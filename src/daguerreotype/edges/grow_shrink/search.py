@@ -22,6 +22,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     CholeskyRows,
     TreeArena,
     WalkBuffers,
+    count_owners,
     doubled,
     empty,
     include,
@@ -105,7 +106,7 @@ def walk_addresses(
     addresses = nowhere._replace(
         eliminate=address_of(eliminate, problem, buffers, 0, 0, True, np.zeros(2)),
         shrink=address_of(shrink, nowhere, problem, arena, buffers, 0, 0),
-        condition_on=address_of(condition_on, problem.moments, problem.limits, path, 0, 0, 0, True),
+        condition_on=address_of(condition_on, problem.moments, problem.limits, path, 0, 0, 0, 0, True, 0, 0, 0),
         find_steps=address_of(find_steps, nowhere, problem, path, buffers, 0),
         choose_shapes=address_of(choose_shapes, nowhere, problem, buffers, 0, 0, np.zeros(2)),
     )
@@ -134,10 +135,10 @@ def walk_addresses(
 
 
 class Chosen(NamedTuple):
-    """What a search ends with: target, parents (p,) ascending, how many columns of each are used, excess, dof."""
+    """What a search ends with: target, owners (o,) ascending, how many columns of each are used, excess, dof."""
 
     target: int
-    parents: IntArray
+    owners: IntArray
     used: IntArray
     excess: float
     dof: float
@@ -150,10 +151,10 @@ class Weighed(NamedTuple):
     ----------
     scale : int
         Which of the other scales it is on; -1 for that of the table.
-    used : array of shape (p,)
-        How many columns each parent has.
+    used : array of shape (o,)
+        How many columns each owner has.
     coefficients : array of shape (1 + m, q)
-        Of the constant and these columns, parent by parent: those of the mean and, where spread depends on parents,
+        Of the constant and these columns, owner by owner: those of the mean and, where spread depends on parents,
         of the log variance.
     excess, dof : float
         What it loses, and the parameters.
@@ -190,8 +191,8 @@ class GrowShrinkTrees(SearchableModels):
 
     def __init__(self, problem: Problem, copies: int = 1, maximise: tuple[Callable[..., int], ...] = ()) -> None:
         self.problem, self.copies, self.maximise = problem, copies, maximise
-        d = self.problem.widths.size
-        self._arena = new_arena(16 * self.problem.responses.size, d // 64 + 1)
+        words = count_owners(problem) // 64 + 1
+        self._arena = new_arena(16 * self.problem.responses.size, words)
         self._arena.size[0] = self.problem.responses.size
         self._path, self._buffers = new_path(self.problem), new_buffers(self.problem)
         self._lock = Lock()  # kernels release the GIL, and any walk may grow the trees
@@ -232,12 +233,16 @@ class GrowShrinkTrees(SearchableModels):
             while (end := walk_target(*self._trees(), before, target)) < 0:
                 self._make_room()
             excess, dof = self._arena.scores[end].tolist()
-            chosen = self._buffers.used > 0
-            return Chosen(target, self._buffers.owners[chosen], self._buffers.used[chosen], excess, dof)
+            return self._chosen(target, excess, dof)
+
+    def _chosen(self, target: int, excess: float, dof: float) -> Chosen:
+        """What the buffers hold."""
+        used = self._buffers.used
+        return Chosen(target, self._buffers.owners[used > 0], used[used > 0], excess, dof)
 
     def choose(self, node: int, predecessors: IntArray) -> IntArray:
         """The parents that a search chooses among predecessors."""
-        return self.search(node, predecessors).parents
+        return self.parents_of(self.search(node, predecessors))
 
     def score_many(self, ranks: IntArray, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Excess and dof (r, 2) of each of ``nodes`` (r,) in its row of ``ranks`` (m, d)."""
@@ -342,13 +347,12 @@ class GrowShrinkTrees(SearchableModels):
         """What ``node`` has on exactly these parents, ascending: on which scale, and how many columns of each."""
         sets = np.zeros((1, self.problem.widths.size), dtype=np.bool_)
         sets[0, parents] = True
-        choices = []
+        choices: list[Chosen] = []
         with self._lock:
             for target in self._targets(node):
                 scores = np.empty((1, 2))
                 score_sets(self._addresses, self.problem, self._buffers, target, sets, scores)
-                used = self._buffers.used[: parents.size].copy()
-                choices.append(Chosen(target, parents, used, *scores[0].tolist()))
+                choices.append(self._chosen(target, *scores[0].tolist()))
         return min(choices, key=self._loss)
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
@@ -373,36 +377,51 @@ class GrowShrinkTrees(SearchableModels):
                         self._make_room()
         return near
 
-    def columns_of(self, parents: IntArray, used: IntArray) -> IntArray:
-        """Which columns are the first ``used`` of those of each parent."""
-        (size, stride), n_extra = self.problem.blocks.shape, self.problem.n_extra
-        owned = [parent * stride + np.arange(count) for parent, count in zip(parents, used, strict=True)]
-        for parent, places in zip(parents, owned, strict=True):
-            places[stride:] += size - (parent + 1) * stride + parent * n_extra
+    def pairs_of(self, chosen: Chosen) -> IntArray:
+        """The two variables (k, 2) of every product that a search ended with."""
+        d, variable = self.problem.widths.size, self.problem.variables[chosen.target]
+        pairs: IntArray = self.problem.products[
+            self.problem.product_starts[variable] + chosen.owners[chosen.owners >= d] - d
+        ]
+        return pairs
+
+    def parents_of(self, chosen: Chosen) -> IntArray:
+        """The parents (p,) that a search ended with, ascending."""
+        own = chosen.owners[chosen.owners < self.problem.widths.size]
+        return np.unique(np.concatenate([own, self.pairs_of(chosen).ravel()]))
+
+    def columns_of(self, target: int, owners: IntArray, used: IntArray) -> IntArray:
+        """Which columns are the first ``used`` of those of each owner of a target."""
+        problem, d = self.problem, self.problem.widths.size
+        products = len(problem.moments) - len(problem.products) - d
+        products += int(problem.product_starts[problem.variables[target]])
+        firsts = np.where(owners < d, owners * problem.blocks.shape[1], products + owners)
+        owned = [first + np.arange(count) for first, count in zip(firsts, used, strict=True)]
         return np.concatenate([np.zeros(0, dtype=np.int64), *owned])
 
     def weigh(self, chosen: Chosen) -> Weighed:
         """What rows say of a number on the parents that a search ended with."""
-        fit, scores, p = self._buffers, np.empty(2), chosen.parents.size
+        fit, scores, size = self._buffers, np.empty(2), chosen.owners.size
         with self._lock:
-            fit.owners[:p], fit.used[:] = chosen.parents, 0
-            fit.used[:p] = chosen.used
+            fit.owners[:size], fit.used[:] = chosen.owners, 0
+            fit.used[:size] = chosen.used
             m = weigh(self._addresses, self.problem, fit, chosen.target, scores)
-            used, weighed = fit.used[:p].copy(), fit.weighed.copy()
+            weighed = fit.weighed.copy()
         q = int(weighed[N_SPREAD])
         mean, spread = weighed[HEAD : HEAD + m + 1], weighed[HEAD + m + 1 : HEAD + m + 2 + q]
         places = weighed[HEAD + m + 2 + q : HEAD + m + 2 + 2 * q].astype(np.int64)  # of columns of spread
-        columns, wider = self.columns_of(chosen.parents, used), used
+        used = chosen.used
         if q:
-            wider = np.maximum(used, [np.sum(places // self.problem.blocks.shape[1] == i) for i in chosen.parents])
-        all_columns = self.columns_of(chosen.parents, wider)
-        coefficients = np.zeros((1 + all_columns.size, 1 + (q > 0)))
-        coefficients[0, 0], coefficients[1:, 0][np.isin(all_columns, columns)] = mean[0], mean[1:]
+            used = np.maximum(used, [np.sum(places // self.problem.blocks.shape[1] == i) for i in chosen.owners])
+        columns = self.columns_of(chosen.target, chosen.owners, used)
+        coefficients = np.zeros((1 + columns.size, 1 + (q > 0)))
+        of_mean = np.isin(columns, self.columns_of(chosen.target, chosen.owners, chosen.used))
+        coefficients[0, 0], coefficients[1:, 0][of_mean] = mean[0], mean[1:]
         if q:
             coefficients[0, 1] = spread[0]
             for column, share in zip(places, spread[1:], strict=True):
-                coefficients[1 + int(np.flatnonzero(all_columns == column)[0]), 1] = share
-        return Weighed(int(weighed[SCALE]), wider, coefficients, *scores.tolist())
+                coefficients[1 + int(np.flatnonzero(columns == column)[0]), 1] = share
+        return Weighed(int(weighed[SCALE]), used, coefficients, *scores.tolist())
 
     def solve(self, target: int, columns: IntArray) -> FloatArray:
         """The least-squares coefficients (m,) of a target on columns (m,)."""

@@ -10,14 +10,13 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
 from daguerreotype.edges.grow_shrink.tree import (
-    KIND,
-    LINEAR,
     NONE,
-    NONLINEAR,
     OWNER,
+    STOP,
     Addresses,
     TreeArena,
     WalkBuffers,
+    columns_of,
     is_required,
     penalty_of,
 )
@@ -83,17 +82,6 @@ def invert(work: FloatArray, m: int, inverse: FloatArray) -> None:
                 inverse[i, j] += share * work[k, m + 1 + j]
 
 
-@subkernel
-def columns_of(stride: int, owners: IntArray, used: IntArray, count: int, columns: IntArray) -> int:
-    """Write the columns of a parent set, the first ``used[i]`` of ``owners[i]``; returns how many."""
-    m = 0
-    for i in range(count):
-        for a in range(used[i]):
-            columns[m] = owners[i] * stride + a
-            m += 1
-    return m
-
-
 @kernel
 def coefficients(moments: FloatArray, limits: FloatArray, response: int, columns: IntArray) -> FloatArray:
     """The least-squares coefficients of a response on columns; zero for a column that the earlier ones span."""
@@ -128,7 +116,7 @@ def remove(inverse: FloatArray, beta: FloatArray, size: int, column: int) -> flo
 
 @subkernel
 def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int) -> int:
-    """Write the required parents and those that the last walk added, ascending; returns how many."""
+    """Write the required parents and the owners that the last walk added, ascending; returns how many."""
     owners, used, taken = buffers.owners, buffers.used, buffers.taken
     for i in range(used.size):
         used[i] = 0
@@ -141,42 +129,101 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
     i = 0
     while taken[i] != NONE:
         owner = arena.links[taken[i], OWNER]
-        kind = arena.links[taken[i], KIND]
         spot = count
         while spot > 0 and owners[spot - 1] >= owner:
             spot -= 1
-        if kind != NONLINEAR:  # which finds its owner there already
+        if spot == count or owners[spot] != owner:  # a step that adds columns to a parent finds it there already
             for j in range(count, spot, -1):
                 owners[j] = owners[j - 1]
                 used[j] = used[j - 1]
             count += 1
         owners[spot] = owner
-        used[spot] = problem.lines[owner] if kind == LINEAR else problem.widths[owner]
+        used[spot] = arena.links[taken[i], STOP]
         i += 1
     return count
 
 
 @subkernel
-def cost_in_dof(problem: Problem, owners: IntArray, used: IntArray, predictors: int) -> float:
+def makes_parent(
+    problem: Problem, variable: int, owners: IntArray, used: IntArray, member: int, without: int
+) -> bool:
+    """Whether a variable is a parent by its own columns or a product in use; ``without`` the owner at one place."""
+    d, first = problem.widths.size, problem.product_starts[variable]
+    for i in range(used.size):
+        if used[i] == 0 or i == without:
+            continue
+        if owners[i] == member:
+            return True
+        if owners[i] >= d:
+            pair = problem.products[first + owners[i] - d]
+            if pair[0] == member or pair[1] == member:
+                return True
+    return False
+
+
+@subkernel
+def parents_less(problem: Problem, variable: int, owners: IntArray, used: IntArray, place: int) -> int:
+    """How many parents fewer there are without the owner at one place."""
+    d, first, count = problem.widths.size, problem.product_starts[variable], 0
+    if owners[place] < d:
+        return 0 if makes_parent(problem, variable, owners, used, owners[place], place) else 1
+    for side in range(2):
+        member = problem.products[first + owners[place] - d, side]
+        if not makes_parent(problem, variable, owners, used, member, place):
+            count += 1
+    return count
+
+
+@subkernel
+def cost_in_dof(problem: Problem, variable: int, owners: IntArray, used: IntArray, predictors: int) -> float:
     """What parents cost, in units of a degree of freedom of the whole table."""
-    cost = 0.0
+    cost, d = 0.0, problem.widths.size
+    per_parent = problem.penalty_per_parent / problem.penalty_per_dof
     for i in range(used.size):
         if used[i] > 0:
-            line = problem.lines[owners[i]]
-            dof = predictors * used[i] + problem.penalty_per_parent / problem.penalty_per_dof
-            least = (problem.least_penalty + 2.0 * predictors * (used[i] - line)) / problem.penalty_per_dof
-            cost += dof if dof > least else least  # as of penalty_of, but whole numbers stay whole
+            owner = owners[i]
+            dof = predictors * used[i] + per_parent
+            if owner < d:
+                least = problem.least_penalty + 2.0 * predictors * (used[i] - problem.lines[owner])
+                least /= problem.penalty_per_dof
+                dof = dof if dof > least else least  # as of penalty_of, but whole numbers stay whole
+            cost += dof
+    if problem.products.size > 0:
+        cost += per_parent * count_mere_members(problem, variable, owners, used)
     return cost * problem.share
+
+
+@subkernel
+def count_mere_members(problem: Problem, variable: int, owners: IntArray, used: IntArray) -> int:
+    """How many parents have no columns of their own: products alone make them that."""
+    d, first, count = problem.widths.size, problem.product_starts[variable], 0
+    for i in range(used.size):
+        if used[i] == 0 or owners[i] < d:
+            continue
+        for side in range(2):
+            member = problem.products[first + owners[i] - d, side]
+            seen = False
+            for j in range(used.size):
+                if used[j] == 0 or j == i:
+                    continue
+                if owners[j] == member:
+                    seen = True
+                elif owners[j] >= d and j < i:
+                    pair = problem.products[first + owners[j] - d]
+                    seen = seen or pair[0] == member or pair[1] == member
+            if not seen:
+                count += 1
+    return count
 
 
 @kernel
 def eliminate(
     problem: Problem, buffers: WalkBuffers, target: int, count: int, keep_all: bool, scores: FloatArray
 ) -> int:
-    r"""Remove some of the first ``count`` parents of the buffers, or their nonlinear columns, while BIC improves.
+    r"""Remove some of the first ``count`` owners of the buffers, or their nonlinear columns, while BIC improves.
 
-    Writes the parents that stay to ``buffers``, and their excess and dof to ``scores`` (2,); returns ``count``.
-    With ``keep_all`` all of them stay, at least with their lines.
+    Writes those that stay to ``buffers``, and their excess and dof to ``scores`` (2,); returns ``count``. With
+    ``keep_all`` all stay parents, by their lines at least or by a product.
 
     With  A = (X'X / n)^{-1} = L'^{-1} L^{-1}  and  beta = A X'y / n  over the columns, leaving out column c raises
     the variance by  beta_c^2 / A_cc  and updates
@@ -185,17 +232,17 @@ def eliminate(
 
     the sweep operator. The owners ascend; ``starts[i]`` is the first column of owner i, which keeps its place when
     columns leave: their rows of A turn zero. Each round tries, for every parent that is not required, to leave out
-    all of its columns, or all but its line, and takes what gains most: a tie goes to the smaller owner, then to
-    leaving out more. The variance depends on the surviving columns alone, to the last bit, because it is computed
+    all of its columns, or all but its line or a smooth curve, and takes what gains most: a tie goes to the smaller
+    owner, then to leaving out more. The variance depends on the surviving columns alone, to the last bit, because it is computed
     from them anew.
     """
     owners, used = buffers.owners, buffers.used
     moments, limits, q = problem.moments, problem.limits, problem.families[target, PREDICTORS]
     n_rows, rounding, response = problem.n_rows, problem.rounding[target], problem.responses[target]
-    required, variable = problem.required, problem.variables[target]
-    stride = problem.blocks.shape[1]
+    required, variable, d = problem.required, problem.variables[target], problem.widths.size
+    stride, has_products = problem.blocks.shape[1], count > 0 and owners[count - 1] >= d
     columns = np.empty(count * stride, dtype=np.int64)
-    m = columns_of(stride, owners, used, count, columns)
+    m = columns_of(problem, variable, owners, used, count, columns)
     work = np.empty((m, 2 * m + 1))
     variance = factorise(moments, limits, response, columns, m, work) + rounding
     beta, inverse = np.empty(m), np.empty((m, m))
@@ -213,8 +260,15 @@ def eliminate(
     while True:
         best, choice, keep = 0.0, -1, 0
         for i in range(count):
-            stays = keep_all or is_required(required, owners[i], variable)
-            for kept in (0, problem.lines[owners[i]]):
+            if used[i] == 0:
+                continue
+            owner, released = owners[i], 1
+            stays = owner < d and (keep_all or is_required(required, owner, variable))
+            if has_products:
+                released = parents_less(problem, variable, owners, used, i)
+                stays = (stays and is_required(required, owner, variable)) or (keep_all and released > 0)
+            for k in range(3 if owner < d else 1):
+                kept = 0 if k == 0 else (problem.lines[owner] if k == 1 else problem.shorts[owner])
                 if kept >= used[i] or (kept == 0 and stays):
                     continue
                 start = starts[i] + kept
@@ -231,7 +285,9 @@ def eliminate(
                             block[a, b] = inverse[start + a, start + b]
                     for a in range(width):
                         rise += remove(block, part, width, a)
-                penalty = penalty_of(problem, owners[i], used[i], q) - penalty_of(problem, owners[i], kept, q)
+                penalty = penalty_of(problem, owner, used[i], q) - penalty_of(problem, owner, kept, q)
+                if kept == 0:
+                    penalty += problem.penalty_per_parent * (released - (1 if owner < d else 0))
                 gain = penalty - n_rows * np.log((now + rise) / now)
                 if gain > best:
                     best, choice, keep = gain, i, kept
@@ -242,10 +298,10 @@ def eliminate(
         used[choice] = keep
         removed = True
     if removed:
-        m = columns_of(stride, owners, used, count, columns)
+        m = columns_of(problem, variable, owners, used, count, columns)
         variance = factorise(moments, limits, response, columns, m, work) + rounding
     scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
-    scores[1] = cost_in_dof(problem, owners, used, q)
+    scores[1] = cost_in_dof(problem, variable, owners, used, q)
     return count
 
 
@@ -261,7 +317,8 @@ def shrink(
     """
     scores, limited = arena.scores[node], problem.max_parents.size > 0
     count = collect_parents(problem, arena, buffers, target)
-    dof = cost_in_dof(problem, buffers.owners, buffers.used, problem.families[target, PREDICTORS])
+    q = problem.families[target, PREDICTORS]
+    dof = cost_in_dof(problem, problem.variables[target], buffers.owners, buffers.used, q)
     if limited or dof != scores[1]:
         if problem.families[target, LIKELIHOOD] == GAUSSIAN:
             keep_all = count < 0  # never; a literal would compile the callee once more

@@ -23,6 +23,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     empty,
     exclude,
     include,
+    include_owner,
     row_contains,
 )
 
@@ -80,15 +81,21 @@ def node_score(scores: FloatArray, end: int, penalty_per_dof: float) -> float:
 
 @subkernel
 def update_node(
-    state: OrderState, arena: TreeArena, missed: IntArray, taken: IntArray, node: int, term: float
+    problem: Problem,
+    state: OrderState,
+    arena: TreeArena,
+    missed: IntArray,
+    taken: IntArray,
+    node: int,
+    term: float,
 ) -> None:
     """Note the loss of ``node``, and whom its last walk heeds: ``missed``, which is used up, and ``taken``."""
     heeds, heeded = state.heeds, state.heeded
     i = 0
     while taken[i] != NONE:
-        include(missed, arena.links[taken[i], OWNER])
+        include_owner(problem, node, arena.links[taken[i], OWNER], missed)
         i += 1
-    for word in range(missed.size):
+    for word in range(heeds.shape[1]):
         changed = missed[word] ^ heeds[node, word]
         heeds[node, word] = missed[word]
         bit = 0
@@ -153,7 +160,7 @@ def sweep_some(
             end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
             if end < 0:
                 return 0
-            update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
+            update_node(problem, state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
         include(before, node)
     for node in range(d):
         total += terms[node]
@@ -227,6 +234,8 @@ def sweep_some(
                 if q >= (at if at < best else best) and (node == moved or row_contains(state.heeded, moved, node)):
                     # A walk that was made before: there is room.
                     end = call_address(addresses.walk, addresses, problem, arena, path, buffers, node)
-                    update_node(state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof))
+                    update_node(
+                        problem, state, arena, missed, taken, node, node_score(arena.scores, end, penalty_per_dof)
+                    )
                 include(before, node)
     return int(turns.size)

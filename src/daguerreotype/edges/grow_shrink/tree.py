@@ -24,9 +24,7 @@ from daguerreotype.edges.grow_shrink.problem import PREDICTORS, SHAPES, Problem
 from daguerreotype.noise.newton import RowsFit
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
-OWNER, KIND, CHILD, SIBLING = 0, 1, 2, 3
-# Kinds of step: add an owner's first column, add all of them, or add all but the first to a linear parent.
-LINEAR, BLOCK, NONLINEAR = 0, 1, 2
+OWNER, STOP, CHILD, SIBLING = 0, 1, 2, 3
 
 
 class TreeArena(NamedTuple):
@@ -37,7 +35,7 @@ class TreeArena(NamedTuple):
     size : array of shape (1,)
         Number of nodes so far.
     links : array of shape (nodes, 4)
-        OWNER and KIND: the parent that the step to this node adds, and which of its columns. CHILD: the best
+        OWNER and STOP: whom the step to this node adds, and how many of its columns are used then. CHILD: the best
         step taken from here so far; SIBLING: the next best one from the node above. NONE ends the list,
         UNKNOWN says that the node was never looked at. Side by side, because a walk waits for memory.
     better, improving : arrays of shape (nodes, words)
@@ -59,16 +57,16 @@ class CholeskyRows(NamedTuple):
 
     Attributes
     ----------
-    rows : array of shape (capacity, d * stride)
+    rows : array of shape (capacity, c)
         Rows of the Cholesky factor of the moments, one per added column, over all columns: their covariances
         with the added columns, the latter made orthonormal one by one.
-    within : array of shape (d * stride, stride)
+    within : array of shape (c, stride)
         What is left of the covariance of each column with the columns of its owner.
-    with_target : array of shape (d * stride,)
+    with_target : array of shape (c,)
         What is left of the covariance of each column with the target.
-    used : array of shape (d,)
+    used : array of shape (d + k,)
         How many columns of each owner were added.
-    nodes : array of shape (2 d + 2,)
+    nodes : array of shape (3 (d + k) + 2,)
         The tree nodes whose rows these are, from the root to the first -1; a later walk through them needs no
         new rows. Those of the root are its required parents'.
     counts : array of shape (2,)
@@ -84,7 +82,8 @@ class CholeskyRows(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Improving steps from one set of parents, arrays of shape (d,): gains, penalties, whom a step adds, and how.
+    """Improving steps from one set of parents, arrays of shape (d + k,): gains, penalties, whom a step adds, and
+    how many columns it has then.
 
     A gain is what the step adds to  n log(variance),  or to  2 n nll,  less its penalty.
     """
@@ -92,7 +91,7 @@ class Steps(NamedTuple):
     gains: FloatArray
     penalties: FloatArray
     owners: IntArray
-    kinds: IntArray
+    stops: IntArray
 
 
 class WalkBuffers(NamedTuple):
@@ -101,16 +100,16 @@ class WalkBuffers(NamedTuple):
     Attributes
     ----------
     before, allowed, missed : arrays of shape (words,)
-        Predecessors; those that may be used; parents that would have changed the last walk, had they been
+        Predecessors; owners that may be used; parents that would have changed the last walk, had they been
         allowed.
     relevant : array of shape (words,)
         Parents that the walks of a variable took or missed, on the scales so far.
-    taken : array of shape (2 d + 1,)
+    taken : array of shape (3 (d + k) + 1,)
         The nodes that the last walk visited below the root, to the first NONE.
     steps : Steps
         Room for the improving steps of one node.
-    owners, used : arrays of shape (d,)
-        Parents at the end of a walk, ascending, and how many columns of each; zero for those that shrinking
+    owners, used : arrays of shape (d + k,)
+        Owners at the end of a walk, ascending, and how many columns of each; zero for those that shrinking
         let go, and for entries not in use.
     fit : RowsFit
         Room for fits of discrete targets.
@@ -175,26 +174,31 @@ def doubled(arena: TreeArena) -> TreeArena:
     return longer
 
 
+def count_owners(problem: Problem) -> int:
+    """How many owners d + k a target may choose from: all variables, and as many products as any target has."""
+    return problem.widths.size + int(np.diff(problem.product_starts).max(initial=0))
+
+
 def new_path(problem: Problem) -> CholeskyRows:
     """A path without parents, with room for sixteen."""
-    d, (columns, stride) = problem.widths.size, problem.blocks.shape
+    columns, stride = problem.blocks.shape
     return CholeskyRows(
         rows=np.zeros((16 * stride, columns)),
         within=np.zeros((columns, stride)),
         with_target=np.zeros(columns),
-        used=np.zeros(d, dtype=np.int64),
-        nodes=np.full(2 * d + 2, NONE),
+        used=np.zeros(count_owners(problem), dtype=np.int64),
+        nodes=np.full(3 * count_owners(problem) + 2, NONE),
         counts=np.zeros(2, dtype=np.int64),
     )
 
 
 def new_buffers(problem: Problem) -> WalkBuffers:
     """Scratch space for walks among the variables of a problem."""
-    d = problem.widths.size
-    before, allowed, missed, relevant = np.zeros((4, d // 64 + 1), dtype=np.int64)
-    owners, used, step_owners, kinds = np.zeros((4, d), dtype=np.int64)
-    gains, penalties = np.zeros((2, d))
-    steps, taken = Steps(gains, penalties, step_owners, kinds), np.full(2 * d + 1, NONE)
+    count = count_owners(problem)
+    before, allowed, missed, relevant = np.zeros((4, count // 64 + 1), dtype=np.int64)
+    owners, used, step_owners, stops = np.zeros((4, count), dtype=np.int64)
+    gains, penalties = np.zeros((2, count))
+    steps, taken = Steps(gains, penalties, step_owners, stops), np.full(3 * count + 1, NONE)
     weighed = np.zeros(4 * (problem.moments.shape[0] + 4))
     fit = new_rows_fit(problem)
     return WalkBuffers(before, allowed, missed, relevant, taken, steps, owners, used, fit, weighed)
@@ -257,11 +261,74 @@ def overlap(sets: IntArray, row: int, bits: IntArray) -> bool:
 
 
 @subkernel
+def first_column(problem: Problem, variable: int, owner: int) -> int:
+    """The first column of an owner that a variable chooses; products have one."""
+    d = problem.widths.size
+    if owner < d:
+        return owner * problem.blocks.shape[1]
+    return problem.moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable] + owner - d
+
+
+@subkernel
+def columns_of(
+    problem: Problem, variable: int, owners: IntArray, used: IntArray, count: int, columns: IntArray
+) -> int:
+    """Write the columns of what a variable has, the first ``used[i]`` of ``owners[i]``; returns how many."""
+    m = 0
+    for i in range(count):
+        first = first_column(problem, variable, owners[i])
+        for a in range(used[i]):
+            columns[m] = first + a
+            m += 1
+    return m
+
+
+@subkernel
+def include_owner(problem: Problem, variable: int, owner: int, bits: IntArray) -> None:
+    """Put a parent, or the two of a product, into the set."""
+    d = problem.widths.size
+    if owner < d:
+        include(bits, owner)
+    else:
+        product = problem.product_starts[variable] + owner - d
+        include(bits, problem.products[product, 0])
+        include(bits, problem.products[product, 1])
+
+
+@subkernel
+def allow_products(problem: Problem, variable: int, allowed: IntArray) -> None:
+    """Allow the products of two parents that are."""
+    first, d = problem.product_starts[variable], problem.widths.size
+    for product in range(first, problem.product_starts[variable + 1]):
+        pair = problem.products[product]
+        if contains(allowed, pair[0]) and contains(allowed, pair[1]):
+            include(allowed, d + product - first)
+
+
+@subkernel
+def name_missed(problem: Problem, variable: int, allowed: IntArray, missed: IntArray) -> None:
+    """Put those who keep products from being allowed in the place of the products."""
+    first, d = problem.product_starts[variable], problem.widths.size
+    for product in range(first, problem.product_starts[variable + 1]):
+        owner = d + product - first
+        if contains(missed, owner):
+            exclude(missed, owner)
+            for side in range(2):
+                if not contains(allowed, problem.products[product, side]):
+                    include(missed, problem.products[product, side])
+
+
+@subkernel
 def penalty_of(problem: Problem, owner: int, used: int, predictors: int) -> float:
-    """What the first ``used`` columns of a parent cost a target with so many linear predictors."""
+    """What the first ``used`` columns of an owner cost a target with so many linear predictors.
+
+    A product costs a choice among many beside its column; its variables, what makes them parents.
+    """
     if used == 0:
         return 0.0
     penalty = problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
+    if owner >= problem.widths.size:
+        return penalty
     least = problem.least_penalty + 2.0 * predictors * (used - problem.lines[owner])
     return penalty if penalty > least else least
 
@@ -299,6 +366,8 @@ def walk_scale(
     if problem.allowed.size > 0:
         for word in range(missed.size):
             allowed[word] &= problem.allowed[problem.variables[target], word]
+    if problem.products.size > 0:
+        allow_products(problem, problem.variables[target], allowed)
     path.counts[0] = NONE
     node = target
     depth = 0
@@ -321,6 +390,8 @@ def walk_scale(
         node = child
     for word in range(missed.size):
         missed[word] |= improving[node, word]
+    if problem.products.size > 0:
+        name_missed(problem, problem.variables[target], allowed, missed)
     taken[depth] = NONE
     if np.isnan(arena.scores[node, 0]):
         call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
@@ -363,7 +434,7 @@ def walk(
                 relevant[word] |= missed[word]
             i = 0
             while taken[i] != NONE:
-                include(relevant, arena.links[taken[i], OWNER])
+                include_owner(problem, variable, arena.links[taken[i], OWNER], relevant)
                 i += 1
     if first < last:
         for word in range(relevant.size):

@@ -1,10 +1,9 @@
-r"""What rows say of a number given its parents: richer curves, its scale, spread that depends on them, any shape.
+r"""What rows say of a number given its parents: its scale, spread that depends on them, noise of any shape.
 
 A walk chooses parents and their curves by second moments, as if noise were Gaussian, of one variance, and added on
 the scale of the table. Where a walk ends, and for given parents, all that may be true of the node beside that is
 weighed, in nats per row of the column as it came; every parameter is paid for:
 
-- more columns of a curve, as BIC has it, from second moments;
 - a spread :math:`\log \sigma^2 = g_0 + \sum g_k b_k` by the first columns b of the parents that a score test names;
 - a shape of any kind, as far as it gains more than chance does;
 - another scale of the node, with the benefit of the doubt for the one that it came on.
@@ -24,7 +23,7 @@ from daguerreotype.edges.grow_shrink.problem import (
     Problem,
 )
 from daguerreotype.edges.grow_shrink.shrink import cost_in_dof, factorise, invert, solve_upper
-from daguerreotype.edges.grow_shrink.tree import Addresses, WalkBuffers
+from daguerreotype.edges.grow_shrink.tree import Addresses, WalkBuffers, columns_of
 from daguerreotype.noise.free_shape import CHANCE, shape_gain
 from daguerreotype.noise.gaussian import LEAST_VARIANCE
 from daguerreotype.noise.newton import solve_in_place
@@ -124,7 +123,7 @@ def name_spread(
     count = 0
     promised = 0.0
     for i in range(used.size):
-        if used[i] == 0:
+        if used[i] == 0 or owners[i] >= problem.widths.size:
             continue
         width = min(problem.widths[owners[i]], 2)
         gain = 0.0
@@ -285,85 +284,6 @@ def gain_beyond_chance(problem: Problem, values: FloatArray, moments: FloatArray
 
 
 @subkernel
-def column_at(problem: Problem, owner: int, place: int) -> int:
-    """The column of an owner at a place: one that searches know, or one that only richer curves have."""
-    stride = problem.blocks.shape[1]
-    if place < stride:
-        return owner * stride + place
-    return problem.blocks.shape[0] + owner * problem.n_extra + place - stride
-
-
-@subkernel
-def all_columns(problem: Problem, owners: IntArray, used: IntArray, columns: IntArray) -> int:
-    """Write the columns in use, of richer curves too; returns how many."""
-    m = 0
-    for i in range(used.size):
-        for a in range(used[i]):
-            columns[m] = column_at(problem, owners[i], a)
-            m += 1
-    return m
-
-
-@subkernel
-def enrich(
-    problem: Problem,
-    target: int,
-    owners: IntArray,
-    used: IntArray,
-    columns: IntArray,
-    m: int,
-    work: FloatArray,
-    beta: FloatArray,
-    inverse: FloatArray,
-) -> bool:
-    r"""Give the curve that gains most all of its columns, if that pays; whether one did.
-
-    Columns X that are added to Z explain  s' S^{-1} s,  s and S being their covariances with the response, and among
-    each other, given Z:  s = X'y - X'Z b,  S = X'X - X'Z (Z'Z)^{-1} Z'X.
-    """
-    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
-    variance = moments[response, response] + problem.rounding[target]
-    for k in range(m):
-        variance -= work[k, m] * work[k, m]
-    most = problem.blocks.shape[1] + problem.n_extra
-    scores, block = np.empty(most), np.empty((most, most))
-    onto = np.empty((most, m))
-    best, choice = 0.0, -1
-    for i in range(used.size):
-        owner = owners[i]
-        more = problem.rich[owner] - used[i] if used[i] > 0 else 0
-        if more <= 0 or m + more > problem.max_nonlinear_dof:
-            continue
-        for a in range(more):
-            column = moments[column_at(problem, owner, used[i] + a)]
-            total = column[response]
-            for k in range(m):
-                total -= column[columns[k]] * beta[k]
-                onto[a, k] = 0.0
-            scores[a] = total
-            for k in range(m):
-                share = column[columns[k]]
-                for j in range(m):
-                    onto[a, j] += share * inverse[k, j]
-        for a in range(more):
-            column = moments[column_at(problem, owner, used[i] + a)]
-            for b in range(a + 1):
-                total = column[column_at(problem, owner, used[i] + b)]
-                for k in range(m):
-                    total -= column[columns[k]] * onto[b, k]
-                block[a, b] = total
-            block[a, a] += limits[column_at(problem, owner, used[i] + a)]
-        explained = solve_in_place(block, scores, more)
-        rest = max(variance - explained, limits[response])
-        gain = problem.n_rows * np.log(variance / rest) - more * problem.penalty_per_dof
-        if gain > best:
-            best, choice = gain, i
-    if choice >= 0:
-        used[choice] = problem.rich[owners[choice]]
-    return choice >= 0
-
-
-@subkernel
 def judge(
     problem: Problem,
     target: int,
@@ -383,7 +303,7 @@ def judge(
     is room; what is chosen is written to ``weighed``.
     """
     n, what, rows = residuals.size, problem.places[target, OPEN], problem.rows
-    response = problem.moments.shape[0] + (problem.variables[target] if scale < 0 else problem.rich.size + scale)
+    response = problem.moments.shape[0] + (problem.variables[target] if scale < 0 else problem.widths.size + scale)
     price = 0.5 * problem.penalty_per_dof / problem.n_rows
     shape = np.empty(5)
     residuals_on(rows, response, columns, m, beta, residuals)
@@ -443,28 +363,25 @@ def regress_on_scale(
 def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, scores: FloatArray) -> int:
     """Weigh what rows say of a target on the parents of the buffers, which have the columns that a walk left them.
 
-    Writes excess and dof to ``scores`` (2,) in the place of those of a Gaussian, the columns of richer curves to
-    the buffers, and what was chosen to their ``weighed``; returns how many columns the parents have.
+    Writes excess and dof to ``scores`` (2,) in the place of those of a Gaussian, and what was chosen to the
+    ``weighed`` of the buffers; returns how many columns the parents have.
     """
     owners, used, weighed = buffers.owners, buffers.used, buffers.weighed
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
-    room = 0
+    variable = problem.variables[target]
+    m = 0
     for i in range(used.size):
-        if used[i] > 0:
-            room += max(used[i], problem.rich[owners[i]]) if owners[i] < problem.rich.size else used[i]
-    columns, beta = np.empty(room, dtype=np.int64), np.empty(room)
-    work, inverse = np.empty((room, 2 * room + 1)), np.empty((room, room))
-    while True:
-        m = all_columns(problem, owners, used, columns)
-        variance = factorise(moments, limits, response, columns, m, work) + problem.rounding[target]
-        solve_upper(work, m, beta)
-        invert(work, m, inverse)
-        if problem.n_extra == 0 or not enrich(problem, target, owners, used, columns, m, work, beta, inverse):
-            break
-    residuals, trial, other = np.empty(problem.rows.shape[1]), np.empty(weighed.size), np.empty(room)
+        m += used[i]
+    columns, beta = np.empty(m, dtype=np.int64), np.empty(m)
+    work, inverse = np.empty((m, 2 * m + 1)), np.empty((m, m))
+    columns_of(problem, variable, owners, used, used.size, columns)
+    variance = factorise(moments, limits, response, columns, m, work) + problem.rounding[target]
+    solve_upper(work, m, beta)
+    invert(work, m, inverse)
+    residuals, trial, other = np.empty(problem.rows.shape[1]), np.empty(weighed.size), np.empty(m)
     own, first, last = problem.places[target, OWN], problem.places[target, FIRST], problem.places[target, LAST]
     scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
-    scores[1] = cost_in_dof(problem, owners, used, 1)
+    scores[1] = cost_in_dof(problem, variable, owners, used, 1)
     gaussian = scores[0]
     least = judge(problem, target, own, owners, used, columns, m, beta, scores[0], residuals, weighed)
     if weighed[DOUBTFUL] > 0.0 and first < last:

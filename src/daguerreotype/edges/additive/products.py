@@ -1,0 +1,179 @@
+r"""Products of two causes that may have an effect on a number beside their curves.
+
+Every pair is screened for every number y once, by the *partial covariance* of the product :math:`p = z_i z_k` of
+the two lines given the smooth curves Z of both,
+
+.. math:: gain = -n \log (1 - \rho^2), \qquad \rho^2 = cov(y, p \mid Z)^2 / var(p \mid Z) / var(y \mid Z) .
+
+The variance of y is taken given the better of the two curves, which is no less.
+
+Searches then treat products that promise enough as further columns, which cost what they are: see `grow_shrink`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from daguerreotype._lib.numba import kernel
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.data.table import Table
+from daguerreotype.edges.grow_shrink.problem import Products
+from daguerreotype.noise.newton import solve_in_place
+
+SCREENED_ROWS = 2**12  # that pairs are screened on: more find weaker products, at a price that grows with pairs
+MOST_COLUMNS = 200  # of a table whose pairs are screened: their number grows with the square
+PROMISING = 0.7  # share of its penalty that a product must gain to be searched with
+PER_TARGET, PER_COLUMN = 12, 4  # products of one number at most, and of all numbers for each column
+CHUNK = 2**14  # rows whose columns are laid out at a time
+
+
+class PairGains(NamedTuple):
+    """Products that promise something: numbers (k,), pairs (k, 2), and what they gain (k,)."""
+
+    targets: IntArray
+    pairs: IntArray
+    gains: FloatArray
+
+
+@kernel
+def gains_of_pairs(
+    moments: FloatArray,
+    stride: int,
+    curves: IntArray,
+    i: int,
+    with_first: FloatArray,
+    with_second: FloatArray,
+    with_lines: FloatArray,
+    variances: FloatArray,
+    rests: FloatArray,
+    gains: FloatArray,
+) -> int:
+    """Write what the products of column i and later ones gain of every number to ``gains`` (d - i - 1, d).
+
+    ``with_first`` and ``with_second`` (d - i - 1, stride) are their covariances with the columns of the curves of i
+    and of the other one, of which ``curves`` (d,) are used; ``with_lines`` (d - i - 1, d) with all lines;
+    ``rests`` (d, d) is what the curve of the first leaves of the second. Gains are of log variance, per row.
+    """
+    d = curves.size
+    for k in range(with_lines.shape[0]):
+        other = i + 1 + k
+        m = curves[i] + curves[other]
+        places = np.empty(m, dtype=np.int64)
+        gram, side = np.empty((m, m)), np.empty(m)
+        for a in range(m):
+            first = a < curves[i]
+            own = a if first else a - curves[i]
+            places[a] = (i if first else other) * stride + own
+            side[a] = with_first[k, own] if first else with_second[k, own]
+        for a in range(m):
+            for b in range(m):
+                gram[a, b] = moments[places[a], places[b]]
+            gram[a, a] *= 1.0 + 1e-6
+        rest = variances[k] - solve_in_place(gram, side, m)  # side: coefficients
+        for target in range(d):
+            gains[k, target] = 0.0
+            if target == i or target == other or rest <= 1e-6 * variances[k]:
+                continue
+            shared = with_lines[k, target]
+            for a in range(m):
+                shared -= side[a] * moments[places[a], target * stride]
+            own_rest = max(min(rests[i, target], rests[other, target]), 1e-12)
+            explained = min(shared * shared / (rest * own_rest), 1.0 - 1e-12)
+            gains[k, target] = -np.log1p(-explained)
+    return 0
+
+
+def screen_pairs(
+    columns: FloatArray,
+    moments: FloatArray,
+    curves: IntArray,
+    linear: BoolArray,
+    numbers: BoolArray,
+    allowed: BoolArray,
+    least: float,
+) -> PairGains:
+    """The products of two ``linear`` columns that gain more than ``least``, in half nats, of one of the numbers.
+
+    ``columns`` (n, d * stride) are rows, the line of each variable first, of which a smooth curve has ``curves``
+    (d,); ``allowed`` (d, d) says who may be a parent of whom.
+    """
+    n, d = len(columns), curves.size
+    stride = columns.shape[1] // d
+    lines = np.ascontiguousarray(columns[:, ::stride])
+    blocks = moments.reshape(d, stride, d, stride)
+    rests = np.empty((d, d))
+    for i in range(d):
+        own, onto = blocks[i, : curves[i], i, : curves[i]], blocks[i, : curves[i], :, 0]  # (w, w), (w, d)
+        explained = np.sum(onto * np.linalg.lstsq(own, onto, rcond=None)[0], axis=0)
+        rests[i] = np.diag(moments)[::stride] - explained
+    targets, pairs, gains = [], [], []
+    for i in np.flatnonzero(linear[:-1]).tolist():
+        products = lines[:, i : i + 1] * lines[:, i + 1 :]
+        products -= products.mean(axis=0)
+        with_lines = products.T @ lines / n
+        with_first = products.T @ columns[:, i * stride : (i + 1) * stride] / n
+        later = columns[:, (i + 1) * stride :].reshape(n, d - i - 1, stride)
+        with_second = np.einsum("nk,nks->ks", products, later, optimize=True) / n
+        gained = np.empty((d - i - 1, d))
+        variances = np.mean(products**2, axis=0)
+        gains_of_pairs(moments, stride, curves, i, with_first, with_second, with_lines, variances, rests, gained)
+        gained[~linear[i + 1 :]] = 0.0
+        gained[:, ~numbers | ~allowed[i]] = 0.0
+        gained[~allowed[i + 1 :]] = 0.0
+        seconds, of = np.nonzero(n * gained > least)
+        targets.append(of)
+        pairs.append(np.column_stack([np.full(seconds.size, i), i + 1 + seconds]))
+        gains.append(n * gained[seconds, of])
+    if not targets:
+        return PairGains(np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+    return PairGains(np.concatenate(targets), np.concatenate(pairs), np.concatenate(gains))
+
+
+def strongest(promising: PairGains, d: int) -> PairGains:
+    """The few of each number that gain most, and of all numbers, number by number."""
+    by_gain = np.argsort(-promising.gains, kind="stable")
+    kept: list[int] = []
+    counts = np.zeros(d, dtype=np.int64)
+    for place in by_gain.tolist():
+        target = promising.targets[place]
+        if counts[target] < PER_TARGET and len(kept) < PER_COLUMN * d:
+            counts[target] += 1
+            kept.append(place)
+    chosen = np.array(kept, dtype=np.int64)
+    chosen = chosen[np.lexsort([chosen, promising.targets[chosen]])]
+    return PairGains(promising.targets[chosen], promising.pairs[chosen], promising.gains[chosen])
+
+
+def lay_out(
+    promising: PairGains, table: Table, n_rows: int, d: int, columns: Callable[[FloatArray], FloatArray]
+) -> tuple[Products, FloatArray]:
+    """The moments of products in the first rows, and their means (p,) there.
+
+    ``columns`` gives the basis columns (m, d * stride) of rows (m, d).
+    """
+    rescaled = None if table.rescaled is None else table.rescaled.values[:n_rows]
+    s, p = 0 if rescaled is None else rescaled.shape[1], len(promising.pairs)
+    sums, means = np.zeros(0), np.zeros(p)
+    for first in range(0, n_rows, CHUNK):
+        part = slice(first, min(first + CHUNK, n_rows))
+        features = columns(table.values[part])
+        drawn = products_of(promising.pairs, features, d)
+        parts = [features, np.zeros((len(features), 0)) if rescaled is None else rescaled[part], drawn]
+        sums = sums + np.hstack(parts).T @ drawn if sums.size else np.hstack(parts).T @ drawn
+        means += drawn.sum(axis=0)
+    means /= n_rows
+    second = sums / n_rows
+    c = len(second) - s - p
+    if rescaled is not None:
+        second[c : c + s] -= np.outer(rescaled.mean(axis=0), means)
+    starts = np.searchsorted(promising.targets, np.arange(d + 1))
+    moments = second[c + s :] - np.outer(means, means)
+    return Products(promising.pairs, starts, second[:c], 0.5 * (moments + moments.T), second[c : c + s]), means
+
+
+def products_of(pairs: IntArray, features: FloatArray, d: int) -> FloatArray:
+    """Products (m, p) of the lines of pairs (p, 2) in rows of all columns (m, d * stride)."""
+    stride = features.shape[1] // d
+    drawn: FloatArray = features[:, pairs[:, 0] * stride] * features[:, pairs[:, 1] * stride]
+    return drawn
