@@ -10,6 +10,8 @@ from typing import Annotated
 
 import numpy as np
 from scipy.interpolate import BSpline
+from scipy.linalg import null_space
+from scipy.special import ndtr
 
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.records import Shape, saved
@@ -21,6 +23,8 @@ from daguerreotype.noise.base import pool_rare
 RARE = 10  # rows of a level below which it is pooled with the other rare ones
 MOST_LEVELS = 12  # that have an effect of their own; the rarer ones beyond are pooled
 DEGREE = 3  # of splines
+SMOOTH = 3  # columns of a spline, the first ones, that make a smooth curve
+OUTER = 2.0  # standard deviations of a normal column at which the outer knots are
 EXACT_SIZE = 1200  # functions of all columns, up to which ties do not hang on the sequence of rows
 # Share of the largest variance that a direction must keep beside others, so that the data can tell it from them.
 SPANNED = 1e-9  # beside the levels or counts before it
@@ -80,6 +84,11 @@ class NumberBasis(Basis):
     centre: float = 0.0
     spread: float = 1.0
     line: int = 1
+
+    @property
+    def short(self) -> int:
+        """The line, and the first columns of the spline."""
+        return min(self.width, 1 + SMOOTH)
 
     @property
     def unit(self) -> tuple[float, float]:
@@ -232,7 +241,7 @@ def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatAr
     Takes one pass over the rows for quantiles and one for moments, and needs no row in memory. Each basis is a
     linear function of the B-splines of its column, so that its moments are those of these, turned.
     """
-    breaks = table.quantiles(np.linspace(0.0, 1.0, n_knots, dtype=np.float64))  # (n_knots, d)
+    breaks = table.quantiles(knot_shares(n_knots))  # (n_knots, d)
     splines = BSplines([np.unique(column) for column in breaks.T])
     second = table.moments_of(splines, exact=splines.size <= EXACT_SIZE)
     bases = [NumberBasis(splines.nonlinear(i, second[part, part])) for i, part in enumerate(splines.parts)]
@@ -253,7 +262,7 @@ def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatAr
 
 
 class BSplines:
-    """Cubic B-splines of every column, side by side.
+    """Cubic B-splines of every column, side by side; they go on as straight lines beyond their ends.
 
     Parameters
     ----------
@@ -273,7 +282,7 @@ class BSplines:
         self.size = int(stops[-1])
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """B-splines (m, size) at values (m, d) within the ends."""
+        """B-splines (m, size) at values (m, d)."""
         basis = np.zeros((self.size, len(values)))
         for column, knots, part in zip(values.T, self.knots, self.parts, strict=True):
             if knots.size:
@@ -286,11 +295,13 @@ class BSplines:
         return np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(max(knots.size - DEGREE - 1, 0))])
 
     def nonlinear(self, column: int, metric: FloatArray) -> BSpline | None:
-        r"""Splines of one column that are orthonormal on it, and orthogonal to constants and the column.
+        """Natural splines of one column, orthonormal on it and orthogonal to constants and the column.
 
-        The span of the B-splines B holds 1 = B e and x = B g. The basis is  B T  with  T = P V / sqrt(lambda),
-        P the projection that removes [e, g] in the metric M = B'B / n,  and P'MP = V lambda V'. So the linear
-        model is nested in the spline.
+        The span of the B-splines B holds 1 = B e and x = B g. With P the projection that removes [e, g] in the
+        metric M = B'B / n,  and N the coefficients of splines that are straight beyond the ends, the basis is
+        B P N T,  T being orthonormal in  N'P'MPN  and making  T'N'P'D'DPNT  diagonal and ascending: smooth columns
+        come first (Demmler and Reinsch 1975). D takes second differences of coefficients, a measure of roughness on
+        the scale on which the knots are equally far apart. The linear model is nested.
 
         Parameters
         ----------
@@ -309,17 +320,42 @@ class BSplines:
             return None
         lines = np.column_stack([np.ones_like(slopes), slopes])  # (b, 2)
         onto_lines = np.linalg.lstsq(lines.T @ metric @ lines, lines.T @ metric, rcond=None)[0]
-        projection = np.eye(slopes.size) - lines @ onto_lines
-        sizes, directions = np.linalg.eigh(projection.T @ metric @ projection)
+        natural = null_space(end_curvatures(self.knots[column]))
+        turn = (np.eye(slopes.size) - lines @ onto_lines) @ natural
+        sizes, directions = np.linalg.eigh(turn.T @ metric @ turn)
         kept = sizes > STRAIGHT * np.trace(metric)
         if not kept.any():
             return None
-        return BSpline(self.knots[column], projection @ directions[:, kept] / np.sqrt(sizes[kept]), DEGREE)
+        turn = turn @ (directions[:, kept] / np.sqrt(sizes[kept]))
+        roughness = np.diff(turn, 2, axis=0)
+        _, by_roughness = np.linalg.eigh(roughness.T @ roughness)
+        turn = turn @ by_roughness
+        turn *= np.sign(turn[np.argmax(np.abs(turn), axis=0), np.arange(turn.shape[1])])
+        return BSpline(self.knots[column], turn, DEGREE)
+
+
+def knot_shares(n_knots: int) -> FloatArray:
+    """The shares of rows below each knot: on a normal column knots are equally far apart, and straight ends begin
+    ``OUTER`` standard deviations from the middle.
+    """
+    shares: FloatArray = ndtr(np.linspace(-OUTER, OUTER, n_knots))
+    return shares
+
+
+def end_curvatures(knots: FloatArray) -> FloatArray:
+    """Second derivatives (2, b) of cubic B-splines at both ends, but for a factor."""
+    size = knots.size - DEGREE - 1
+    curvatures = np.zeros((2, size))
+    for row, side in zip(curvatures, (slice(0, 3), slice(-1, -4, -1)), strict=True):
+        gaps = np.abs(knots[4:6] - knots[3]) if side.start == 0 else np.abs(knots[-5:-7:-1] - knots[-4])
+        # first derivatives of the two first pieces are (c_1 - c_0) / gap_1 and (c_2 - c_1) / gap_2
+        row[side] = 1.0 / gaps[0], -1.0 / gaps[0] - 1.0 / gaps[1], 1.0 / gaps[1]
+    return curvatures
 
 
 def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:
-    """Nonlinear basis of one column (n,) with knots at ``n_knots`` of its quantiles, the two ends counted."""
-    basis = BSplines([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
+    """Nonlinear basis of one column (n,) with ``n_knots`` knots."""
+    basis = BSplines([np.unique(np.quantile(values, knot_shares(n_knots)))])
     columns = basis(values[:, None])  # (n, b)
     return basis.nonlinear(0, columns.T @ columns / values.size)
 
@@ -328,12 +364,14 @@ def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:
 def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
     """Write the cubic B-splines (b, m) at values (m,) into zeros, by the recursion of Cox and de Boor.
 
+    Beyond the ends they go on with the value and the slope that they have there.
+
     Values may be missing, which scipy refuses: their first four splines are nan, the others zero.
     """
     last = knots.size - 5  # the knot before the last piece
     near = np.empty(4)
     for t in range(values.size):
-        x = values[t]
+        x = min(max(values[t], knots[3]), knots[last + 1]) if values[t] == values[t] else values[t]
         piece = 3
         while piece < last and x >= knots[piece + 1]:
             piece += 1
@@ -348,6 +386,15 @@ def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
             near[degree] = carried
         for r in range(4):
             basis[piece - 3 + r, t] = near[r]
+        beyond = values[t] - x
+        if beyond < 0.0:
+            slope = 3.0 * beyond / (knots[4] - knots[3])
+            basis[0, t] -= slope
+            basis[1, t] += slope
+        elif beyond > 0.0:
+            slope = 3.0 * beyond / (knots[last + 1] - knots[last])
+            basis[last - 1, t] -= slope
+            basis[last, t] += slope
 
 
 def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:

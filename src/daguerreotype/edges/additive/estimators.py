@@ -47,7 +47,7 @@ class GamEdges(EdgeEstimator):
 
     can = replace(ADDITIVE, from_passes=True)
 
-    def __init__(self, n_knots: int = 4, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
+    def __init__(self, n_knots: int = 9, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
         self.n_knots = n_knots
         self.penalty = penalty
         self.gamma = gamma
