@@ -59,8 +59,8 @@ class AdditiveFit(LocalFit):
     ----------
     used : array of shape (p,)
         How many columns of each parent's basis it has, the first ones; none where it is a parent by products alone.
-    products : array of shape (k, 2)
-        Pairs of parents, of whose bases the first columns are multiplied.
+    products : array of shape (k, 4)
+        Pairs of parents, and which columns of their bases are multiplied.
     coefficients : array of shape (1 + m + k, q)
         Of the constant, these columns, parent by parent, and the products; one for each linear predictor of a
         discrete node, one for a number, and another for its log standard deviation where its spread depends on its
@@ -70,7 +70,7 @@ class AdditiveFit(LocalFit):
     """
 
     used: Annotated[IntArray, Shape("p", least=0)]
-    products: Annotated[IntArray, Shape("k", 2)]
+    products: Annotated[IntArray, Shape("k", 4)]
     coefficients: Annotated[FloatArray, Shape("m", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
 
@@ -78,7 +78,7 @@ class AdditiveFit(LocalFit):
         """Refuse coefficients of more or fewer columns than are used, and products of others than parents."""
         if len(self.coefficients) != 1 + self.used.sum() + len(self.products):
             raise ValueError("coefficients of other columns than are used")
-        if not np.isin(self.products, self.parents).all():
+        if not np.isin(self.products[:, :2], self.parents).all():
             raise ValueError("products of columns that are no parents")
 
 
@@ -114,7 +114,10 @@ class AdditivePredictor(LocalModels):
         for place, parent in enumerate(fit.parents):
             predictors += self._component(fit, place, values[:, parent])
         for pair, shares in zip(fit.products, fit.coefficients[1 + fit.used.sum() :], strict=True):
-            first, second = (self.bases[parent].columns(values[:, parent])[:, 0] for parent in pair)
+            first, second = (
+                self.bases[parent].columns(values[:, parent])[:, column]
+                for parent, column in zip(pair[:2], pair[2:], strict=True)
+            )
             predictors += np.outer(first * second, shares)
         return predictors[:, 0] if predictors.shape[1] == 1 else predictors
 
@@ -240,7 +243,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         self, table: Table, n_rows: int, moments: FloatArray, penalty: Penalty, rules: EdgeRules | None
     ) -> Products | None:
         """Products of two columns that may have effects on numbers; not beside straight lines, or limits."""
-        self._pairs, self._pair_means = np.zeros((0, 2), dtype=np.int64), np.zeros(0)
+        self._pairs, self._pair_means = np.zeros((0, 4), dtype=np.int64), np.zeros(0)
         d, limited = table.n_columns, rules is not None and rules.max_parents is not None
         if self._widths.max() == 1 or not table.holds_rows or limited or not 2 < d <= MOST_COLUMNS:
             return None
@@ -305,7 +308,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         """The fit of ``node`` that a search ends with."""
         target, owners, used, excess, dof = chosen
         problem, scale = self.problem, -1
-        pairs, parents = self.pairs_of(chosen), self.parents_of(chosen)
+        pairs, means = self._products_of(chosen)
+        parents = self.parents_of(chosen)
         shape: FloatArray = np.zeros(0)
         centre, spread = self.bases[node].unit
         if problem.families[target, LIKELIHOOD] != GAUSSIAN:
@@ -333,7 +337,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         starts = np.cumsum(used_by_parent) - used_by_parent
         of_columns = np.repeat(np.arange(parents.size), used_by_parent)
         shares = np.bincount(of_columns, variances[: of_columns.size], parents.size)
-        for side in np.searchsorted(parents, pairs).T:
+        for side in np.searchsorted(parents, pairs[:, :2]).T:
             np.add.at(shares, side, variances[of_columns.size :])
         norms = np.sqrt(shares)
         # what is uncorrelated with the line leaves the slope of the best line to its coefficient
@@ -341,7 +345,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         directed = (slopes != 0.0) & (used_by_parent > 0) & (of_mean.shape[1] == 1)
         weights = norms.copy()
         weights[directed] = slopes[directed] * of_mean[starts[directed], 0]
-        coefficients[0] -= self._product_means(chosen) @ coefficients[coefficients.shape[0] - len(pairs) :]
+        coefficients[0] -= means @ coefficients[coefficients.shape[0] - len(pairs) :]
         return AdditiveFit(
             parents,
             weights,
@@ -355,12 +359,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             scale=scale,
         )
 
-    def _product_means(self, chosen: Chosen) -> FloatArray:
-        """What products (k,) that a search ended with are on average."""
+    def _products_of(self, chosen: Chosen) -> tuple[IntArray, FloatArray]:
+        """The products (k, 4) that a search ended with, and what they are on average (k,)."""
         d, variable = self.problem.widths.size, self.problem.variables[chosen.target]
         places = self.problem.product_starts[variable] + chosen.owners[chosen.owners >= d] - d
-        means: FloatArray = self._pair_means[places]
-        return means
+        return self._pairs[places], self._pair_means[places]
 
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""

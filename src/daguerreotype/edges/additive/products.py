@@ -1,7 +1,8 @@
 r"""Products of two causes that may have an effect on a number beside their curves.
 
-Every pair is screened for every number y once, by the *partial covariance* of the product :math:`p = z_i z_k` of
-the two lines given the smooth curves Z of both,
+A product is one of a column of each basis: of the two lines, or of the smoothest bend of one or both, which
+together are a coarse surface. Every product p is screened for every number y once, by its *partial covariance* given
+the smooth curves Z of both,
 
 .. math:: gain = -n \log (1 - \rho^2), \qquad \rho^2 = cov(y, p \mid Z)^2 / var(p \mid Z) / var(y \mid Z) .
 
@@ -11,6 +12,7 @@ Searches then treat products that promise enough as further columns, which cost 
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -23,13 +25,16 @@ from daguerreotype.noise.newton import solve_in_place
 
 SCREENED_ROWS = 2**12  # that pairs are screened on: more find weaker products, at a price that grows with pairs
 MOST_COLUMNS = 200  # of a table whose pairs are screened: their number grows with the square
+BENDS = 2  # columns of a basis that products are made of
 PROMISING = 0.7  # share of its penalty that a product must gain to be searched with
 PER_TARGET, PER_COLUMN = 12, 4  # products of one number at most, and of all numbers for each column
 CHUNK = 2**14  # rows whose columns are laid out at a time
 
 
 class PairGains(NamedTuple):
-    """Products that promise something: numbers (k,), pairs (k, 2), and what they gain (k,)."""
+    """Products that promise something: for which numbers (k,), the two variables and the column of the basis of each
+    (k, 4), and what they gain (k,).
+    """
 
     targets: IntArray
     pairs: IntArray
@@ -108,8 +113,10 @@ def screen_pairs(
         explained = np.sum(onto * np.linalg.lstsq(own, onto, rcond=None)[0], axis=0)
         rests[i] = np.diag(moments)[::stride] - explained
     targets, pairs, gains = [], [], []
-    for i in np.flatnonzero(linear[:-1]).tolist():
-        products = lines[:, i : i + 1] * lines[:, i + 1 :]
+    for i, a, b in product(np.flatnonzero(linear[:-1]).tolist(), range(BENDS), range(BENDS)):
+        if a >= curves[i]:
+            continue
+        products = columns[:, i * stride + a, None] * columns[:, (i + 1) * stride + b :: stride]
         products -= products.mean(axis=0)
         with_lines = products.T @ lines / n
         with_first = products.T @ columns[:, i * stride : (i + 1) * stride] / n
@@ -118,15 +125,15 @@ def screen_pairs(
         gained = np.empty((d - i - 1, d))
         variances = np.mean(products**2, axis=0)
         gains_of_pairs(moments, stride, curves, i, with_first, with_second, with_lines, variances, rests, gained)
-        gained[~linear[i + 1 :]] = 0.0
+        gained[~linear[i + 1 :] | (curves[i + 1 :] <= b)] = 0.0
         gained[:, ~numbers | ~allowed[i]] = 0.0
         gained[~allowed[i + 1 :]] = 0.0
         seconds, of = np.nonzero(n * gained > least)
         targets.append(of)
-        pairs.append(np.column_stack([np.full(seconds.size, i), i + 1 + seconds]))
+        pairs.append(np.column_stack(np.broadcast_arrays(i, i + 1 + seconds, a, b)))
         gains.append(n * gained[seconds, of])
     if not targets:
-        return PairGains(np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+        return PairGains(np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64), np.zeros(0))
     return PairGains(np.concatenate(targets), np.concatenate(pairs), np.concatenate(gains))
 
 
@@ -169,11 +176,13 @@ def lay_out(
         second[c : c + s] -= np.outer(rescaled.mean(axis=0), means)
     starts = np.searchsorted(promising.targets, np.arange(d + 1))
     moments = second[c + s :] - np.outer(means, means)
-    return Products(promising.pairs, starts, second[:c], 0.5 * (moments + moments.T), second[c : c + s]), means
+    return Products(
+        promising.pairs[:, :2], starts, second[:c], 0.5 * (moments + moments.T), second[c : c + s]
+    ), means
 
 
 def products_of(pairs: IntArray, features: FloatArray, d: int) -> FloatArray:
-    """Products (m, p) of the lines of pairs (p, 2) in rows of all columns (m, d * stride)."""
-    stride = features.shape[1] // d
-    drawn: FloatArray = features[:, pairs[:, 0] * stride] * features[:, pairs[:, 1] * stride]
+    """Products (m, p) of pairs (p, 4) in rows of all columns (m, d * stride)."""
+    places = pairs[:, :2] * (features.shape[1] // d) + pairs[:, 2:]
+    drawn: FloatArray = features[:, places[:, 0]] * features[:, places[:, 1]]
     return drawn
