@@ -23,7 +23,7 @@ from daguerreotype.noise.base import pool_rare
 RARE = 10  # rows of a level below which it is pooled with the other rare ones
 MOST_LEVELS = 12  # that have an effect of their own; the rarer ones beyond are pooled
 DEGREE = 3  # of splines
-SMOOTH = 3  # columns of a spline, the first ones, that make a smooth curve
+SMOOTH = 4  # columns of a number, its line and the first ones of its spline, that make a smooth curve
 OUTER = 2.0  # standard deviations of a normal column at which the outer knots are
 EXACT_SIZE = 1200  # functions of all columns, up to which ties do not hang on the sequence of rows
 # Share of the largest variance that a direction must keep beside others, so that the data can tell it from them.
@@ -53,9 +53,9 @@ class Basis(ABC):
         """How many there are."""
 
     @property
-    def short(self) -> int:
-        """How many of them a smooth curve has."""
-        return self.width
+    def stops(self) -> tuple[int, ...]:
+        """How many of them a parent may have, ascending, from its line to all."""
+        return (self.line, self.width) if self.line < self.width else (self.width,)
 
     @property
     @abstractmethod
@@ -86,9 +86,9 @@ class NumberBasis(Basis):
     line: int = 1
 
     @property
-    def short(self) -> int:
-        """The line, and the first columns of the spline."""
-        return min(self.width, 1 + SMOOTH)
+    def stops(self) -> tuple[int, ...]:
+        """The line, and twice as many columns again and again: rougher and rougher curves."""
+        return (*(stop for stop in (1, 2, 4) if stop < self.width), self.width)
 
     @property
     def unit(self) -> tuple[float, float]:

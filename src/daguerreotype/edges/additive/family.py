@@ -74,7 +74,6 @@ class Families:
             whole = table.values[:, node].astype(np.int64)
             codes[node], n_codes[node] = whole[:m], whole.max() + 1
         return problem._replace(
-            lines=np.array([basis.line for basis in bases]),
             starts=starts,
             features=np.ascontiguousarray(features),
             outcomes=outcomes,

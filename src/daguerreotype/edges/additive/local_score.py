@@ -9,7 +9,7 @@ import numpy as np
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, Basis, NumberBasis, spline_bases
+from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, SMOOTH, Basis, NumberBasis, spline_bases
 from daguerreotype.edges.additive.family import Families
 from daguerreotype.edges.additive.products import (
     MOST_COLUMNS,
@@ -194,7 +194,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             rules,
             table.rounding,
             other_scales(table, self.columns),
-            shorts=self._shorts,
+            stops=self._stops,
             products=products,
             weighing=self._weighing(table),
         )
@@ -223,7 +223,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             other_scales(table, self.columns, rows),
             table.copies,
             len(table.values) / rows,
-            shorts=self._shorts,
+            stops=self._stops,
             products=products,
             weighing=self._weighing(table),
         )
@@ -236,8 +236,18 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         return np.array([basis.width for basis in self.bases])
 
     @property
-    def _shorts(self) -> IntArray:
-        return np.array([basis.short for basis in self.bases])
+    def _stops(self) -> IntArray:
+        """How many columns each basis may be used with (d, s), ascending; the last one as often as others have more."""
+        stops = [basis.stops for basis in self.bases]
+        most = max(map(len, stops))
+        return np.array([[*own, *own[-1:] * (most - len(own))] for own in stops])
+
+    @property
+    def _curves(self) -> IntArray:
+        """How many columns smooth curves have (d,)."""
+        return np.array(
+            [max(stop for stop in basis.stops if stop <= max(SMOOTH, basis.line)) for basis in self.bases]
+        )
 
     def _choose_products(
         self, table: Table, n_rows: int, moments: FloatArray, penalty: Penalty, rules: EdgeRules | None
@@ -252,7 +262,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         linear = np.array([basis.line == 1 for basis in self.bases])
         allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
         columns = self.columns(table.values[:n])
-        promising = screen_pairs(columns, moments, self._shorts, linear, ~table.discrete, allowed, least)
+        promising = screen_pairs(columns, moments, self._curves, linear, ~table.discrete, allowed, least)
         promising = strongest(promising, d)
         if not promising.targets.size:
             return None

@@ -260,7 +260,8 @@ def eliminate_likely(
             first += used[i]
         best, choice, keep = 0.0, -1, 0
         for i in range(count):
-            for kept in (0, problem.lines[owners[i]], problem.shorts[owners[i]]):
+            for k in range(-1, problem.stops.shape[1]):
+                kept = 0 if k < 0 else problem.stops[owners[i], k]
                 if kept >= used[i] or (kept == 0 and is_required(required, owners[i], variable)):
                     continue
                 had = used[i]

@@ -225,8 +225,8 @@ def find_blocks(
 ) -> int:
     r"""Fill in the better step of every owner whose gain is above  -doubt * penalty;  returns how many have one.
 
-    Three steps compete: to the first columns that the owner can be a parent with, its line, to those of a smooth
-    curve, and to all. Columns that explain e of a target, see `explain`, gain  n log(variance / (variance - e)),
+    Steps to each of the owner's stops compete: to the first columns that it can be a parent with, its line, to
+    those of smoother and of rougher curves. Columns that explain e of a target, see `explain`, gain  n log(variance / (variance - e)),
     or  n e  of a discrete target, whose residuals have information one: the score test. A new parent that explains
     no more than ``least`` cannot gain. A tie goes to the smaller step, which is met first.
     """
@@ -244,7 +244,8 @@ def find_blocks(
         best, chosen, its_penalty, paid = -np.inf, line, 0.0, 0.0
         if used == 0 and problem.products.size > 0 and has_product(problem, path, variable, owner):
             paid = problem.penalty_per_parent  # by a product
-        for stop in (line, problem.shorts[owner], width):
+        for k in range(problem.stops.shape[1]):
+            stop = problem.stops[owner, k]
             most = problem.max_dof if gaussian and stop == 1 else problem.max_nonlinear_dof
             if stop <= used or (spent + stop - used) * q > most or (used == 0 and explained[stop - 1] <= least):
                 continue

@@ -53,7 +53,7 @@ def loss_of_columns(
 def choose_shapes(
     addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
 ) -> int:
-    """Fit a target on the first ``count`` owners of the buffers; each is a line, a smooth curve or a rougher one.
+    """Fit a target on the first ``count`` owners of the buffers; each is a line or a curve, as rough as it pays.
 
     They begin as curves, or as lines without products where rows are too few for that many columns; then the shape
     of one at a time, the one that lowers the loss most, changes while one does; a tie goes to the smaller owner. ``spent``
@@ -93,7 +93,8 @@ def choose_shapes(
             if owners[i] >= d:
                 continue
             had, owner = used[i], owners[i]
-            for other in (problem.lines[owner], problem.shorts[owner], problem.widths[owner]):
+            for k in range(problem.stops.shape[1]):
+                other = problem.stops[owner, k]
                 if other == had or (other > had and (spent + other - had) * q > problem.max_nonlinear_dof):
                     continue
                 used[i] = other

@@ -23,7 +23,7 @@ class Problem(NamedTuple):
 
     Each variable, the *owner*, has ``stride`` consecutive columns of the moment matrix, of which the first
     ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns from smooth to
-    rough; or the dummies of its levels. A parent has the first ``lines``, ``shorts`` or ``widths`` of them. Discrete
+    rough; or the dummies of its levels. A parent has as many of them as one of its ``stops`` says. Discrete
     targets have  2 n nll  in the place of  n log(variance).
 
     A *product* is one column of two variables that a search for one target may take; owner d + k stands for the
@@ -51,8 +51,8 @@ class Problem(NamedTuple):
         How many columns each owner has.
     lines : array of shape (d,)
         With how many of them it can be a parent at least: one, a line, or all the dummies of its levels.
-    shorts : array of shape (d,)
-        How many of them a smooth curve has.
+    stops : array of shape (d, s)
+        How many of them it may have, ascending, from ``lines`` to ``widths``.
     products : array of shape (p, 2)
         The two variables of every product.
     product_starts : array of shape (d + 1,)
@@ -121,7 +121,7 @@ class Problem(NamedTuple):
     own_scale: BoolArray
     widths: IntArray
     lines: IntArray
-    shorts: IntArray
+    stops: IntArray
     products: IntArray
     product_starts: IntArray
     n_rows: float
@@ -255,7 +255,7 @@ def new_problem(
     rescaled: OtherScales | None = None,
     copies: int = 1,
     share: float = 1.0,
-    shorts: IntArray | None = None,
+    stops: IntArray | None = None,
     products: Products | None = None,
     weighing: Weighing | None = None,
 ) -> Problem:
@@ -282,8 +282,8 @@ def new_problem(
         them.
     share : float
         Rows of the table for each row that fits are made from.
-    shorts : array of shape (d,), optional
-        How many columns a smooth curve of each variable has; by default all.
+    stops : array of shape (d, s), optional
+        How many columns a parent may have, ascending; by default one or all.
     products : Products, optional
         What targets may have beside their parents' curves; not where parents are limited in number.
     weighing : Weighing, optional
@@ -300,6 +300,8 @@ def new_problem(
         nothing = np.zeros(0)
         none_at_all = nothing.astype(np.int64), np.zeros((len(moments), 0)), nothing, nothing, nothing
         rescaled = OtherScales(*none_at_all, nothing.astype(np.bool_))
+    if stops is None:
+        stops = np.column_stack([np.ones(d, dtype=np.int64), widths])
     if products is None:
         products = Products.none(d, len(moments), rescaled.variables.size)
     walked = rescaled.take(rescaled.walked)
@@ -357,8 +359,8 @@ def new_problem(
         max_parents=np.array(
             [] if rules is None or rules.max_parents is None else rules.max_parents, dtype=np.int64
         ),
-        lines=ones[:d],
-        shorts=np.ascontiguousarray(widths if shorts is None else shorts, dtype=np.int64),
+        lines=stops[:, 0].copy(),
+        stops=np.ascontiguousarray(stops, dtype=np.int64),
         products=np.ascontiguousarray(products.variables),
         product_starts=products.starts,
         families=np.tile([GAUSSIAN, 1, 0], (d + e, 1)),

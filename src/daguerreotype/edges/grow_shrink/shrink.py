@@ -232,7 +232,7 @@ def eliminate(
 
     the sweep operator. The owners ascend; ``starts[i]`` is the first column of owner i, which keeps its place when
     columns leave: their rows of A turn zero. Each round tries, for every parent that is not required, to leave out
-    all of its columns, or all but its line or a smooth curve, and takes what gains most: a tie goes to the smaller
+    all of its columns, or those beyond one of its stops, and takes what gains most: a tie goes to the smaller
     owner, then to leaving out more. The variance depends on the surviving columns alone, to the last bit, because it is computed
     from them anew.
     """
@@ -248,7 +248,9 @@ def eliminate(
     beta, inverse = np.empty(m), np.empty((m, m))
     solve_upper(work, m, beta)
     invert(work, m, inverse)
-    block = np.empty((stride, stride))  # of the inverse, and its coefficients: what leaves on trial
+    block = np.empty(
+        (stride, stride)
+    )  # of the inverse, and its coefficients: what leaves on trial, the last first
     part = np.empty(stride)
     starts = np.empty(count, dtype=np.int64)
     start = 0
@@ -267,29 +269,23 @@ def eliminate(
             if has_products:
                 released = parents_less(problem, variable, owners, used, i)
                 stays = (stays and is_required(required, owner, variable)) or (keep_all and released > 0)
-            for k in range(3 if owner < d else 1):
-                kept = 0 if k == 0 else (problem.lines[owner] if k == 1 else problem.shorts[owner])
-                if kept >= used[i] or (kept == 0 and stays):
+            start, kept, rise = starts[i], used[i], 0.0
+            for a in range(kept):
+                part[a] = beta[start + a]
+                for b in range(kept):
+                    block[a, b] = inverse[start + a, start + b]
+            for k in range(problem.stops.shape[1] - 1 if owner < d else -1, -2, -1):
+                stop = 0 if k < 0 else problem.stops[owner, k]
+                if stop >= kept or (stop == 0 and stays):
                     continue
-                start = starts[i] + kept
-                width = used[i] - kept
-                rise = 0.0
-                if width == 1:
-                    pivot = inverse[start, start]
-                    if pivot > 0.0:
-                        rise = beta[start] * beta[start] / pivot
-                else:
-                    for a in range(width):
-                        part[a] = beta[start + a]
-                        for b in range(width):
-                            block[a, b] = inverse[start + a, start + b]
-                    for a in range(width):
-                        rise += remove(block, part, width, a)
+                while kept > stop:
+                    kept -= 1
+                    rise += remove(block, part, kept + 1, kept)
                 penalty = penalty_of(problem, owner, used[i], q) - penalty_of(problem, owner, kept, q)
                 if kept == 0:
                     penalty += problem.penalty_per_parent * (released - (1 if owner < d else 0))
                 gain = penalty - n_rows * np.log((now + rise) / now)
-                if gain > best:
+                if gain > best or (gain == best and choice == i):
                     best, choice, keep = gain, i, kept
         if choice < 0:
             break
