@@ -399,9 +399,7 @@ def evaluate(values: FloatArray, knots: FloatArray, basis: FloatArray) -> None:
 
 def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:
     """Nonlinear basis at any values, shape (m, b); straight lines beyond the data it was fitted on."""
-    inside = np.clip(values, spline.t[0], spline.t[-1])
-    columns: FloatArray = spline(inside)
-    beyond = values != inside
-    if beyond.any():
-        columns[beyond] += spline(inside[beyond], 1) * (values - inside)[beyond, None]
+    basis = np.zeros((spline.t.size - DEGREE - 1, len(values)))
+    evaluate(np.ascontiguousarray(values, dtype=np.float64), spline.t, basis)
+    columns: FloatArray = basis.T @ spline.c
     return columns

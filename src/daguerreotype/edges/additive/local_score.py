@@ -12,8 +12,9 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, SMOOTH, Basis, NumberBasis, spline_bases
 from daguerreotype.edges.additive.family import Families
 from daguerreotype.edges.additive.products import (
+    BENDS,
     MOST_COLUMNS,
-    PROMISING,
+    SCREENED_CELLS,
     SCREENED_ROWS,
     lay_out,
     products_of,
@@ -257,8 +258,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         d, limited = table.n_columns, rules is not None and rules.max_parents is not None
         if self._widths.max() == 1 or not table.holds_rows or limited or not 2 < d <= MOST_COLUMNS:
             return None
-        n = min(n_rows // table.copies, SCREENED_ROWS)
-        least = PROMISING * (penalty.per_dof(n) + penalty.per_parent(d))
+        n = min(n_rows // table.copies, SCREENED_ROWS, SCREENED_CELLS // (d * d * BENDS**2 // 2))
+        least = penalty.per_dof(n) + 2.0 * penalty.per_parent(d)
         linear = np.array([basis.line == 1 for basis in self.bases])
         allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
         columns = self.columns(table.values[:n])

@@ -23,10 +23,10 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges.grow_shrink.problem import Products
 from daguerreotype.noise.newton import solve_in_place
 
-SCREENED_ROWS = 2**12  # that pairs are screened on: more find weaker products, at a price that grows with pairs
+# Rows that pairs are screened on, and pairs times rows: more find weaker products, and take longer.
+SCREENED_ROWS, SCREENED_CELLS = 2**11, 2**25
 MOST_COLUMNS = 200  # of a table whose pairs are screened: their number grows with the square
 BENDS = 2  # columns of a basis that products are made of
-PROMISING = 0.7  # share of its penalty that a product must gain to be searched with
 PER_TARGET, PER_COLUMN = 12, 4  # products of one number at most, and of all numbers for each column
 CHUNK = 2**14  # rows whose columns are laid out at a time
 
@@ -105,7 +105,8 @@ def screen_pairs(
     """
     n, d = len(columns), curves.size
     stride = columns.shape[1] // d
-    lines = np.ascontiguousarray(columns[:, ::stride])
+    columns = np.ascontiguousarray(columns.T.astype(np.float32))  # (d * stride, n): enough to screen by
+    lines = np.ascontiguousarray(columns[::stride].T)
     blocks = moments.reshape(d, stride, d, stride)
     rests = np.empty((d, d))
     for i in range(d):
@@ -116,15 +117,26 @@ def screen_pairs(
     for i, a, b in product(np.flatnonzero(linear[:-1]).tolist(), range(BENDS), range(BENDS)):
         if a >= curves[i]:
             continue
-        products = columns[:, i * stride + a, None] * columns[:, (i + 1) * stride + b :: stride]
-        products -= products.mean(axis=0)
-        with_lines = products.T @ lines / n
-        with_first = products.T @ columns[:, i * stride : (i + 1) * stride] / n
-        later = columns[:, (i + 1) * stride :].reshape(n, d - i - 1, stride)
-        with_second = np.einsum("nk,nks->ks", products, later, optimize=True) / n
+        products = columns[i * stride + a] * columns[(i + 1) * stride + b :: stride]  # (d - i - 1, n)
+        products -= products.mean(axis=1, keepdims=True)
+        with_lines = products @ lines / n
+        with_first = products @ columns[i * stride : (i + 1) * stride].T / n
+        later = columns[(i + 1) * stride :].reshape(d - i - 1, stride, n)
+        with_second = (later @ products[:, :, None])[:, :, 0] / n
         gained = np.empty((d - i - 1, d))
-        variances = np.mean(products**2, axis=0)
-        gains_of_pairs(moments, stride, curves, i, with_first, with_second, with_lines, variances, rests, gained)
+        variances = np.einsum("kn,kn->k", products, products) / n
+        gains_of_pairs(
+            moments,
+            stride,
+            curves,
+            i,
+            with_first.astype(np.float64),
+            with_second.astype(np.float64),
+            with_lines.astype(np.float64),
+            variances.astype(np.float64),
+            rests,
+            gained,
+        )
         gained[~linear[i + 1 :] | (curves[i + 1 :] <= b)] = 0.0
         gained[:, ~numbers | ~allowed[i]] = 0.0
         gained[~allowed[i + 1 :]] = 0.0
