@@ -109,9 +109,10 @@ def condition_on(
                 within[c, 0] -= row[c] * row[c]
         else:
             for start in range(0, n_owned, stride):
-                for a in range(start, start + stride):
-                    for b in range(stride):
-                        within[a, b] -= row[a] * row[start + b]
+                for a in range(stride):
+                    share = row[start + a]
+                    for b in range(a + 1):  # of symmetric blocks
+                        within[start + a, b] -= share * row[start + b]
         for c in range(first, last):
             with_target[c] -= on_target * row[c]
             within[c, 0] -= row[c] * row[c]

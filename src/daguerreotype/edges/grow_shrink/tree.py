@@ -61,7 +61,7 @@ class CholeskyRows(NamedTuple):
         Rows of the Cholesky factor of the moments, one per added column, over all columns: their covariances
         with the added columns, the latter made orthonormal one by one.
     within : array of shape (c, stride)
-        What is left of the covariance of each column with the columns of its owner.
+        What is left of the covariance of each column with those of its owner up to it.
     with_target : array of shape (c,)
         What is left of the covariance of each column with the target.
     used : array of shape (d + k,)
