@@ -268,8 +268,6 @@ def find_steps(
     if columns_in_use(path) >= problem.max_dof:
         return int(np.int64(0))  # a literal would compile the callers once more
     penalty = problem.penalty_per_dof + problem.penalty_per_parent
-    if penalty < problem.least_penalty:
-        penalty = problem.least_penalty
     least = variance * -np.expm1(-penalty / problem.n_rows)
     if problem.blocks.shape[1] == 1:
         return find_linear(problem, path, problem.variables[target], buffers.steps, least, variance - floor)

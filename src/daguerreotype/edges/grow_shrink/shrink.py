@@ -162,10 +162,8 @@ def cost_in_dof(problem: Problem, owners: IntArray, used: IntArray, predictors: 
     cost = 0.0
     for i in range(used.size):
         if used[i] > 0:
-            line = problem.lines[owners[i]]
-            dof = predictors * used[i] + problem.penalty_per_parent / problem.penalty_per_dof
-            least = (problem.least_penalty + 2.0 * predictors * (used[i] - line)) / problem.penalty_per_dof
-            cost += dof if dof > least else least  # as of penalty_of, but whole numbers stay whole
+            # As of penalty_of, but whole numbers stay whole.
+            cost += predictors * used[i] + problem.penalty_per_parent / problem.penalty_per_dof
     return cost * problem.share
 
 

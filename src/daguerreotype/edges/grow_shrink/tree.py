@@ -261,9 +261,7 @@ def penalty_of(problem: Problem, owner: int, used: int, predictors: int) -> floa
     """What the first ``used`` columns of a parent cost a target with so many linear predictors."""
     if used == 0:
         return 0.0
-    penalty = problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
-    least = problem.least_penalty + 2.0 * predictors * (used - problem.lines[owner])
-    return penalty if penalty > least else least
+    return problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
 
 
 @subkernel
