@@ -133,6 +133,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         the cause grows by one, each on its scale; ``probability`` and ``reverse_probability``, that of the same
         edge turned around; and ``direction_open``, whether the reverse has a quarter of both or more. The last
         three are missing without a posterior.
+    weak_edges_ : DataFrame
+        Edges that were left out because they explain less than ``min_gain``: ``cause``, ``effect``, the share that
+        each ``explains`` of what is left of its effect, and its ``probability``.
     edge_probabilities_ : array or DataFrame of shape (d, d), or None
         Posterior probability of each edge, given the table and the model; of two directions that no data can tell
         apart, each has its half. None where there is no posterior.
@@ -462,6 +465,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.adjacency_matrix_ = result.named_matrix(result.adjacency)
         self.weights_ = result.named_matrix(result.weights)
         self.edges_ = result.edge_table()
+        self.weak_edges_ = result.weak_edge_table()
         self.columns_ = result.column_table()
         self.posterior_ = result.posterior
         self.edge_probabilities_ = None if result.posterior is None else result.posterior.edge_probabilities

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -20,6 +21,10 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import FitHistory, Run
 from daguerreotype.training.scores import OrderScores, spread_residuals
+
+
+def _no_edges() -> IntArray:
+    return np.zeros((0, 2), dtype=np.int64)
 
 
 @saved
@@ -41,6 +46,10 @@ class TrainingResult:
     holds_rows: bool = True  # whether residuals of the training rows can be had
     table: Table | None = None  # what was learned from
     order_given: bool = False  # or drawn, and not learned
+    # Cause and effect (w, 2) of edges that were left out as too weak, and what share of the effect each explains.
+    weak: Annotated[IntArray, Shape("weak", 2, least=0, below="d")] = field(default_factory=_no_edges)
+    weak_shares: Annotated[FloatArray, Shape("weak", finite=True)] = field(default_factory=partial(np.zeros, 0))
+    scores: OrderScores | None = field(default=None, repr=False, compare=False)  # what orders lose; not in files
 
     def as_saved(self) -> "TrainingResult":
         """What a file holds: of the models, what predicts without the table."""
