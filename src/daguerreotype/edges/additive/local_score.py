@@ -223,19 +223,20 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         spreads = np.array([basis.unit[1] for basis in bases])
         first = Table(table.values[:rows], table.names, copies=table.copies)
         moments = first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE)
-        self.bases, moments = self._without_rough(bases, moments, rows // table.copies, penalty)
+        n_first = rows // table.copies
+        self.bases, moments = self._without_rough(bases, moments, n_first, penalty)
         features = self.columns(table.values[:rows])
         products = self._choose_products(table, rows, penalty, rules)
         problem = new_problem(
             moments,
             self._widths,
-            rows // table.copies,
+            n_first,
             penalty,
             rules,
             table.rounding / spreads**2,
             other_scales(table, self.columns, rows),
             table.copies,
-            len(table.values) / rows,
+            float(penalty.evidence(table.n_rows) / penalty.evidence(n_first)),
             stops=self._stops,
             products=products,
             weighing=self._weighing(table),
@@ -348,7 +349,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if problem.families[target, LIKELIHOOD] != GAUSSIAN:
             coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(target, owners, used))
             # The search has what a parameter of the shape costs in the likelihood.
-            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
+            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.n_rows
             dof += n_shapes * problem.share
         elif problem.rows.size:
             scale, used, coefficients, excess, dof = self.weigh(chosen)
