@@ -3,13 +3,13 @@ r"""Noise of any shape, by the spacings of sorted residuals.
 The log-likelihood of independent noise of unknown shape is minus its entropy. Where noise is not Gaussian the
 entropies of the two directions of an edge differ, even for linear mechanisms.
 
-The entropy of n values is estimated by spacings of m of them (Vasicek 1976),
+The entropy of n values is estimated by spacings of up to m of them on either side, fewer at the ends (Vasicek 1976;
+Ebrahimi, Pflughoeft and Soofi 1994), and compared with what Gaussian values show on average:
 
-.. math:: H_m = \frac{1}{n - m} \sum_i \log (x_{(i + m)} - x_{(i)}) + \log (n + 1) - \psi(m),
+.. math:: L = \frac{1}{n} \sum_i \log (x_{(\min(i + m, n))} - x_{(\max(i - m, 1))}) .
 
-and compared with what Gaussian values show on average. By chance alone such values differ from that mean by a
-standard deviation of :math:`\sqrt{((2 m^2 - 2 m + 1) \psi'(m) - 2 m + 1) / n}`, so that a shape can be asked to
-gain more than that.
+Wide spacings, of about a root of n values, give up detail for calm: what two sets of parents leave of a node differs
+little by chance alone. A shape can be asked to gain more than several standard deviations of what chance does.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, ndtri, polygamma
+from scipy.special import digamma, ndtri
 
 from daguerreotype._lib.numba import kernel, subkernel
 from daguerreotype._lib.records import Shape, saved
@@ -27,7 +27,8 @@ from daguerreotype.noise.gaussian import LEAST_VARIANCE, STANDARD_ENTROPY, Gauss
 # Rows of a longer table whose residuals are looked at. They tell the entropy of noise to within 0.004 nats, and by
 # how much directions of a weak edge differ to within 0.0004: under t(5) noise a correlation of 0.1 makes 0.002.
 MAX_ROWS = 2**16
-LEAST_STEPS = 3  # sorted values from one end of a spacing to the other, at least
+LEAST_STEPS = 2  # sorted values from the middle of a spacing to its ends, at least
+STEPS = 2.0 / 3.0  # of them for a root of n
 LEAST_SPACING = 1e-12  # of standardized residuals
 CHANCE = 3.0  # standard deviations of what chance gains, that a shape must gain to count
 
@@ -43,15 +44,15 @@ class GaussianSpacings(NamedTuple):
 @lru_cache(maxsize=64)
 def gaussian_spacings(n: int) -> GaussianSpacings:
     """What `shape_gain` compares n values with."""
-    m = max(LEAST_STEPS, round(np.sqrt(n) / 3.0))
-    if n <= m:
+    m = max(LEAST_STEPS, round(STEPS * np.sqrt(n)))
+    if n <= 2 * m:
         return GaussianSpacings(m, 0.0, 0.0)
-    quantiles = ndtri((np.arange(n) + 0.5) / n)
-    density = float(np.mean(np.log((quantiles[m:] - quantiles[:-m]) * n / m)))
-    # What this leaves of the mean is 1.5 / n, as simulation shows; half of it comes from the standard deviation.
-    mean = density + float(digamma(m) - digamma(n + 1)) + 1.5 / n
-    deviation = np.sqrt(((2 * m * m - 2 * m + 1) * float(polygamma(1, m)) - 2 * m + 1) / n)
-    return GaussianSpacings(m, mean, float(deviation))
+    quantiles, places = ndtri((np.arange(n) + 0.5) / n), np.arange(n)
+    low, high = np.maximum(places - m, 0), np.minimum(places + m, n - 1)
+    density = np.log((quantiles[high] - quantiles[low]) * n / (high - low))
+    mean = float(np.mean(density + digamma(high - low)) - digamma(n + 1))
+    # As simulation shows, from 50 to 4000 rows: what this leaves of the mean, and the deviation to within 5 %.
+    return GaussianSpacings(m, mean + (1.4 - 0.052 * np.sqrt(n)) / n, 0.354 * n**-0.583)
 
 
 @subkernel
@@ -80,17 +81,18 @@ def shape_gain(values: FloatArray, usual: GaussianSpacings, doubt: float) -> flo
         if ordered[t] - ordered[count - 1] > least:
             ordered[count] = ordered[t]
             count += 1
-    if 2 * count < n or count < 2 * m:  # too many copies to tell a shape
+    if 2 * count < n or count <= 2 * m:  # too many copies to tell a shape
         return 0.0
     total, product = 0.0, 1.0
-    for t in range(count - m):
-        product *= (ordered[t + m] - ordered[t]) / spread
+    for t in range(count):
+        low, high = t - m if t > m else 0, t + m if t + m < count else count - 1
+        product *= (ordered[high] - ordered[low]) / spread
         if (t & 7) == 7:  # one logarithm for eight
             total += np.log(product)
             product = 1.0
     total += np.log(product)
     rarer = n / count  # of fewer values spacings are wider
-    return float(usual.mean + np.log(rarer) - total / (count - m) - doubt * usual.deviation * np.sqrt(rarer))
+    return float(usual.mean + np.log(rarer) - total / count - doubt * usual.deviation * np.sqrt(rarer))
 
 
 @kernel
