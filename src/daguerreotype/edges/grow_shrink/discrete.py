@@ -23,7 +23,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     WalkBuffers,
     columns_of,
     is_required,
-    penalty_of,
 )
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 from daguerreotype.noise.newton import Rows, RowsFit, solve_in_place
@@ -264,7 +263,9 @@ def eliminate_likely(
                 if kept >= used[i] or (kept == 0 and is_required(required, owners[i], variable)):
                     continue
                 had = used[i]
-                penalty = penalty_of(problem, had, q) - penalty_of(problem, kept, q)
+                penalty = problem.penalty_per_dof * q * (had - kept)
+                if kept == 0:
+                    penalty += problem.penalty_per_parent
                 # Curves are steepest in the tails, where a row says least about a level: never clear.
                 if kept == 0 and costs[i] > CLEAR * penalty:
                     continue

@@ -20,7 +20,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     WalkBuffers,
     contains,
     first_column,
-    penalty_of,
     row_contains,
 )
 
@@ -227,30 +226,40 @@ def find_blocks(
     r"""Fill in the better step of every owner whose gain is above  -doubt * penalty;  returns how many have one.
 
     Steps to each of the owner's stops compete: to the first columns that it can be a parent with, its line, to
-    those of smoother and of rougher curves. Columns that explain e of a target, see `explain`, gain  n log(variance / (variance - e)),
-    or  n e  of a discrete target, whose residuals have information one: the score test. A new parent that explains
-    no more than ``least`` cannot gain. A tie goes to the smaller step, which is met first.
+    those of smoother and of rougher curves. Columns that explain e of a target, see `explain`, gain
+    n log(variance / (variance - e)),  or  n e  of a discrete target, whose residuals have information one: the score
+    test. A new parent that explains no more than ``least`` cannot gain, with so many columns no more than
+    ``enough``. A tie goes to the smaller step, which is met first.
     """
     stride, q = path.within.shape[1], scores.shape[1]
     room, explained = np.empty((stride, stride + q)), np.empty(stride)
     within, limits, n_rows = path.within, problem.limits, problem.n_rows
     gaussian, variable = problem.families[target, LIKELIHOOD] == GAUSSIAN, problem.variables[target]
+    widths, all_stops, n_stops, in_use = problem.widths, problem.stops, problem.stops.shape[1], path.used
+    per_column, per_parent = problem.penalty_per_dof * q, problem.penalty_per_parent
+    max_dof, max_nonlinear_dof = problem.max_dof, problem.max_nonlinear_dof
+    any_product = problem.product_starts[variable] < problem.product_starts[variable + 1]
+    enough = np.empty(stride + 1)
+    for stop in range(stride + 1):
+        price = per_parent + per_column * stop
+        enough[stop] = variance * -np.expm1(-price / n_rows) if gaussian and not any_product else least
     spent = columns_in_use(path)
     count = 0
-    for owner in range(problem.widths.size):
-        used, line, width = path.used[owner], problem.lines[owner], problem.widths[owner]
+    for owner in range(widths.size):
+        used, width = in_use[owner], widths[owner]
         if owner == variable or used == width:
             continue
         explain(within, limits, scores, owner, used, width, room, explained)
-        best, chosen, its_penalty, paid = -np.inf, line, 0.0, 0.0
-        if used == 0 and problem.products.size > 0 and has_product(problem, path, variable, owner):
-            paid = problem.penalty_per_parent  # by a product
-        for k in range(problem.stops.shape[1]):
-            stop = problem.stops[owner, k]
-            most = problem.max_dof if gaussian and stop == 1 else problem.max_nonlinear_dof
-            if stop <= used or (spent + stop - used) * q > most or (used == 0 and explained[stop - 1] <= least):
+        best, chosen, its_penalty, new = -np.inf, width, 0.0, per_parent if used == 0 else 0.0
+        if used == 0 and any_product and has_product(problem, path, variable, owner):
+            new = 0.0  # a product pays
+        for k in range(n_stops):
+            stop = all_stops[owner, k]
+            most = max_dof if gaussian and stop == 1 else max_nonlinear_dof
+            too_many = stop <= used or (spent + stop - used) * q > most
+            if too_many or (used == 0 and explained[stop - 1] <= enough[stop]):
                 continue
-            penalty = penalty_of(problem, stop, q) - penalty_of(problem, used, q) - paid
+            penalty = per_column * (stop - used) + new
             gain = n_rows * explained[stop - 1]
             if gaussian:
                 rest = variance - explained[stop - 1]
@@ -340,9 +349,10 @@ def find_steps(
     scores = path.with_target.reshape((path.with_target.size, 1))
     doubt = 0.0
     count = find_blocks(problem, path, target, buffers.steps, scores, least, variance, floor, doubt)
-    if problem.products.size == 0:
+    variable = problem.variables[target]
+    if problem.product_starts[variable] == problem.product_starts[variable + 1]:
         return count
-    return find_products(problem, path, problem.variables[target], buffers.steps, count, variance, floor)
+    return find_products(problem, path, variable, buffers.steps, count, variance, floor)
 
 
 @subkernel
@@ -433,7 +443,8 @@ def expand(
             if not reused:
                 nodes[i + 1] = at
                 nodes[i + 2] = NONE
-        column = first_column(problem, variable, owner)
+        stride = path.within.shape[1]
+        column = owner * stride if owner < n_owned // stride else first + owner - n_owned // stride
         call_address(
             addresses.condition_on,
             moments,

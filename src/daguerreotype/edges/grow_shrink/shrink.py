@@ -18,7 +18,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     WalkBuffers,
     columns_of,
     is_required,
-    penalty_of,
 )
 
 
@@ -181,7 +180,6 @@ def cost_in_dof(problem: Problem, variable: int, owners: IntArray, used: IntArra
     per_parent = problem.penalty_per_parent / problem.penalty_per_dof
     for i in range(used.size):
         if used[i] > 0:
-            # As of penalty_of, but whole numbers stay whole.
             cost += predictors * used[i] + per_parent
     if problem.products.size > 0:
         cost += per_parent * count_mere_members(problem, variable, owners, used)
@@ -235,6 +233,7 @@ def eliminate(
     moments, limits, q = problem.moments, problem.limits, problem.families[target, PREDICTORS]
     n_rows, rounding, response = problem.n_rows, problem.rounding[target], problem.responses[target]
     required, variable, d = problem.required, problem.variables[target], problem.widths.size
+    per_column, per_parent = problem.penalty_per_dof * q, problem.penalty_per_parent
     stride, has_products = problem.blocks.shape[1], count > 0 and owners[count - 1] >= d
     columns = np.empty(count * stride, dtype=np.int64)
     m = columns_of(problem, variable, owners, used, count, columns)
@@ -276,9 +275,9 @@ def eliminate(
                 while kept > stop:
                     kept -= 1
                     rise += remove(block, part, kept + 1, kept)
-                penalty = penalty_of(problem, used[i], q) - penalty_of(problem, kept, q)
+                penalty = per_column * (used[i] - kept)
                 if kept == 0:
-                    penalty += problem.penalty_per_parent * (released - (1 if owner < d else 0))
+                    penalty += per_parent * (released if owner < d else released + 1)
                 gain = penalty - n_rows * np.log((now + rise) / now)
                 if gain > best or (gain == best and choice == i):
                     best, choice, keep = gain, i, kept

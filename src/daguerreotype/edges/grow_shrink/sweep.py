@@ -23,7 +23,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     empty,
     exclude,
     include,
-    include_owner,
+    include_product,
     row_contains,
 )
 
@@ -93,7 +93,11 @@ def update_node(
     heeds, heeded = state.heeds, state.heeded
     i = 0
     while taken[i] != NONE:
-        include_owner(problem, node, arena.links[taken[i], OWNER], missed)
+        owner = arena.links[taken[i], OWNER]
+        if owner < problem.widths.size:
+            include(missed, owner)
+        else:
+            include_product(problem, node, owner, missed)
         i += 1
     for word in range(heeds.shape[1]):
         changed = missed[word] ^ heeds[node, word]

@@ -284,15 +284,11 @@ def columns_of(
 
 
 @subkernel
-def include_owner(problem: Problem, variable: int, owner: int, bits: IntArray) -> None:
-    """Put a parent, or the two of a product, into the set."""
-    d = problem.widths.size
-    if owner < d:
-        include(bits, owner)
-    else:
-        product = problem.product_starts[variable] + owner - d
-        include(bits, problem.products[product, 0])
-        include(bits, problem.products[product, 1])
+def include_product(problem: Problem, variable: int, owner: int, bits: IntArray) -> None:
+    """Put the two parents of a product into the set."""
+    product = problem.product_starts[variable] + owner - problem.widths.size
+    include(bits, problem.products[product, 0])
+    include(bits, problem.products[product, 1])
 
 
 @subkernel
@@ -316,17 +312,6 @@ def name_missed(problem: Problem, variable: int, allowed: IntArray, missed: IntA
             for side in range(2):
                 if not contains(allowed, problem.products[product, side]):
                     include(missed, problem.products[product, side])
-
-
-@subkernel
-def penalty_of(problem: Problem, used: int, predictors: int) -> float:
-    """What the first ``used`` columns of an owner cost a target with so many linear predictors.
-
-    A product costs a choice among many beside its column; its variables, what makes them parents.
-    """
-    if used == 0:
-        return 0.0
-    return problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
 
 
 @subkernel
@@ -362,8 +347,10 @@ def walk_scale(
     if problem.allowed.size > 0:
         for word in range(missed.size):
             allowed[word] &= problem.allowed[problem.variables[target], word]
-    if problem.products.size > 0:
-        allow_products(problem, problem.variables[target], allowed)
+    variable = problem.variables[target]
+    has_products = problem.product_starts[variable] < problem.product_starts[variable + 1]
+    if has_products:
+        allow_products(problem, variable, allowed)
     path.counts[0] = NONE
     node = target
     depth = 0
@@ -386,8 +373,8 @@ def walk_scale(
         node = child
     for word in range(missed.size):
         missed[word] |= improving[node, word]
-    if problem.products.size > 0:
-        name_missed(problem, problem.variables[target], allowed, missed)
+    if has_products:
+        name_missed(problem, variable, allowed, missed)
     taken[depth] = NONE
     if np.isnan(arena.scores[node, 0]):
         call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
@@ -430,7 +417,11 @@ def walk(
                 relevant[word] |= missed[word]
             i = 0
             while taken[i] != NONE:
-                include_owner(problem, variable, arena.links[taken[i], OWNER], relevant)
+                owner = arena.links[taken[i], OWNER]
+                if owner < problem.widths.size:
+                    include(relevant, owner)
+                else:
+                    include_product(problem, variable, owner, relevant)
                 i += 1
     if first < last:
         for word in range(relevant.size):
