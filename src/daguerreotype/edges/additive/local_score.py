@@ -249,7 +249,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         problem, scale = self.problem, -1
         shape: FloatArray = np.zeros(0)
         centre, spread = self.bases[node].unit
-        if problem.families[target, LIKELIHOOD] != GAUSSIAN:
+        discrete = problem.families[target, LIKELIHOOD] != GAUSSIAN
+        if discrete:
             coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(parents, used))
             # The search has what a parameter of the shape costs in the likelihood.
             excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
@@ -266,7 +267,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             weights = spread * self.solve(target, self.columns_of(parents, used))
             coefficients = np.concatenate([[centre], weights])[:, None]
         starts, places = np.cumsum(used) - used, self.columns_of(parents, used)
-        of_mean = coefficients[1:] if shape.size or coefficients.shape[1] > 2 else coefficients[1:, :1]
+        of_mean = coefficients[1:] if discrete else coefficients[1:, :1]
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
         variances = np.mean(of_mean**2, axis=1) * problem.moments[places, places]
         norms = np.sqrt(np.add.reduceat(variances, starts)) if parents.size else np.zeros(0)
