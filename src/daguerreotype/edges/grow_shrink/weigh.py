@@ -34,7 +34,7 @@ LEAST_GAIN = 0.02  # nats per row that spread must gain beyond its price
 PROMISING = 0.25  # share of that, which a score test must promise
 UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which residuals may not be Gaussian
 ROUNDS, ENOUGH = 4, 0.002  # of fitting mean and spread in turns, and nats per row that one must gain for another
-RIDGE = 3e-3  # of spread, of the rows
+RIDGE = 3e-3  # of spread, of the sum of squares of each column
 NARROW, WIDE = -7.0, 4.0  # log variances, from that without any dependence, that spread may reach
 FEW_SCALES = 2  # that are looked at row by row
 # Places in what is weighed: the scale; how many columns spread has; nats per row that the shape gains; whether
@@ -129,8 +129,9 @@ def name_spread(
         width = min(problem.widths[owners[i]], 2)
         gain = 0.0
         for a in range(width):
-            shared = dot(squares, rows[owners[i] * stride + a]) / n
-            gain += 0.5 * shared * shared / tailed
+            column = owners[i] * stride + a
+            shared = dot(squares, rows[column]) / n
+            gain += 0.5 * shared * shared / (tailed * problem.moments[column, column])
         if gain > width * price:
             promised += gain
             for a in range(width):
@@ -157,7 +158,9 @@ def fit_spread(
     They leave divided by their standard deviations, with ``beta`` and ``gamma`` (1 + q,) of the likeliest round. The
     mean is fitted by weighted least squares, the log variance  V g  by steps of Fisher scoring under a ridge,
 
-    .. math:: g = (V'V + n R)^{-1} V' (V g + r^2 e^{-V g} - 1) .
+    .. math:: g = (V'V + R)^{-1} V' (V g + r^2 e^{-V g} - 1) ,
+
+    in which  r^2 e^{-V g}  counts as 9 at most.
     """
     n = residuals.size
     squares, log_variance, weights, work = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -183,7 +186,7 @@ def fit_spread(
             else:
                 hessian[a, b] = dot(rows[spreads[a - 1]], rows[spreads[b - 1]])
         if a > 0:
-            hessian[a, a] += RIDGE * n
+            hessian[a, a] *= 1.0 + RIDGE
     gamma[0] = base
     least = np.inf
     for _ in range(ROUNDS):
