@@ -48,7 +48,7 @@ def test_a_node_gets_the_scale_of_least_squares_unless_it_looks_gaussian_on_that
     table, rng = scaled_table(seed), np.random.default_rng(seed)
     rescaled, moved = table.rescaled, 0
     models = EDGES[name].prepare(table)
-    for node, target in ((node, target) for node in range(5) for target in targets_of(table, node)):
+    for node, target in [(i, target) for i in range(5) for target in targets_of(table, i)]:
         found = models.search_target(target, np.setdiff1d(rng.permutation(5)[:4], node))
         columns = [models.bases[i].columns(table.values[:, i])[:, :k] for i, k in zip(*found[1:3], strict=True)]
         design = np.column_stack([np.ones(150), *columns])
