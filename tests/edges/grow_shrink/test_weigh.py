@@ -12,7 +12,6 @@ from daguerreotype.data.table import Table
 from daguerreotype.edges import GamEdges
 from daguerreotype.edges.additive.local_score import noise_of
 from daguerreotype.noise.free_shape import gaussian_spacings
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 
 N = 400
 NOISES = ("normal", "laplace", "uniform", "exponential")
@@ -62,7 +61,7 @@ def least_squares(design, y):
 
 
 def likeliest_spread(mean, spread, y):
-    """Nats per row beyond a standard normal's at the largest likelihood of mean and log variance, and the noise."""
+    """The noise, and the nats per row beyond a standard normal's, where mean and log variance are likeliest."""
 
     def residuals(beta, gamma):
         return (y - mean @ beta) * np.exp(-0.5 * spread @ gamma)
@@ -118,9 +117,9 @@ def test_spread_is_taken_where_it_gains_more_than_its_price_and_a_floor():
             table, models = prepared(draw(seed, spread=strength))
             y = table.values[:, 2]
             fit = models.fit_parents(2, np.array([0, 1]))
-            design, (mean, *spread) = design_of(models, table, fit)
-            columns = [models.bases[0].columns(table.values[:, 0])[:, :2]]  # what depends on a, if anything does
-            own = np.column_stack([np.ones(N), *columns]) if not spread else spread[0]
+            _, (mean, *spread) = design_of(models, table, fit)
+            by_a = np.column_stack([np.ones(N), models.bases[0].columns(table.values[:, 0])[:, :2]])
+            own = spread[0] if spread else by_a
             rest = least_squares(mean, y)
             nll, left = likeliest_spread(mean, own, y)
             gained = np.log(rest.std()) - gain_beyond_chance(rest) - nll + gain_beyond_chance(left)
