@@ -160,7 +160,7 @@ def test_rows_are_scored_under_noise_of_the_shape_that_was_learned():
     X, unseen = X[:1000], X[1000:]
     centre, scale = X.mean(axis=0), X.std(axis=0)
     seen, new = ((rows - centre) / scale for rows in (X, unseen))
-    for settings in ({"noise": "free-shape"}, {"loss": "entropy"}, {"loss": "auto"}):
+    for settings in ({"noise": "free-shape"}, {"loss": "entropy"}, {"edges": "gam", "loss": "auto"}):
         model, expected = fit(X, **settings), -np.log(scale).sum()
         for effect in range(4):
             noise = FreeShape().fit(seen[:, effect] - seen @ model.weights_[:, effect])

@@ -315,7 +315,7 @@ class LaplaceDensity:
 
 
 def test_an_own_estimator_with_a_predictor_scores_after_loading(tmp_path):
-    learner = fit(edges=OwnEdges())
+    learner = fit(edges=OwnEdges(), noise="gaussian")
     assert reload(learner, tmp_path).score(draw_table(1)) == learner.score(draw_table(1))
 
 
