@@ -10,7 +10,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import Table
 from daguerreotype.edges import GamEdges
-from daguerreotype.edges.additive.local_score import noise_of
+from daguerreotype.edges.additive.local_score import log_spread
 from daguerreotype.noise.free_shape import gaussian_spacings
 
 N = 400
@@ -100,14 +100,25 @@ def test_spread_is_as_likely_as_an_optimiser_makes_it_or_nearly(noise):
             continue
         taken += 1
         design, (mean, spread) = design_of(models, table, fit)
-        left = noise_of(y, design @ fit.coefficients)
-        nll = np.mean(0.5 * left**2 + design @ fit.coefficients[:, 1]) - 0.5
+        fitted, log_spread = (design @ fit.coefficients).T
+        constant = fit.coefficients[0, 1]
+        log_spread = np.clip(log_spread, constant - 3.5, constant + 2.0)
+        left = (y - fitted) * np.exp(-log_spread)
+        nll = np.mean(0.5 * left**2 + log_spread) - 0.5
         assert fit.excess == pytest.approx(nll - gain_beyond_chance(left), abs=1e-9)
         least, _ = likeliest_spread(mean, spread, y)
         # Squares far out count less in the steps than in the likelihood.
         assert least - 1e-7 <= nll <= least + (0.002 if noise in ("normal", "uniform") else 0.02)
         np.testing.assert_allclose(models.residuals(2, fit), left, atol=1e-9)
     assert taken >= (6 if noise in ("normal", "uniform") else 4)  # squares of others say less
+
+
+def test_rows_far_out_have_no_other_spread_than_training_rows_had():
+    table, models = prepared(draw(0))
+    fit = models.fit_parents(2, np.array([0, 1]))
+    far = np.array([[-50.0, 0.0, 0.0], [50.0, 0.0, 0.0], [3.0, 20.0, 0.0]])
+    spread, seen = (log_spread(fit, models.predict(2, fit, rows)) for rows in (far, table.values))
+    assert seen.min() <= spread.min() < spread.max() <= seen.max()
 
 
 def test_spread_is_taken_where_it_gains_more_than_its_price_and_a_floor():
