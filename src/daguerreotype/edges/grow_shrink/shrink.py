@@ -257,8 +257,8 @@ def shrink(
 
     Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
     there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
-    written, and nothing is left to do; with a limit on parents they may be of fewer than shrinking leaves, and those
-    of a spread may make up for what was let go.
+    written, and nothing is left to do; with a limit on parents they may be of fewer than shrinking leaves, and a
+    spread may cost what was let go.
     """
     scores, limited = arena.scores[node], problem.max_parents.size > 0
     count = collect_parents(problem, arena, buffers, target)
