@@ -114,15 +114,14 @@ def test_training_rows_score_what_fits_lose_but_for_prices(interventions):
         a, b = rng.normal(size=(2, 600))
         c, d = a + np.exp(0.4 * a) * rng.normal(size=600), np.exp(0.5 * np.sin(2 * b) + 0.4 * rng.normal(size=600))
         X = np.column_stack([a, b, c, d])
-        model = Daguerreotype(operator=FixedOrder([0, 1, 2, 3]), posterior=0, noise="auto")
+        model = Daguerreotype(operator=FixedOrder([0, 1, 2, 3]), posterior=0)
         result = model.fit(X, interventions=interventions)._result
-        fits, rows = result.training.fits, result.training.rows_per_node
-        assert {fit.coefficients.shape[1] for fit in fits} == {1, 2}
+        training, scales = result.training, result.scaled.of_effects.scales
+        assert {fit.coefficients.shape[1] for fit in training.fits} == {1, 2}
         assert set(model.columns_["noise"]) == {"gaussian"}
-        rows = np.full(4, 600) if rows is None else rows
-        paid = np.sum(0.5 * np.log(rows) / 600 * [fit.dof for fit in fits])
-        scales = result.scaled.of_effects.scales
-        prices = 0.5 * np.log(600) / 600 * scales.n_parameters + 0.03 * scales.surprise
         assert set(scales.names) > {"none"}
-        expected = result.log_likelihood + paid + np.sum(rows / 600 * prices)
+        rows = np.full(4, 600) if interventions is None else training.rows_per_node
+        prices = 0.5 * np.log(600) / 600 * scales.n_parameters + 0.03 * scales.surprise
+        paid = 0.5 * np.log(rows) / 600 * [fit.dof for fit in training.fits] + rows / 600 * prices
+        expected = result.log_likelihood + paid.sum()
         assert model.score(X, interventions=interventions) == pytest.approx(expected, abs=1e-6)

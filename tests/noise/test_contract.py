@@ -90,6 +90,7 @@ def degenerate(rng):
     yield np.full(100, 0.1)  # whose mean is not exactly 0.1
     yield np.zeros(100)
     yield np.zeros(1)
+    yield from (rng.normal(size=n) for n in (2, 3, 4))
 
 
 @models

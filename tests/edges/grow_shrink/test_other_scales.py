@@ -12,6 +12,7 @@ from daguerreotype.data.table import RescaledColumns, Table
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from support.fits import standard_table
+from support.noises import looks_gaussian
 
 EDGES = {"bic": BicEdges(), "gam": GamEdges(), "floor": GamEdges(min_gain=0.05)}
 
@@ -35,12 +36,6 @@ def targets_of(table, node):
     """Of a search: the node, and the node on each other scale where parents are searched for."""
     searched = table.rescaled.columns[table.rescaled.searched]
     return [node, *(table.n_columns + np.flatnonzero(searched == node))]
-
-
-def looks_gaussian(rest):
-    n, u = rest.size, (rest - rest.mean()) / rest.std()
-    expected = ((u**3, 0.0, 6.0), (u**4, 3.0, 24.0), (abs(u), np.sqrt(2 / np.pi), 1 - 3 / np.pi))
-    return all(abs(np.mean(part) - mean) <= 2.5 * np.sqrt(variance / n) for part, mean, variance in expected)
 
 
 @pytest.mark.parametrize(("name", "seed"), list(product(EDGES, range(3))))
