@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -203,8 +203,8 @@ def test_the_sequence_of_rows_changes_nothing_and_units_change_the_loss_by_their
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), limited=st.booleans())
+@example(seed=135, limited=False)  # where a spread has as many parameters as shrinking let go
 def test_what_a_walk_ends_with_is_weighed_as_its_score_and_as_given_parents_are(seed, limited):
-    rng = np.random.default_rng(seed)
     values = np.column_stack([draw(seed, noise=NOISES[seed % 4]), draw(seed + 1, noise="laplace")])
     values[:, 3:] += 0.5 * values[:, :3]
     rules = EdgeRules(
@@ -213,8 +213,8 @@ def test_what_a_walk_ends_with_is_weighed_as_its_score_and_as_given_parents_are(
     models, fresh = (GamEdges().prepare(table_of(values), rules if limited else None) for _ in range(2))
     alike = 0
     for node in range(6):
-        before = np.setdiff1d(np.flatnonzero(rng.random(6) < 0.7), node)
-        ranks = np.where(np.isin(np.arange(6), before), 0, 1)[None, :]
+        before = np.setdiff1d(np.arange(6), node)
+        ranks = (np.arange(6) == node).astype(np.int64)[None, :]
         score = fresh.score_many(ranks, np.zeros(1, dtype=np.int64), np.array([node]))[0]
         for _ in range(2):  # the second walk is an old one
             fit = models.fit(node, before)
