@@ -37,7 +37,7 @@ def draw(kind: str, n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def count(kind: str, n: int, d: int, n_tables: int, as_many: bool = False) -> tuple[float, float, float]:
     """Mean number of true adjacencies that are found, of false ones, and of all that there are."""
     # An estimator of one's own has a price of its own.
-    edges = GamEdges(gamma=1.0, min_gain=Daguerreotype().min_gain) if as_many else "gam"
+    edges = GamEdges(gamma=1.0, trust=Daguerreotype().trust) if as_many else "gam"
     found = []
     for seed in range(n_tables):
         X, graph = draw(kind, n, d, seed)

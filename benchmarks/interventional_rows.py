@@ -11,7 +11,7 @@ what these are worth. One interventional row then replaces (that number of rows 
 
 - "linear": linear Gaussian equations, noise of unequal variances, standardized. Observations tell such a graph up
   to its equivalence class, whatever their number. Which of its members comes out depends on ``random_state``:
-  every number is a mean over five of them. Edges pay by BIC alone (``min_gain=0``), since the model is right.
+  every number is a mean over five of them. Every row counts (``trust=None``, ``min_gain=0``): the model is right.
 - "additive": Gaussian noise and curves drawn from Gaussian processes. Observations tell the graph.
 """
 
@@ -34,8 +34,8 @@ from daguerreotype.training import Bilevel
 from tables import markdown
 
 KINDS: dict[str, dict[str, Any]] = {
-    "linear": {"mechanism": "linear", "edges": "bic", "min_gain": 0.0, "states": 5},
-    "additive": {"mechanism": "gp-add", "edges": "gam", "min_gain": 0.02, "states": 1},
+    "linear": {"mechanism": "linear", "edges": "bic", "trust": None, "min_gain": 0.0, "states": 5},
+    "additive": {"mechanism": "gp-add", "edges": "gam", "states": 1},
 }
 MEASURES = {"SHD": shd, "class SHD": shd_cpdag, "SID": sid, "F1": f1}
 COLUMNS, EDGES = 10, 10
@@ -64,7 +64,7 @@ def fit(kind: str, seed: int, n: int, targets: Sequence[int], per_target: int) -
     X = np.asarray(simulate_data(truth, n, interventions=told, **settings).X)
     measured = []
     for state in range(KINDS[kind]["states"]):
-        learner = {name: KINDS[kind][name] for name in ("edges", "min_gain")}
+        learner = {name: KINDS[kind][name] for name in ("edges", "trust", "min_gain") if name in KINDS[kind]}
         model = Daguerreotype(
             scales="none", training=Bilevel(loss="bic"), posterior=0, random_state=state, **learner
         )

@@ -41,6 +41,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
         "noise": maybe("gaussian", "free-shape", "poisson", "bernoulli"),
         "scales": maybe("none", "log", "yeo-johnson"),
         "penalty": maybe(1e-9, 0.5, 3.0, 1e9),
+        "trust": maybe(10.0, 1e12),
         "min_gain": maybe(0.0, 0.2, 0.99),
         "standardize": maybe(False),
         "n_jobs": maybe(2, -1),

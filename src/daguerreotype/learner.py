@@ -84,11 +84,15 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         BIC; 2 gives fewer edges, and fewer wrong ones. None takes BIC and adds 2 log(d) for every parent, the
         extended BIC (Chen and Chen 2008): the more columns, the more could be parents by chance. Below fifty rows
         None adds more, and "gam" and "bic" edges are straight, sparse, and between columns as they came.
+    trust : float or None
+        Rows of evidence at most, N, for "gam" and "bic" edges: n rows are worth n N / (n + N) of them, in what
+        parents pay, in comparing orders and in probabilities. No model is exactly right, and in long tables BIC
+        buys edges to make up for that, and is sure of them. More of it where the model is known to hold; None:
+        every row counts, as for all other edges.
     min_gain : float
-        Share of what is left of a column, given its other causes, that an edge must explain: a floor under what
-        "gam" and "bic" edges pay for. No model is exactly right, and in long tables BIC buys edges to make up for
-        that. 0.02 leaves out edges of a partial correlation below 0.14, however many rows show them; 0 leaves
-        everything to ``penalty``.
+        Share of what is left of a column, given its other causes, that an edge must explain. "gam" and "bic" edges
+        that explain less are weak: they are left out of the graph, and listed in ``weak_edges_``. 0.02 leaves out
+        edges of a partial correlation below 0.14, however many rows show them; 0 leaves out none.
     operator : {"sparsemax", "sparsemap", "random"}, an object, or callable
         From scores to orderings. "sparsemax" spreads mass over the best orders, "sparsemap" over orders whose mean
         is the projection of theta. An object says more: :class:`~daguerreotype.operators.Sparsemax` and
@@ -129,6 +133,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         the cause grows by one, each on its scale; ``probability`` and ``reverse_probability``, that of the same
         edge turned around; and ``direction_open``, whether the reverse has a quarter of both or more. The last
         three are missing without a posterior.
+    weak_edges_ : DataFrame
+        Edges that were left out because they explain less than ``min_gain``: ``cause``, ``effect``, the share that
+        each ``explains`` of what is left of its effect, and its ``probability``.
     edge_probabilities_ : array or DataFrame of shape (d, d), or None
         Posterior probability of each edge, given the table and the model; of two directions that no data can tell
         apart, each has its half. None where there is no posterior.
@@ -195,6 +202,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         missing: Literal["auto", "error", "drop"] = "auto",
         knowledge: Any = None,
         penalty: float | None = None,
+        trust: float | None = 2000.0,
         min_gain: float = 0.02,
         operator: Any = "sparsemax",
         training: Any = "bilevel",
@@ -211,6 +219,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.knowledge = knowledge
         self.penalty = penalty
+        self.trust = trust
         self.min_gain = min_gain
         self.operator = operator
         self.training = training
@@ -456,6 +465,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         self.adjacency_matrix_ = result.named_matrix(result.adjacency)
         self.weights_ = result.named_matrix(result.weights)
         self.edges_ = result.edge_table()
+        self.weak_edges_ = result.weak_edge_table()
         self.columns_ = result.column_table()
         self.posterior_ = result.posterior
         self.edge_probabilities_ = None if result.posterior is None else result.posterior.edge_probabilities
@@ -687,8 +697,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
 
         A longer run of what :meth:`fit` ends with. Orders are drawn around the one that was found, the parent sets
         that they choose are listed with those that are nearly as good, and several Markov chains go over the
-        graphs that can be made of them, each graph in proportion to exp(-n * loss). Knowledge is obeyed. Ctrl-C
-        ends it with what there is.
+        graphs that can be made of them, each graph in proportion to exp(-n * loss), n being rows of evidence, see
+        ``trust``. Knowledge is obeyed. Ctrl-C ends it with what there is.
 
         Parameters
         ----------

@@ -23,6 +23,7 @@ from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.search import search
 from daguerreotype.training.state import Interrupted, State
+from daguerreotype.training.weak_edges import leave_out_weak
 
 logger = logging.getLogger("daguerreotype")
 
@@ -53,6 +54,8 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
     if run.cancel.answered() and not state.trained.interrupted:
         logger.warning("interrupted at the end of the fit: what was found is kept.")
         state = as_interrupted(state)
+    with run.cancel.held():
+        state = leave_out_weak(state)
     return result_of(state, posterior, rounds, table, ordered)
 
 

@@ -217,6 +217,24 @@ class FitResult:
         ranked: pd.DataFrame = table.iloc[np.lexsort((-norms, -np.nan_to_num(near)))]
         return ranked.reset_index(drop=True)
 
+    def weak_edge_table(self) -> "pd.DataFrame":
+        """Edges that were left out as too weak, those first that explain most."""
+        import pandas as pd
+
+        causes, effects = self.columns[self.training.weak].T
+        labels, likely = self.labels, np.full(causes.size, np.nan)
+        if self.posterior is not None:
+            likely = self.posterior.probabilities[causes, effects]
+        table = pd.DataFrame(
+            {
+                "cause": pd.Series([labels[i] for i in causes], dtype=object),
+                "effect": pd.Series([labels[j] for j in effects], dtype=object),
+                "explains": self.training.weak_shares,
+                "probability": likely,
+            }
+        )
+        return table.sort_values("explains", ascending=False, ignore_index=True, kind="stable")
+
     def _units(self) -> tuple[list[str], list[str]]:
         """What slopes are measured in, of every column as a cause and as an effect: ``log(wage)``."""
         causes = [_on_scale(*column) for column in zip(map(str, self.names), self.cause_scales, strict=True)]

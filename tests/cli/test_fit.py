@@ -54,10 +54,10 @@ QUICK = ("-q", "--edges", "bic", "--scales", "none", "--posterior", 0)
 
 
 def test_the_json_is_what_the_learner_finds(data):
-    result = run(data, "--json", "--seed", 3, "--penalty", 2, "--min-gain", 0.05, *MORE)
+    result = run(data, "--json", "--seed", 3, "--penalty", 2, "--trust", 200, "--min-gain", 0.05, *MORE)
     answer = json.loads(result.stdout)
     X = pd.read_csv(data)
-    settings = {"edges": "gam", "scales": "none", "penalty": 2.0, "min_gain": 0.05}
+    settings = {"edges": "gam", "scales": "none", "penalty": 2.0, "trust": 200.0, "min_gain": 0.05}
     model = make_learner(operator="sparsemap", random_state=3, **settings).fit(X)
     assert answer["order"] == model.causal_order_
     assert {(edge["cause"], edge["effect"]) for edge in answer["edges"]} == set(model.causal_graph_.edges)
@@ -182,7 +182,17 @@ def test_options_that_cannot_be_are_refused(data):
 def test_names_and_defaults_of_the_options_are_those_of_the_learner():
     learner = inspect.signature(Daguerreotype).parameters
     command = inspect.signature(verb.fit).parameters
-    for name in ("edges", "operator", "scales", "training", "penalty", "knowledge", "posterior", "min_gain"):
+    for name in (
+        "edges",
+        "operator",
+        "scales",
+        "training",
+        "penalty",
+        "knowledge",
+        "posterior",
+        "trust",
+        "min_gain",
+    ):
         assert command[name].default == learner[name].default
     assert command["seed"].default == learner["random_state"].default
     assert list(options.Edges) == list(EDGES)
@@ -261,7 +271,7 @@ def test_empty_cells_are_learned_around_and_what_was_done_is_said(tmp_path):
 class Fitted:
     """A learner with a result that the test chooses."""
 
-    def __init__(self, edges, order, chains=2, agreement=0.01):
+    def __init__(self, edges, order, chains=2, agreement=0.01, weak=()):
         self.posterior_ = a_posterior(order, chains, agreement) if chains else None
         likely = {(cause, effect): [*p, 1.0 - p[0]][:2] for cause, effect, _, *p in edges if p}
         table = pd.DataFrame([edge[:3] for edge in edges], columns=["cause", "effect", "weight"])
@@ -276,7 +286,8 @@ class Fitted:
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(graph, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
-        self.scales, self.knowledge, self.min_gain = "auto", None, 0.02
+        self.scales, self.knowledge, self.trust, self.min_gain = "auto", None, 2000.0, 0.02
+        self.weak_edges_ = pd.DataFrame(weak, columns=["cause", "effect", "explains", "probability"])
         self.training, self.posterior = "bilevel", 200 if chains else 0
         self.interrupted_, self.missing_ = False, None
         self.columns_ = pd.DataFrame({"scale": "log", "noise": "gaussian"}, index=order)
@@ -323,6 +334,26 @@ def test_an_edge_whose_direction_is_open_has_no_head_and_both_numbers_and_an_exp
     assert "probability: posterior probability of the edge, given the model" in text
     assert "reverse: that of the same edge turned around" in text
     assert "direction open" not in shown(outcome([("a", "b", 1.0, 0.9, 0.1)]))
+
+
+def test_weak_edges_are_named_in_one_line_the_strongest_three_at_most():
+    edges, weak = [("a", "b", 1.0, 0.9, 0.1)], [("b", "c", 0.0184, 0.9), ("a", "c", 0.008, 0.4)]
+    text = " ".join(shown(outcome(edges, weak=weak)).split())
+    assert "2 weak edges left out: b → c (explains 1.8%), a → c (explains 0.8%)" in text
+    assert "1 weak edge left out: b → c" in " ".join(shown(outcome([], weak=weak[:1])).split())
+    assert "(explains 0.8%), ..." in " ".join(shown(outcome(edges, weak=[*weak, *weak[1:] * 2])).split())
+    assert "weak" not in shown(outcome(edges))
+    assert json.loads(to_json(outcome(edges, weak=weak[:1])))["weak_edges"] == [
+        {"cause": "b", "effect": "c", "explains": 0.0184, "probability": 0.9}
+    ]
+
+
+def test_no_trust_counts_every_row(data):
+    trusted = [
+        json.loads(run(data, "--json", *QUICK[1:], *option).stdout)["settings"]["trust"]
+        for option in (("--trust", 0), ())
+    ]
+    assert trusted == [None, Daguerreotype().trust]
 
 
 def test_probabilities_that_have_not_settled_say_so_with_numbers():

@@ -68,6 +68,7 @@ PARTS = {
         fit,
         of(Daguerreotype),
         {
+            "trust": ["none"],
             "min_gain": ["half"],
             "standardize": ["truth"],
             "penalty": ["half", "none"],
@@ -119,12 +120,12 @@ PARTS = {
     "BicEdges": (
         lambda **given: fit_with(BicEdges, **given),
         of(BicEdges),
-        {name: ["half"] for name in ("penalty", "gamma", "min_gain")},
+        {"penalty": ["half"], "gamma": ["half"], "trust": ["none"]},
     ),
     "GamEdges": (
         lambda **given: fit_with(GamEdges, **given),
         of(GamEdges),
-        {name: ["half"] for name in ("penalty", "gamma", "min_gain")},
+        {"penalty": ["half"], "gamma": ["half"], "trust": ["none"]},
     ),
     "LassoEdges": (lambda **given: fit_with(LassoEdges, **given), of(LassoEdges), {"alpha": ["half"]}),
     "RegressorEdges": (

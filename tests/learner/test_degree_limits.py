@@ -36,7 +36,7 @@ def test_the_graph_is_the_best_of_all_dags_that_obey():
         parents = 1 + seed % 2
         limit = Knowledge(max_parents=parents)
         model = make_learner(knowledge=limit, posterior=0, **LINEAR).fit(X)
-        losses = gaussian_losses(X, min_gain=0.02)
+        losses = gaussian_losses(X, trust=model.trust)
 
         def loss(graph, losses=losses):
             return sum(losses[j][int(graph[:, j] @ (1 << np.arange(4)))] for j in range(4))
@@ -115,7 +115,7 @@ def test_posteriors_are_those_of_all_dags_that_obey():
     for seed in range(6):
         X, parents = linear_data(seed, 60, 4, density=0.9), 1 + seed % 2
         model = make_learner(knowledge=Knowledge(max_parents=parents), **LINEAR).fit(X)
-        losses = gaussian_losses(X, min_gain=0.02)
+        losses = gaussian_losses(X, trust=model.trust)
         edges, ancestors = enumerate_posterior(losses, lambda graph, most=parents: most_parents(graph) <= most)
         posterior = model.sample_posterior()
         np.testing.assert_allclose(posterior.probabilities, edges, atol=0.02)

@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from daguerreotype import Daguerreotype
 from daguerreotype.edges import RegressorEdges
+from daguerreotype.edges.penalty import Penalty
 from support.learners import make_learner
 
 NAMES = ("a", "b", "c", "d")
@@ -90,18 +91,19 @@ def test_all_ways_to_say_it_are_the_same_and_change_neither_table_nor_interventi
 def test_the_loss_by_bic_is_the_likelihood_of_each_mechanism_on_its_own_rows():
     X, targets = experiments()
     model = make_learner(**QUICK).fit(X, interventions=targets)
-    n, total = len(X), 0.0
+    evidence, total = Penalty(trust=model.trust).evidence, 0.0
     for name in NAMES:
         rows = kept(targets, name)
+        n = evidence(rows.sum())
         parents = list(model.causal_graph_.predecessors(name))
         design = np.column_stack([np.ones(rows.sum()), X.loc[rows, parents]])
         y = X.loc[rows, name] / X.loc[rows, name].std(ddof=0)
         beta = np.linalg.lstsq(design, y, rcond=None)[0]
         variance = np.mean((y - design @ beta) ** 2)
-        total += rows.sum() / 2 * np.log(variance) + 0.5 * np.log(rows.sum()) * len(parents)
+        total += n / 2 * np.log(variance) + 0.5 * np.log(n) * len(parents)
         scale = np.array([X.loc[kept(targets, parent), parent].std(ddof=0) for parent in parents])
         np.testing.assert_allclose(model.weights_.loc[parents, name], beta[1:] * scale, rtol=1e-8)
-    assert model.loss_ == pytest.approx(total / n, rel=1e-9)
+    assert model.loss_ == pytest.approx(total / evidence(len(X)), rel=1e-9)
 
 
 def test_the_loss_of_equal_variances_pools_the_rows_of_all_mechanisms():
@@ -181,7 +183,8 @@ def test_refining_finds_no_order_worse_than_the_true_one_and_a_function_of_nodes
         true = make_learner(**settings).fit(X, interventions=targets)
         assert np.isfinite(learned.loss_)
         assert loss == "auto" or learned.loss_ <= true.loss_ + 1e-12
-    assert counts == {int(kept(targets, name).sum()) for name in NAMES}
+    evidence = Penalty(trust=learned.trust).evidence
+    assert counts == {evidence(int(kept(targets, name).sum())) for name in NAMES}
 
 
 def test_a_fit_goes_on_from_its_file_and_refuses_other_interventions(tmp_path):

@@ -47,11 +47,11 @@ def enumerate_posterior(losses, allowed=lambda graph: True):
     return np.tensordot(weights, graphs, 1), ancestors
 
 
-def gaussian_losses(X, penalty=1.0, gamma=1.0, min_gain=0.0):
-    """Penalised negative log-likelihood, in nats of all rows, of every node on every parent set: least squares."""
-    n, d = X.shape
+def gaussian_losses(X, penalty=1.0, gamma=1.0, trust=np.inf):
+    """Penalised negative log-likelihood, in nats of all evidence, of each node on each parent set: least squares."""
+    n, d = 1.0 / (1.0 / len(X) + 1.0 / trust), X.shape[1]
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    price = max(0.5 * penalty * np.log(n) + gamma * np.log(d), -0.5 * n * np.log1p(-min_gain))
+    price = 0.5 * penalty * np.log(n) + gamma * np.log(d)
     losses = []
     for node in range(d):
         losses.append({})

@@ -60,9 +60,8 @@ def test_what_is_learned_is_the_optimum_over_all_orders_or_close_to_it():
     for problem in range(20):
         d, edges = 5 + problem % 5, ("bic", "gam")[problem % 2]
         values = (linear_data, additive_data)[problem // 2 % 2](problem, 200, d)
-        learned = (
-            Daguerreotype(edges=edges, penalty=1.5, scales="none", training=Bilevel(loss="bic")).fit(values).loss_
-        )
+        settings = {"penalty": 1.5, "trust": None, "scales": "none", "training": Bilevel(loss="bic")}
+        learned = Daguerreotype(edges=edges, **settings).fit(values).loss_
         optimum = least_loss(ESTIMATORS[edges].prepare(standard_table(values)), BIC, d, 200)
         gaps.append(learned - optimum)
     assert min(gaps) > -1e-9

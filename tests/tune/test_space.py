@@ -92,7 +92,7 @@ def test_an_estimator_known_by_its_short_name_is_made_as_the_learner_would_make_
         changed = with_settings(Daguerreotype(edges="gam"), {"edges.n_knots": 2, "penalty": penalty})
         assert changed.edges.n_knots == 2
         assert (changed.edges.penalty, changed.edges.gamma) == expected
-        assert changed.edges.min_gain == changed.min_gain
+        assert changed.edges.trust == changed.trust
 
 
 def test_a_setting_that_is_of_nothing_is_refused():

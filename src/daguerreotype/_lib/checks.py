@@ -19,6 +19,7 @@ from daguerreotype._lib.labels import shown
 from daguerreotype._lib.typing import RandomState
 
 Check: TypeAlias = Callable[[Any, str], object]
+LEAST_TRUST = 10.0
 FILE_NAME = re.compile(r"\w[\w .,()+-]{0,99}")
 
 
@@ -139,6 +140,14 @@ def check_positive(value: object, name: str, *, zero: bool = False) -> float:
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'above'} 0, got {value}.")
     return float(value)
+
+
+def check_trust(value: object, name: str) -> float:
+    """``value`` as a finite float from 10 on: with fewer rows of evidence no parameter would cost anything."""
+    trust = check_positive(value, name)
+    if trust < LEAST_TRUST:
+        raise ValueError(f"{name} must be at least {LEAST_TRUST:.0f} rows, or None for all of them, got {value}.")
+    return trust
 
 
 def check_share(value: object, name: str) -> float:

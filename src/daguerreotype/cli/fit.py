@@ -40,13 +40,21 @@ def fit(
             help="Penalty on a parameter, 1 is BIC. Higher: fewer edges, fewer wrong ones.",
         ),
     ] = None,
+    trust: Annotated[
+        float,
+        typer.Option(
+            metavar="ROWS",
+            min=0.0,
+            help="Rows of evidence that a table is at most: more where the model holds; 0: every row counts.",
+        ),
+    ] = 2000.0,
     min_gain: Annotated[
         float,
         typer.Option(
             metavar="SHARE",
             min=0.0,
             max=0.99,
-            help="Share of what is left of an effect that an edge must explain; 0: whatever the penalty says.",
+            help="Share of what is left of an effect that an edge must explain: weaker ones are left out.",
         ),
     ] = 0.02,
     knowledge: options.KnowledgeOption = None,
@@ -124,6 +132,7 @@ def fit(
             training=training.value,
             scales=scales,  # type: ignore[arg-type]
             penalty=penalty,
+            trust=trust or None,
             min_gain=min_gain,
             kinds=kinds or "auto",
             knowledge=options.read_knowledge(knowledge, max_parents),

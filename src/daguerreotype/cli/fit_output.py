@@ -14,6 +14,7 @@ from rich.text import Text
 
 from daguerreotype import __version__
 from daguerreotype._lib.files import replace_text, replaced, write_csv
+from daguerreotype._lib.labels import plural
 from daguerreotype._lib.progress import Status
 from daguerreotype.cli.terminal import make_screen, make_table, say, show_facts, show_files
 
@@ -33,7 +34,14 @@ OF_KINDS = (
     "levels in no order have no sign: there the weight is the norm",
 )
 FILES = ("graph.csv", "adjacency.csv", "graph.dot", "model.npz", "report.html", "graph.png")
+MOST_WEAK = 3  # edges that are shown
 VERDICTS = {"right": "green", "reversed": "yellow", "absent": "red"}
+
+
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a table, None where there is no value."""
+    values = table.astype(object)
+    return cast("list[dict[str, Any]]", values.where(table.notna(), None).to_dict("records"))
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,7 @@ class FitOutput:
     @cached_property
     def edges(self) -> list[dict[str, Any]]:
         """What is known of every edge, the surest and then the strongest first; None where nothing is."""
-        table = self.model.edges_.astype(object)
-        edges = cast("list[dict[str, Any]]", table.where(table.notna(), None).to_dict("records"))
+        edges = records(self.model.edges_)
         if self.bootstrap is not None:
             frequencies = cast("pd.DataFrame", self.bootstrap.edge_frequencies)
             for edge in edges:
@@ -91,7 +98,7 @@ class FitOutput:
 def to_json(outcome: FitOutput, files: Sequence[str] = (), interrupted: bool = False) -> str:
     """One JSON object of all that was found, the ``files`` that were written, and whether Ctrl-C cut it short."""
     model = outcome.model
-    settings = ("edges", "operator", "training", "scales", "penalty", "min_gain", "posterior")
+    settings = ("edges", "operator", "training", "scales", "penalty", "trust", "min_gain", "posterior")
     content = {
         "version": __version__,
         "data": {
@@ -105,6 +112,7 @@ def to_json(outcome: FitOutput, files: Sequence[str] = (), interrupted: bool = F
             "seed": model.random_state,
         },
         "edges": outcome.edges,
+        "weak_edges": records(model.weak_edges_),
         "posterior": _posterior_facts(model.posterior_),
         "order": list(model.causal_order_),
         "scales": model.columns_["scale"].to_dict(),
@@ -186,6 +194,7 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     else:
         console.print()
         say(console, "No edges: no column helps to explain another at this penalty.")
+    _tell_weak_edges(outcome.model, console, arrow)
     console.print()
     order = Text()
     for place, name in enumerate(outcome.model.causal_order_):
@@ -209,6 +218,16 @@ def show_fit(outcome: FitOutput, console: Console | None = None, *, files: Seque
     console.print()
     if files:
         show_files(console, files)
+
+
+def _tell_weak_edges(model: Any, console: Console, arrow: str) -> None:
+    """Which edges were left out as too weak, those first that explain most."""
+    weak = model.weak_edges_.itertuples()
+    shown = [f"{edge.cause} {arrow} {edge.effect} (explains {edge.explains:.1%})" for edge in weak]
+    if shown:
+        more = ["..."] if len(shown) > MOST_WEAK else []
+        many = f"{len(shown)} weak edge{plural(len(shown))} left out"
+        say(console, f"{many}: {', '.join(shown[:MOST_WEAK] + more)}", style="dim")
 
 
 def _explain_posterior(outcome: FitOutput, console: Console) -> None:

@@ -447,8 +447,11 @@ class Table:
             table = replace(table, known_rounding=rounding)
         return OnScale(scales, centre, spread, table)
 
-    def with_other_scales(self, scaled: OnScale) -> OnScale:
-        """The table on its scale, with the other scales that its continuous columns may be on as effects."""
+    def with_other_scales(self, scaled: OnScale, evidence: float) -> OnScale:
+        """The table on its scale, with the other scales that its continuous columns may be on as effects.
+
+        Parameters of scales are paid for as by so many rows of ``evidence``.
+        """
         numbers = np.flatnonzero(~self.discrete)
         families = [family(self.all_values[:, node]) for node in numbers]
         columns = np.repeat(numbers, [len(scales.names) for scales in families])
@@ -466,7 +469,7 @@ class Table:
         else:
             means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
-        price = 0.5 * np.log(self.n_rows) / self.n_rows * scales.n_parameters + AS_MEASURED * scales.surprise
+        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED * scales.surprise
         # As Gaussians without causes, on the table's scale and on these.
         gains = means + np.log(scaled.table.values.std(axis=0))[columns]
         searched = np.zeros(columns.size, dtype=np.bool_)

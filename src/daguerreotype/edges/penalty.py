@@ -1,53 +1,66 @@
-"""The penalty of a parent: extended BIC, and a floor under the gain of an edge."""
+"""The penalty of a parent, extended BIC, and the evidence that rows are."""
 
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
-from daguerreotype._lib.checks import check_positive, check_share
+from daguerreotype._lib.checks import check_positive, check_trust
+from daguerreotype._lib.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class Penalty:
-    r"""What parents cost in a search for them.
+    r"""What parents cost in a search for them, and how much evidence rows are.
 
     BIC's penalty of a parameter, :math:`penalty \frac{\log n}{2n}` nats per row, is right for models that hold,
     and falls with the number of rows. But what a slightly wrong model leaves over does not fall, and in long
-    tables BIC buys edges to make up for it. So an edge costs at least :math:`-\frac12 \log(1 - min\_gain)`: what
-    is gained by explaining the share ``min_gain`` of the variance that is left. Where this is more than BIC asks
-    for, a curve costs the one nat of AIC for each degree of freedom beyond its line.
+    tables BIC buys edges to make up for it. So n rows are worth
+
+    .. math:: \frac{n N}{n + N}
+
+    of them, N being the ``trust``: the coarsened posterior, which asks how likely the model makes rows near those
+    at hand, and not these very rows (Miller and Dunson 2019). Likelihoods are tempered, and degrees of freedom
+    paid for, as in a table of so many rows.
 
     Attributes
     ----------
     penalty : float
         Multiplies the BIC term.
     gamma : float
-        Every parent costs  gamma log(d) / n  beside its degrees of freedom: the extended BIC.
-    min_gain : float
-        Share of what is left of an effect that an edge must explain.
+        Every parent costs  gamma log(d) / n  beside its degrees of freedom: the extended BIC, a prior.
+    trust : float or None
+        Rows of evidence at most; None: every row counts.
     """
 
     penalty: float = 1.0
     gamma: float = 0.0
-    min_gain: float = 0.0
+    trust: float | None = None
 
     def __post_init__(self) -> None:
         check_positive(self.penalty, "penalty")
         check_positive(self.gamma, "gamma", zero=True)
-        check_share(self.min_gain, "min_gain")
+        if self.trust is not None:
+            check_trust(self.trust, "trust")
+
+    @overload
+    def evidence(self, n_rows: float) -> float: ...
+
+    @overload
+    def evidence(self, n_rows: IntArray) -> FloatArray: ...
+
+    def evidence(self, n_rows: float | IntArray) -> float | FloatArray:
+        """How many rows of evidence some rows are.
+
+        >>> Penalty(trust=1000).evidence(1000), Penalty(trust=1000).evidence(10**6)
+        (500.0, 999.000999000999)
+        """
+        return n_rows / (1.0 if self.trust is None else 1.0 + n_rows / self.trust)
 
     def per_dof(self, n_rows: float) -> float:
         """Cost of a degree of freedom, in units of half a nat: twice the log-likelihood must rise by as much."""
-        return self.penalty * float(np.log(n_rows))
+        return self.penalty * float(np.log(self.evidence(n_rows)))
 
     def per_parent(self, n_columns: int) -> float:
         """Cost of a parent beside its degrees of freedom, in the same units."""
         return 2.0 * self.gamma * float(np.log(n_columns))
-
-    def least(self, n_rows: float) -> float:
-        """The least cost of an edge, in the same units.
-
-        >>> round(Penalty(min_gain=0.02).least(10**4), 1)
-        202.0
-        """
-        return -n_rows * float(np.log1p(-self.min_gain))

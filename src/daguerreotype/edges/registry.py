@@ -25,7 +25,7 @@ class EdgesEntry:
         What it is for, in one line.
     shared : dict
         Settings of its own that the learner passes on, by name, with the learner's word for each: "penalty",
-        "gamma", "min_gain" or "random_state".
+        "gamma", "trust" or "random_state".
     space : dict
         Settings that tuning searches, with their ranges: of the learner, or of its parts as ``edges.name``.
     by_gradient : bool
@@ -53,7 +53,7 @@ class EdgesEntry:
         return estimator
 
 
-BIC_PRICE = {"penalty": "penalty", "gamma": "gamma", "min_gain": "min_gain"}
+BIC_PRICE = {"penalty": "penalty", "gamma": "gamma", "trust": "trust"}
 BIC_SPACE = {"edges.penalty": (0.5, 8.0, "log")}
 GRADIENT_SPACE = {
     "training.learning_rate": RATE,
@@ -101,7 +101,7 @@ EDGES: Registry[EdgesEntry] = Registry(
 
 
 def make_estimator(
-    edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0, seed: int = 0
+    edges: Any, *, penalty: float = 1.0, gamma: float = 0.0, trust: float | None = None, seed: int = 0
 ) -> "EdgeEstimator":
     """The estimator behind ``edges``; the settings go to those that take them."""
     if isinstance(edges, str):
@@ -110,7 +110,7 @@ def make_estimator(
                 f"edges must be one of {EDGES.listed()}, a scikit-learn regressor, or an EdgeEstimator, "
                 f"got {shown(edges)}."
             )
-        given = {"penalty": penalty, "gamma": gamma, "min_gain": min_gain, "random_state": seed}
+        given = {"penalty": penalty, "gamma": gamma, "trust": trust, "random_state": seed}
         return EDGES[edges].make(**{name: given[word] for name, word in EDGES[edges].shared.items()})
     if isinstance(edges, type):
         raise TypeError(f"edges is the class {edges.__name__}: expected an object. Write {edges.__name__}().")

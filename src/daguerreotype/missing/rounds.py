@@ -120,7 +120,7 @@ class MissingRounds:
         if factor is None:
             factor = 1.0 / np.sqrt(float((seen.T @ seen).mean()) / len(seen))
         edges.penalty, edges.gamma = factor * penalty.penalty, factor * penalty.gamma
-        edges.min_gain = factor * penalty.min_gain
+        edges.trust = penalty.trust
         noise = (Gaussian(),) * self.table.n_columns
         scales = "none" if self.plan.scales == "auto" else self.plan.scales
         return replace(self.plan, estimator=edges, noise=noise, joint=False, scales=scales)

@@ -32,10 +32,10 @@ class Evidence:
 
     .. math:: loss_j(S) = n \cdot \mathrm{loss\ per\ row} + c \cdot \mathrm{dof}_j(S)
 
-    A loss with a penalty is about minus the logarithm of a posterior probability already: the likelihood of the
-    table, less what BIC says of fitted parameters, times the prior probability of its edges that the penalty
-    stands for; then c is 0. A loss without one is given that of BIC,  :math:`c = \tfrac12 \log n`:  else every
-    graph would gain by more edges.
+    with n the rows of evidence that the table is. A loss with a penalty is about minus the logarithm of a
+    posterior probability already: the likelihood of the table, less what BIC says of fitted parameters, times the
+    prior probability of its edges that the penalty stands for; then c is 0. A loss without one is given that of
+    BIC, :math:`c = \tfrac12 \log n`: else every graph would gain by more edges.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class Evidence:
 
     Attributes
     ----------
-    n_rows : int
-        The rows that count.
+    n_rows : float
+        The rows of evidence that count.
     """
 
     def __init__(self, scores: OrderScores, some_rows: bool = False) -> None:
@@ -57,7 +57,7 @@ class Evidence:
             )
         self.scores = scores
         some_rows = some_rows or bool(scores.by_residuals.any())
-        self.n_rows = min(scores.n_rows, MAX_ROWS) if some_rows else scores.n_rows
+        self.n_rows = scores.penalty.evidence(min(scores.n_rows, MAX_ROWS) if some_rows else scores.n_rows)
         penalized = isinstance(scores.objective, PerNode) or getattr(scores.objective, "penalty", 0.0) > 0.0
         self._per_dof = 0.0 if penalized else 0.5 * np.log(self.n_rows)
 

@@ -31,13 +31,13 @@ def drop_orders_of_levels(state: State) -> tuple[NoiseModel, ...]:
     free = tuple(make_noise("categorical") if node in ordered else model for node, model in enumerate(noise))
     models = plan.constraints.prepare(plan.estimator, with_families(table, free))
     ranks = np.argsort(training.order)
-    chosen = list(noise)
+    chosen, n_rows = list(noise), plan.penalty.evidence(table.n_rows)
     for node in ordered:
         before = np.flatnonzero(ranks < ranks[node])
         if plan.constraints.rules is not None:
             before = before[plan.constraints.rules.allowed[before, node]]
         costs = [
-            fit.nll + 0.5 * np.log(table.n_rows) / table.n_rows * fit.dof
+            fit.nll + 0.5 * np.log(n_rows) / n_rows * fit.dof
             for fit in (training.fits[node], models.fit(node, before))
         ]
         if costs[1] < costs[0]:

@@ -45,7 +45,7 @@ def penalty_of_few(penalty: Penalty, n_rows: int, n_columns: int) -> Penalty:
 
     chance = chi2.sf(np.log(ENOUGH) + penalty.per_parent(n_columns), 1)
     unexplained = beta.ppf(chance, max(n_rows - 2, 1) / 2, 0.5)  # the share that noise alone leaves so seldom
-    dear = -n_rows * float(np.log(unexplained))
+    dear = -penalty.evidence(n_rows) * float(np.log(unexplained))
     gamma = (dear - penalty.per_dof(n_rows)) / (2.0 * float(np.log(n_columns)))
     return replace(penalty, gamma=max(penalty.gamma, gamma))
 

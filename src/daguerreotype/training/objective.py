@@ -14,11 +14,11 @@ import numpy as np
 
 from daguerreotype._lib.labels import shown
 from daguerreotype._lib.registry import Registry
-from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype._lib.typing import FloatArray
 from daguerreotype.noise import NoiseModel, make_noise
 
-CustomLoss: TypeAlias = Callable[[float, float, int], float]
-RowCount: TypeAlias = int | IntArray
+CustomLoss: TypeAlias = Callable[[float, float, float], float]
+RowCount: TypeAlias = float | FloatArray
 
 
 @runtime_checkable
@@ -28,7 +28,7 @@ class Objective(Protocol):
     def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """Local terms (..., 2) of nodes with these excesses (...) and degrees of freedom (...).
 
-        ``n_rows`` is one number, or one for each node (...).
+        ``n_rows``, rows of evidence, is one number, or one for each node (...).
         """
         ...
 
@@ -134,7 +134,7 @@ class PerNode:
     def terms(self, excess: FloatArray, dof: FloatArray, n_rows: RowCount) -> FloatArray:
         """What the function says, node by node."""
         nodes = np.broadcast(np.exp(2 * excess), dof, n_rows)
-        values = np.array([self.function(float(v), float(p), int(n)) for v, p, n in nodes]).reshape(nodes.shape)
+        values = np.array([self.function(float(v), float(p), float(n)) for v, p, n in nodes]).reshape(nodes.shape)
         return np.stack([values, np.zeros_like(values)], axis=-1)
 
     def total(self, sums: FloatArray, d: float) -> FloatArray:

@@ -1,7 +1,7 @@
 """The plan of a fit: what the settings of a learner stand for, given its table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,9 @@ class Plan:
     estimator : EdgeEstimator
         Chooses parents.
     penalty : Penalty
-        What parents cost.
+        What parents cost, and how much evidence rows are.
+    min_gain : float
+        Share of what is left of an effect below which an edge is weak, and left out in the end.
     objective : Objective
         How local fits add up.
     noise : tuple of d NoiseModel
@@ -69,6 +71,7 @@ class Plan:
 
     estimator: "EdgeEstimator"
     penalty: Penalty
+    min_gain: float
     objective: Objective
     noise: tuple[NoiseModel, ...]
     families_open: bool
@@ -133,11 +136,11 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     constraints = known_constraints(settings["knowledge"], table, columns, order, few)
     extended = settings["penalty"] is None
     factor = 1.0 if extended else float(settings["penalty"])
-    penalty = Penalty(factor, 1.0 if extended else 0.0, float(settings["min_gain"]))
+    penalty = Penalty(factor, 1.0 if extended else 0.0, settings["trust"])
     if few:
         penalty = penalty_of_few(penalty, table.n_rows, table.n_columns)
-    cost: dict[str, Any] = {"penalty": penalty.penalty, "gamma": penalty.gamma, "min_gain": penalty.min_gain}
-    estimator = make_estimator(settings["edges"], **cost, seed=seed or 0)
+    estimator = make_estimator(settings["edges"], **vars(penalty), seed=seed or 0)
+    penalty = replace(penalty, trust=getattr(estimator, "trust", None))  # which orders and graphs go by as well
     constraints.check_estimator(estimator)
     if isinstance(training, Joint):
         training.check_edges(settings["edges"], estimator)
@@ -146,6 +149,7 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
     return Plan(
         estimator=estimator,
         penalty=penalty,
+        min_gain=float(settings["min_gain"]),
         objective=make_objective(training.loss, 0.0 if training.joint else factor),
         noise=noise,
         families_open=isinstance(settings["noise"], str) and settings["noise"] == "auto" and bound is not None,

@@ -19,6 +19,7 @@ from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.parallel import Threads
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, EdgeRules, LocalFit, LocalModels, searchable
+from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise import Gaussian, NoiseModel
 from daguerreotype.noise.base import HasExcess
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY
@@ -34,6 +35,7 @@ WORTH = 0.1  # seconds of a batch below which sending it takes more than it gain
 SHARES = 4  # of a batch for each process: some fits take longer than others
 OVERHEAD = 600  # bytes of a cached fit beside its arrays: objects, dictionary entry, terms
 BARE = 200  # bytes of cached terms without a fit
+EVERY_ROW = Penalty()  # every row is evidence
 
 
 class PredecessorHash:
@@ -172,8 +174,8 @@ class LocalFits:
     noise : sequence of d NoiseModel
         What each node's residuals are likely under; Gaussian by default.
     rows_per_node : array of shape (d,), optional
-        How many rows count for each node, where not all do. Its terms are weighted by their share, so that
-        the loss is that of all mechanisms, each on its own rows, per row of data.
+        How many rows count for each node, where not all do. Its terms are weighted by the share of the evidence
+        that they are, so that the loss is that of all mechanisms, each on its own rows, per row of data.
     constraints : Constraints
         What the fits obey: they are asked for, and known by, the predecessors that may be parents.
     dither : sequence of arrays, optional
@@ -181,8 +183,8 @@ class LocalFits:
     copies : int
         How often every row is there, with other draws where values are missing: the likelihood of residuals is
         the mean of those of completed tables.
-    has_floor : bool
-        Whether parents have a penalty that more rows do not lower.
+    penalty : Penalty
+        How much evidence rows are: objectives are given as many.
     moves_obey : bool
         Whether what searchable models offer beside single fits heeds the constraints too.
     run : Run
@@ -202,6 +204,8 @@ class LocalFits:
         Look-ups that found their fit, and those that made one.
     n_bytes : int
         What is held.
+    n_evidence : float
+        How many rows of evidence the table is.
     """
 
     models: LocalModels
@@ -214,7 +218,7 @@ class LocalFits:
     constraints: Constraints = FREE
     dither: Sequence[FloatArray] | None = None
     copies: int = 1
-    has_floor: bool = False
+    penalty: Penalty = EVERY_ROW
     moves_obey: bool = True
     run: Run = field(default_factory=Run)
 
@@ -224,6 +228,7 @@ class LocalFits:
             [noise.needs_residuals and not self.models.weighs(node) for node, noise in enumerate(self.noise)],
             dtype=np.bool_,
         )
+        self.n_evidence = self.penalty.evidence(self.n_rows)
         self.looks_at_rows = np.array([noise.needs_residuals for noise in self.noise], dtype=np.bool_)
         rules, by_residuals = self.constraints.rules, bool(self.by_residuals.any())
         if by_residuals and not self.models.can.residuals:
@@ -235,9 +240,9 @@ class LocalFits:
         by_scores = not by_residuals and (rules is None or self.moves_obey)
         self.quick = searchable(self.models) if by_scores else None
         # How many rows of each node parents are judged by at most. A likelihood of fewer rows is less certain, and
-        # parents must make up for that; but not for a floor under their penalty, which is far above that.
+        # parents must make up for that.
         limits = [
-            noise.max_rows if by_rows and not self.has_floor else None
+            noise.max_rows if by_rows else None
             for noise, by_rows in zip(self.noise, self.by_residuals, strict=True)
         ]
         self._max_rows = np.array([self.n_rows if limit is None else limit for limit in limits])
@@ -366,10 +371,11 @@ class LocalFits:
     def terms_of_scores(self, nodes: int | IntArray, scores: FloatArray) -> FloatArray:
         """Local terms (m, 2) of one or several nodes by their excesses and dof (m, 2)."""
         rows = self.n_rows if self.rows_per_node is None else self.rows_per_node[nodes]
-        terms = self.objective.terms(scores[:, 0], scores[:, 1], np.minimum(rows, self._max_rows[nodes]))
+        counted = self.penalty.evidence(np.minimum(rows, self._max_rows[nodes]))
+        terms = self.objective.terms(scores[:, 0], scores[:, 1], counted)
         if self.rows_per_node is None:
             return terms
-        weighted: FloatArray = np.expand_dims(rows / self.n_rows, -1) * terms
+        weighted: FloatArray = np.expand_dims(self.penalty.evidence(rows) / self.n_evidence, -1) * terms
         return weighted
 
     # ------------------------------------------------------------------ what is held
@@ -430,7 +436,8 @@ class OrderScores(LocalFits):
     def __post_init__(self) -> None:
         super().__post_init__()
         rows = self.rows_per_node
-        self.weight = self.d if rows is None else float(rows.sum() / self.n_rows)  # of all nodes
+        # Of all nodes.
+        self.weight = self.d if rows is None else float(self.penalty.evidence(rows).sum() / self.n_evidence)
         # What the sweeps of models minimise.
         sums = rows is None and isinstance(self.objective, PenalizedLikelihood)
         self._sweeps = self.quick if sums else None
@@ -561,7 +568,7 @@ class OrderScores(LocalFits):
         assert isinstance(self.objective, PenalizedLikelihood)
         precedence = self.constraints.precedence
         before = np.zeros((0, 0), dtype=np.bool_) if precedence is None else precedence.before
-        return float(self.objective.per_dof(self.n_rows)), before
+        return float(self.objective.per_dof(self.n_evidence)), before
 
 
 @kernel

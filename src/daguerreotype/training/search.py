@@ -133,7 +133,7 @@ def make_scores(
         constraints=plan.constraints,
         dither=table.dither_by_node,
         copies=table.copies,
-        has_floor=plan.penalty.min_gain > 0.0,
+        penalty=plan.penalty,
         moves_obey=plan.constraints.moves_obey(plan.estimator),
         run=run,
     )

@@ -12,6 +12,7 @@ from daguerreotype._lib.checks import (
     check_seed,
     check_share,
     check_temperature,
+    check_trust,
     check_verbosity,
     optional,
 )
@@ -29,6 +30,7 @@ from daguerreotype.training.objective import LOSSES, noise_of_loss
 
 NUMBERS: Mapping[str, Check] = {
     "penalty": optional(check_positive),
+    "trust": optional(check_trust),
     "min_gain": check_share,
     "posterior": check_count,
     "standardize": check_flag,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +12,7 @@ from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels
+from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise import Density, DiscreteNoise, Mass, NoiseModel
 from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
@@ -19,6 +21,10 @@ from daguerreotype.operators import OrderDistribution
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import FitHistory, Run
 from daguerreotype.training.scores import OrderScores, spread_residuals
+
+
+def _no_edges() -> IntArray:
+    return np.zeros((0, 2), dtype=np.int64)
 
 
 @saved
@@ -40,6 +46,9 @@ class TrainingResult:
     holds_rows: bool = True  # whether residuals of the training rows can be had
     table: Table | None = None  # what was learned from
     order_given: bool = False  # or drawn, and not learned
+    # Cause and effect (w, 2) of edges that were left out as too weak, and what share of the effect each explains.
+    weak: Annotated[IntArray, Shape("weak", 2, least=0, below="d")] = field(default_factory=_no_edges)
+    weak_shares: Annotated[FloatArray, Shape("weak", finite=True)] = field(default_factory=partial(np.zeros, 0))
     scores: OrderScores | None = field(default=None, repr=False, compare=False)  # what orders lose; not in files
 
     def as_saved(self) -> "TrainingResult":
@@ -107,7 +116,7 @@ class TrainingResult:
         by_rows = self.holds_rows and self.can.residuals
         return min(self.n_rows, MAX_ROWS) if by_rows else self.n_rows
 
-    def log_likelihood(self, noise: Sequence[NoiseModel]) -> float:
+    def log_likelihood(self, noise: Sequence[NoiseModel], penalty: Penalty) -> float:
         """Log-likelihood per row of the fitted model on the training table, less the BIC penalty.
 
         Where not all rows count for a node, its mechanism does in those that do.
@@ -120,8 +129,8 @@ class TrainingResult:
             if remainder is not None:
                 nll[node] = noise[node].nll(remainder)
         rows = np.full(nll.size, self.n_rows) if self.rows_per_node is None else self.rows_per_node
-        penalty = 0.5 * np.log(rows) / rows * np.array([fit.dof for fit in self.fits])
-        return -float(np.sum(rows / self.n_rows * (nll + penalty)))
+        evidence, dof = penalty.evidence(rows), np.array([fit.dof for fit in self.fits])
+        return -float(np.sum(rows / self.n_rows * (nll + 0.5 * np.log(evidence) / evidence * dof)))
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ class State:
         scaled = table.on_scale(table.scales_of(plan.scales), plan.standardize)
         by_rows = plan.estimator.can.scales and table.known_summary is None and table.missing is None
         if by_rows and table.may_change_scale(plan.scales):
-            scaled = table.with_other_scales(scaled)
+            scaled = table.with_other_scales(scaled, plan.penalty.evidence(table.n_rows))
         return cls(plan, run, table, scaled, noise)
 
     @classmethod
@@ -176,7 +185,7 @@ class State:
     def log_likelihood(self) -> float:
         """Of the rows as they came: of the table's, times the change of scale in them, times steps of grids."""
         jacobian = self.table.mean_log_slopes(self.scaled, self.trained.n_rows_used) + self.table.mean_log_steps
-        return self.trained.log_likelihood(self.noise) + jacobian
+        return self.trained.log_likelihood(self.noise, self.plan.penalty) + jacobian
 
     @property
     def gaussian(self) -> bool:

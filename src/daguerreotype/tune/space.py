@@ -188,7 +188,7 @@ def _part(owner: Any, name: str) -> Any:
             value,
             penalty=1.0 if penalty is None else penalty,
             gamma=1.0 if penalty is None else 0.0,
-            min_gain=getattr(owner, "min_gain", 0.0),
+            trust=getattr(owner, "trust", None),
             seed=getattr(owner, "random_state", None) or 0,
         )
     return value

@@ -14,7 +14,7 @@ from daguerreotype.edges.base import EdgeRules
 from support.fits import standard_table
 from support.noises import looks_gaussian
 
-EDGES = {"bic": BicEdges(), "gam": GamEdges(), "floor": GamEdges(min_gain=0.05)}
+EDGES = {"bic": BicEdges(), "gam": GamEdges(), "trust": GamEdges(trust=100.0)}
 
 
 def scaled_table(seed, n=150, d=5, n_others=6):

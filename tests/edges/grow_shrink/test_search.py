@@ -45,14 +45,15 @@ def variance_by_least_squares(columns, target, used):
     return np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
 
 
-def cost_of(used, widths, n, penalty=1.0, gamma=0.0, min_gain=0.0):
-    """What parents cost, by the definition: an edge at least what explaining ``min_gain`` of the rest gains."""
-    cost = 0.0
-    for size in used.values():
-        if size:
-            bic = penalty * np.log(n) * size + 2 * gamma * np.log(len(widths))
-            cost += max(bic, -n * np.log(1 - min_gain) + 2 * (size - 1))
-    return cost
+def evidence_of(n, penalty=1.0, gamma=0.0, trust=np.inf):
+    """How many rows of evidence n rows are."""
+    return 1.0 / (1.0 / n + 1.0 / trust)
+
+
+def cost_of(used, widths, n, penalty=1.0, gamma=0.0, trust=np.inf):
+    """What parents cost, by the definition of the extended BIC of so many rows of evidence."""
+    dear = penalty * np.log(evidence_of(n, trust=trust))
+    return sum(dear * size + 2 * gamma * np.log(len(widths)) for size in used.values() if size)
 
 
 def slow_search(columns, widths, target, predecessors, *settings, rounding=0.0, **more):
@@ -63,7 +64,8 @@ def slow_search(columns, widths, target, predecessors, *settings, rounding=0.0, 
 
     def cost(used):
         variance = variance_by_least_squares(columns, target, used) + rounding
-        return len(columns) * np.log(variance) + cost_of(used, widths, len(columns), *settings)
+        likelihood = evidence_of(len(columns), *settings) * np.log(variance)
+        return likelihood + cost_of(used, widths, len(columns), *settings)
 
     room = len(columns) // ROWS_PER_DOF
     return grow_shrink(cost, predecessors, np.ones_like(widths), widths, room=room, **more)
@@ -77,9 +79,9 @@ def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
         (2.0,),
         (1.0, 1.0),
         (0.5, 0.3),
-        (0.5, 0.0, 0.1),
-        (1.0, 1.0, 0.3),
-        (0.7, 0.2, 0.02),
+        (0.5, 0.0, 30.0),
+        (1.0, 1.0, 100.0),
+        (0.7, 0.2, 1000.0),
     ]
     for seed in range(63):
         rng, penalty = np.random.default_rng(seed), penalties[seed % len(penalties)]
@@ -93,7 +95,7 @@ def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
             expected = slow_search(columns, widths, target, predecessors, *penalty, rounding=rounding)
             found = trees.search(target, predecessors)
             cost = cost_of(expected, widths, len(columns), *penalty)
-            assert found.dof == pytest.approx(cost / (penalty[0] * np.log(len(columns))))
+            assert found.dof == pytest.approx(cost / (penalty[0] * np.log(evidence_of(len(columns), *penalty))))
             assert dict(zip(found.parents.tolist(), found.used.tolist(), strict=True)) == expected
             variance = variance_by_least_squares(columns, target, expected) + rounding
             assert found.excess == pytest.approx(0.5 * np.log(variance), abs=1e-9)

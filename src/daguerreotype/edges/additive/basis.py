@@ -5,7 +5,7 @@ A kind of column has its basis in :data:`BASES`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from daguerreotype._lib.numba import kernel
 from daguerreotype._lib.records import Shape, saved
-from daguerreotype._lib.typing import FloatArray
+from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.table import Table
 from daguerreotype.noise.base import pool_rare
@@ -24,6 +24,7 @@ RARE = 10  # rows of a level below which it is pooled with the other rare ones
 MOST_LEVELS = 12  # that have an effect of their own; the rarer ones beyond are pooled
 DEGREE = 3  # of splines
 SMOOTH = 4  # columns of a number, its line and the first ones of its spline, that make a smooth curve
+ROUGH = 0.6  # share of the penalty of rough columns from which on they are searched with
 OUTER = 2.0  # standard deviations of a normal column at which the outer knots are
 EXACT_SIZE = 1200  # functions of all columns, up to which ties do not hang on the sequence of rows
 # Share of the largest variance that a direction must keep beside others, so that the data can tell it from them.
@@ -259,6 +260,31 @@ def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatAr
     moments = 0.5 * (half + moments)  # rounding leaves the two sides a little apart
     moments[::stride, ::stride] = table.moments  # known to more digits
     return bases, moments
+
+
+def without_rough_columns(
+    bases: Sequence[Basis], moments: FloatArray, n_rows: int, per_dof: float, per_parent: float
+) -> tuple[list[Basis], IntArray]:
+    """The bases, splines of which no column asks for more than a smooth curve cut to that, and the columns that stay.
+
+    What the rough columns explain of the line of each other column, given the smooth ones, is compared with a share
+    of their penalty: other causes may hide the rest.
+    """
+    stride, kept, cut = max(basis.width for basis in bases), [], list(bases)
+    lines = np.diag(moments)[::stride]
+    for i, basis in enumerate(bases):
+        if isinstance(basis, NumberBasis) and basis.spline is not None and basis.width > SMOOTH:
+            explained = moments[i * stride : i * stride + basis.width, ::stride] ** 2
+            rest = np.maximum(lines - explained[:SMOOTH].sum(axis=0), 1e-3 * lines)
+            gains = -n_rows * np.log1p(-np.minimum(explained[SMOOTH:].sum(axis=0) / rest, 0.999))
+            gains[i] = 0.0
+            if gains.max() < ROUGH * (basis.width - SMOOTH) * per_dof + per_parent:
+                spline = basis.spline
+                cut[i] = replace(basis, spline=BSpline(spline.t, spline.c[:, : SMOOTH - 1], DEGREE))
+        kept.append(i * stride + np.arange(cut[i].width))
+    narrow = max(basis.width for basis in cut)
+    places = np.concatenate([np.pad(own, (0, narrow - own.size), constant_values=-1) for own in kept])
+    return cut, places
 
 
 class BSplines:

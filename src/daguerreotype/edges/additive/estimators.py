@@ -29,9 +29,9 @@ class GamEdges(EdgeEstimator):
     gamma : float
         Adds 2 gamma log(d) to the penalty of every parent: the extended BIC (Chen and Chen 2008), for many
         columns. A fit's ``dof`` then counts this too, in units of a degree of freedom.
-    min_gain : float
-        Share of what is left of a node that an edge must explain: a floor under its penalty, which keeps BIC from
-        buying edges in long tables for what a slightly wrong model leaves over. 0: BIC alone.
+    trust : float or None
+        Rows of evidence at most, N: n rows are worth n N / (n + N) of them, which keeps BIC from buying edges in
+        long tables for what a slightly wrong model leaves over. None: every row counts.
 
     Examples
     --------
@@ -47,11 +47,13 @@ class GamEdges(EdgeEstimator):
 
     can = replace(ADDITIVE, from_passes=True)
 
-    def __init__(self, n_knots: int = 9, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
+    def __init__(
+        self, n_knots: int = 9, penalty: float = 1.0, gamma: float = 0.0, trust: float | None = None
+    ) -> None:
         self.n_knots = n_knots
         self.penalty = penalty
         self.gamma = gamma
-        self.min_gain = min_gain
+        self.trust = trust
 
     def prepare(self, table: Table, rules: EdgeRules | None = None) -> AdditiveModels:
         """Lay out the bases of the columns and take their second moments.
@@ -59,7 +61,7 @@ class GamEdges(EdgeEstimator):
         Searches begin with required parents, as lines, and never remove them.
         """
         check_count(self.n_knots, "n_knots", least=2)  # the two ends
-        return AdditiveModels(table, int(self.n_knots), Penalty(self.penalty, self.gamma, self.min_gain), rules)
+        return AdditiveModels(table, int(self.n_knots), Penalty(self.penalty, self.gamma, self.trust), rules)
 
 
 class BicEdges(EdgeEstimator):
@@ -76,9 +78,9 @@ class BicEdges(EdgeEstimator):
     gamma : float
         Adds 2 gamma log(d) to the penalty of every parent: the extended BIC (Chen and Chen 2008), for many
         columns. A fit's ``dof`` then counts this too, in units of a degree of freedom.
-    min_gain : float
-        Share of what is left of a node that an edge must explain: a floor under its penalty, which keeps BIC from
-        buying edges in long tables for what a slightly wrong model leaves over. 0: BIC alone.
+    trust : float or None
+        Rows of evidence at most, N: n rows are worth n N / (n + N) of them, which keeps BIC from buying edges in
+        long tables for what a slightly wrong model leaves over. None: every row counts.
 
     Examples
     --------
@@ -93,14 +95,14 @@ class BicEdges(EdgeEstimator):
 
     can = replace(ADDITIVE, from_moments=True)
 
-    def __init__(self, penalty: float = 1.0, gamma: float = 0.0, min_gain: float = 0.0) -> None:
+    def __init__(self, penalty: float = 1.0, gamma: float = 0.0, trust: float | None = None) -> None:
         self.penalty = penalty
         self.gamma = gamma
-        self.min_gain = min_gain
+        self.trust = trust
 
     def prepare(self, table: Table, rules: EdgeRules | None = None) -> AdditiveModels:
         """Take the second moments of ``table``; the rows of numbers are not needed again but for residuals.
 
         Searches begin with required parents and never remove them.
         """
-        return AdditiveModels(table, 0, Penalty(self.penalty, self.gamma, self.min_gain), rules)
+        return AdditiveModels(table, 0, Penalty(self.penalty, self.gamma, self.trust), rules)

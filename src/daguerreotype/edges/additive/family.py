@@ -67,7 +67,7 @@ class Families:
                 problem.offsets[node] = np.log(basis.unit[1])
                 continue
             problem.families[node] = kernels.index(family.maximise), outcome.start.size, outcome.shape.size
-            penalty = 0.5 * problem.penalty_per_dof * family.shape_penalty
+            penalty = 0.5 * problem.penalty_per_dof * family.shape_penalty * m / problem.n_rows
             start = np.concatenate([outcome.start, outcome.shape, [penalty]])
             starts[node, : start.size] = start
             outcomes[node], problem.offsets[node] = outcome.codes, outcome.offset

@@ -9,7 +9,15 @@ import numpy as np
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
-from daguerreotype.edges.additive.basis import BASES, EXACT_SIZE, SMOOTH, Basis, NumberBasis, spline_bases
+from daguerreotype.edges.additive.basis import (
+    BASES,
+    EXACT_SIZE,
+    SMOOTH,
+    Basis,
+    NumberBasis,
+    spline_bases,
+    without_rough_columns,
+)
 from daguerreotype.edges.additive.family import Families
 from daguerreotype.edges.additive.products import (
     BENDS,
@@ -183,11 +191,13 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if table.discrete.any():
             self._prepare_rows(table, n_knots, penalty, rules)
             return
-        bases, moments = [NumberBasis(None) for _ in table.names], table.moments
+        bases: list[Basis] = [NumberBasis(None) for _ in table.names]
+        moments = table.moments
         if n_knots:
             bases, moments = spline_bases(table, n_knots)
+            bases, moments = self._without_rough(bases, moments, table.n_rows, penalty)
         AdditivePredictor.__init__(self, table.names, bases)
-        products = self._choose_products(table, len(table.values), moments, penalty, rules)
+        products = self._choose_products(table, len(table.values), penalty, rules)
         problem = new_problem(
             moments,
             self._widths,
@@ -214,17 +224,20 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         spreads = np.array([basis.unit[1] for basis in bases])
         first = Table(table.values[:rows], table.names, copies=table.copies)
         moments = first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE)
-        products = self._choose_products(table, rows, moments, penalty, rules)
+        n_first = rows // table.copies
+        self.bases, moments = self._without_rough(bases, moments, n_first, penalty)
+        features = self.columns(table.values[:rows])
+        products = self._choose_products(table, rows, penalty, rules)
         problem = new_problem(
             moments,
             self._widths,
-            rows // table.copies,
+            n_first,
             penalty,
             rules,
             table.rounding / spreads**2,
             other_scales(table, self.columns, rows),
             table.copies,
-            len(table.values) / rows,
+            float(penalty.evidence(table.n_rows) / penalty.evidence(n_first)),
             stops=self._stops,
             products=products,
             weighing=self._weighing(table),
@@ -232,6 +245,16 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         families = self._families = Families.of(table, rows)
         problem = families.describe(problem, table, bases, features)
         GrowShrinkTrees.__init__(self, problem, table.copies, families.kernels)
+
+    @staticmethod
+    def _without_rough(
+        bases: Sequence[Basis], moments: FloatArray, n_rows: int, penalty: Penalty
+    ) -> tuple[list[Basis], FloatArray]:
+        """Bases and second moments without rough columns that nothing asks for."""
+        per_parent = penalty.per_parent(len(bases))
+        cut, places = without_rough_columns(bases, moments, n_rows, penalty.per_dof(n_rows), per_parent)
+        there = np.ix_(places, places)
+        return cut, np.where((places < 0)[:, None] | (places < 0), 0.0, moments[there])
 
     @property
     def _widths(self) -> IntArray:
@@ -252,7 +275,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         )
 
     def _choose_products(
-        self, table: Table, n_rows: int, moments: FloatArray, penalty: Penalty, rules: EdgeRules | None
+        self, table: Table, n_rows: int, penalty: Penalty, rules: EdgeRules | None
     ) -> Products | None:
         """Products of two columns that may have effects on numbers; not beside straight lines, or limits."""
         self._pairs, self._pair_means = np.zeros((0, 4), dtype=np.int64), np.zeros(0)
@@ -264,7 +287,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         linear = np.array([basis.line == 1 for basis in self.bases])
         allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
         columns = self.columns(table.values[:n])
-        promising = screen_pairs(columns, moments, self._curves, linear, ~table.discrete, allowed, least)
+        promising = screen_pairs(columns, self._curves, linear, ~table.discrete, allowed, least)
         promising = strongest(promising, d)
         if not promising.targets.size:
             return None
@@ -328,7 +351,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if discrete:
             coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(target, owners, used))
             # The search has what a parameter of the shape costs in the likelihood.
-            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
+            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.n_rows
             dof += n_shapes * problem.share
         elif problem.rows.size:
             scale, used, coefficients, excess, dof = self.weigh(chosen)

@@ -91,7 +91,6 @@ def gains_of_pairs(
 
 def screen_pairs(
     columns: FloatArray,
-    moments: FloatArray,
     curves: IntArray,
     linear: BoolArray,
     numbers: BoolArray,
@@ -105,6 +104,8 @@ def screen_pairs(
     """
     n, d = len(columns), curves.size
     stride = columns.shape[1] // d
+    columns = columns - columns.mean(axis=0)
+    moments = columns.T @ columns / n  # of these rows: what a product leaves must be uncorrelated with the curves
     columns = np.ascontiguousarray(columns.T.astype(np.float32))  # (d * stride, n): enough to screen by
     lines = np.ascontiguousarray(columns[::stride].T)
     blocks = moments.reshape(d, stride, d, stride)

@@ -131,14 +131,13 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
         for a in range(q):
             fit.coefficients[c + 1, a] = fit.start[fit.columns[c], a]
     call_address(addresses.fit_rows, addresses, problem, fit, target, m)
-    rows = problem.outcomes.shape[1]
-    return float(2.0 * rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof)
+    return float(2.0 * problem.n_rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof)
 
 
 @subkernel
 def excess_of_fit(problem: Problem, fit: RowsFit, target: int) -> float:
     """What the last fit of a target loses per row beyond a standard normal variable, its dispersion paid for."""
-    dispersion = 0.5 * fit.nll[1] * problem.penalty_per_dof / problem.outcomes.shape[1]
+    dispersion = 0.5 * fit.nll[1] * problem.penalty_per_dof / problem.n_rows
     return float(fit.nll[0] - STANDARD_ENTROPY + dispersion + problem.offsets[target])
 
 
@@ -244,7 +243,7 @@ def eliminate_likely(
     are clearly worth their penalty, by the Wald test in ``costs``, need none.
     """
     owners, used, fit = buffers.owners, buffers.used, buffers.fit
-    q, rows = problem.families[target, PREDICTORS], problem.outcomes.shape[1]
+    q, n_rows = problem.families[target, PREDICTORS], problem.n_rows
     required, variable, costs = problem.required, problem.variables[target], np.empty(count)
     while True:
         m = columns_of(problem, variable, owners, used, count, fit.columns)
@@ -256,7 +255,7 @@ def eliminate_likely(
         invert(work, m, inverse)
         first = 0
         for i in range(count):
-            costs[i] = rows * removal_cost(fit, inverse, q, first, used[i])
+            costs[i] = n_rows * removal_cost(fit, inverse, q, first, used[i])
             first += used[i]
         best, choice, keep = 0.0, -1, 0
         for i in range(count):
@@ -265,7 +264,7 @@ def eliminate_likely(
                 if kept >= used[i] or (kept == 0 and is_required(required, owners[i], variable)):
                     continue
                 had = used[i]
-                penalty = penalty_of(problem, owners[i], had, q) - penalty_of(problem, owners[i], kept, q)
+                penalty = penalty_of(problem, had, q) - penalty_of(problem, kept, q)
                 # Curves are steepest in the tails, where a row says least about a level: never clear.
                 if kept == 0 and costs[i] > CLEAR * penalty:
                     continue

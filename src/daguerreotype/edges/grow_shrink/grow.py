@@ -109,9 +109,10 @@ def condition_on(
                 within[c, 0] -= row[c] * row[c]
         else:
             for start in range(0, n_owned, stride):
-                for a in range(start, start + stride):
-                    for b in range(stride):
-                        within[a, b] -= row[a] * row[start + b]
+                for a in range(stride):
+                    share = row[start + a]
+                    for b in range(a + 1):  # of symmetric blocks
+                        within[start + a, b] -= share * row[start + b]
         for c in range(first, last):
             with_target[c] -= on_target * row[c]
             within[c, 0] -= row[c] * row[c]
@@ -249,7 +250,7 @@ def find_blocks(
             most = problem.max_dof if gaussian and stop == 1 else problem.max_nonlinear_dof
             if stop <= used or (spent + stop - used) * q > most or (used == 0 and explained[stop - 1] <= least):
                 continue
-            penalty = penalty_of(problem, owner, stop, q) - penalty_of(problem, owner, used, q) - paid
+            penalty = penalty_of(problem, stop, q) - penalty_of(problem, used, q) - paid
             gain = n_rows * explained[stop - 1]
             if gaussian:
                 rest = variance - explained[stop - 1]
@@ -333,8 +334,6 @@ def find_steps(
     if columns_in_use(path) >= problem.max_dof:
         return int(np.int64(0))  # a literal would compile the callers once more
     penalty = problem.penalty_per_dof + problem.penalty_per_parent
-    if penalty < problem.least_penalty:
-        penalty = problem.least_penalty
     least = variance * -np.expm1(-penalty / problem.n_rows)
     if problem.blocks.shape[1] == 1:
         return find_linear(problem, path, problem.variables[target], buffers.steps, least, variance - floor)

@@ -45,7 +45,7 @@ def loss_of_columns(
     columns_of(problem, variable, owners, used, used.size, fit.columns)
     call_address(addresses.fit_columns, addresses, problem, buffers, target, m)
     scores[0] = excess_of_fit(problem, fit, target)
-    loss = 2.0 * problem.outcomes.shape[1] * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
+    loss = 2.0 * problem.n_rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
     return float(loss + penalty)
 
 

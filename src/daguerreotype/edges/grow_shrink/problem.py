@@ -58,13 +58,11 @@ class Problem(NamedTuple):
     product_starts : array of shape (d + 1,)
         Where the products of each variable as a target begin and end.
     n_rows : float
-        Number of observations n, times how often each is there.
+        Rows of evidence n that the observations are worth, times how often each is there.
     penalty_per_dof : float
-        Cost of one degree of freedom, penalty * log(n), as often as each is there; so are the other costs.
+        Cost of one degree of freedom, penalty * log(n), as often as each is there; so is the other cost.
     penalty_per_parent : float
         Cost of a parent beside its columns, 2 gamma log(d): the extended BIC.
-    least_penalty : float
-        The least cost of a parent, however few its columns; columns beyond its line cost 2 each beside that.
     max_dof : int
         Degrees of freedom one target may spend, so that its variance stays positive.
     max_nonlinear_dof : int
@@ -95,8 +93,8 @@ class Problem(NamedTuple):
     rounding : array of shape (d + e,)
         Variance that each target has beside what parents leave of it: that of spreading its ties.
     share : float
-        Rows of the table for each row that fits are made from. Degrees of freedom are multiplied by it, as a
-        likelihood per row then counts for that many rows more.
+        Rows of evidence of the table for each of those that fits are made from. Degrees of freedom are multiplied
+        by it, as a likelihood per row then counts for that many rows more.
     rows : array of shape (c + d + s, m), or empty
         All columns in the rows that numbers are weighed by; then numbers on the scale of the table, and on s other
         scales, with their ties spread.
@@ -127,7 +125,6 @@ class Problem(NamedTuple):
     n_rows: float
     penalty_per_dof: float
     penalty_per_parent: float
-    least_penalty: float
     max_dof: int
     max_nonlinear_dof: int
     allowed: IntArray
@@ -281,7 +278,7 @@ def new_problem(
         How often each observation is there. Likelihoods are sums over all these rows, and penalties grow with
         them.
     share : float
-        Rows of the table for each row that fits are made from.
+        Rows of evidence of the table for each of those that fits are made from.
     stops : array of shape (d, s), optional
         How many columns a parent may have, ascending; by default one or all.
     products : Products, optional
@@ -348,10 +345,9 @@ def new_problem(
         own_scale=np.ones(d, dtype=np.bool_),
         scales=d + np.searchsorted(walked.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
-        n_rows=float(n_rows * copies),
+        n_rows=copies * penalty.evidence(n_rows),
         penalty_per_dof=copies * penalty.per_dof(n_rows),
         penalty_per_parent=copies * penalty.per_parent(d),
-        least_penalty=copies * penalty.least(n_rows),
         max_dof=max(n_rows - 3, 0),
         max_nonlinear_dof=n_rows // ROWS_PER_DOF,
         allowed=allowed,

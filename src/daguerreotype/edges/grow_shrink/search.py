@@ -358,10 +358,7 @@ class GrowShrinkTrees(SearchableModels):
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
         """Which others (m, d) cost less than ``nats``, in the whole table, beside each of ``sets`` (m, d)."""
         less = 2.0 * self.copies * nats
-        cheaper = self.problem._replace(
-            penalty_per_parent=self.problem.penalty_per_parent - less,
-            least_penalty=self.problem.least_penalty - less,
-        )
+        cheaper = self.problem._replace(penalty_per_parent=self.problem.penalty_per_parent - less)
         sets, near = np.ascontiguousarray(sets), np.zeros(sets.shape, dtype=np.bool_)
         with self._lock:
             addresses = self._addresses

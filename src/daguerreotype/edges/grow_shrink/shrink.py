@@ -177,17 +177,12 @@ def parents_less(problem: Problem, variable: int, owners: IntArray, used: IntArr
 @subkernel
 def cost_in_dof(problem: Problem, variable: int, owners: IntArray, used: IntArray, predictors: int) -> float:
     """What parents cost, in units of a degree of freedom of the whole table."""
-    cost, d = 0.0, problem.widths.size
+    cost = 0.0
     per_parent = problem.penalty_per_parent / problem.penalty_per_dof
     for i in range(used.size):
         if used[i] > 0:
-            owner = owners[i]
-            dof = predictors * used[i] + per_parent
-            if owner < d:
-                least = problem.least_penalty + 2.0 * predictors * (used[i] - problem.lines[owner])
-                least /= problem.penalty_per_dof
-                dof = dof if dof > least else least  # as of penalty_of, but whole numbers stay whole
-            cost += dof
+            # As of penalty_of, but whole numbers stay whole.
+            cost += predictors * used[i] + per_parent
     if problem.products.size > 0:
         cost += per_parent * count_mere_members(problem, variable, owners, used)
     return cost * problem.share
@@ -281,7 +276,7 @@ def eliminate(
                 while kept > stop:
                     kept -= 1
                     rise += remove(block, part, kept + 1, kept)
-                penalty = penalty_of(problem, owner, used[i], q) - penalty_of(problem, owner, kept, q)
+                penalty = penalty_of(problem, used[i], q) - penalty_of(problem, kept, q)
                 if kept == 0:
                     penalty += problem.penalty_per_parent * (released - (1 if owner < d else 0))
                 gain = penalty - n_rows * np.log((now + rise) / now)

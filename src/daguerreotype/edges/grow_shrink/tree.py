@@ -61,7 +61,7 @@ class CholeskyRows(NamedTuple):
         Rows of the Cholesky factor of the moments, one per added column, over all columns: their covariances
         with the added columns, the latter made orthonormal one by one.
     within : array of shape (c, stride)
-        What is left of the covariance of each column with the columns of its owner.
+        What is left of the covariance of each column with those of its owner up to it.
     with_target : array of shape (c,)
         What is left of the covariance of each column with the target.
     used : array of shape (d + k,)
@@ -319,18 +319,14 @@ def name_missed(problem: Problem, variable: int, allowed: IntArray, missed: IntA
 
 
 @subkernel
-def penalty_of(problem: Problem, owner: int, used: int, predictors: int) -> float:
+def penalty_of(problem: Problem, used: int, predictors: int) -> float:
     """What the first ``used`` columns of an owner cost a target with so many linear predictors.
 
     A product costs a choice among many beside its column; its variables, what makes them parents.
     """
     if used == 0:
         return 0.0
-    penalty = problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
-    if owner >= problem.widths.size:
-        return penalty
-    least = problem.least_penalty + 2.0 * predictors * (used - problem.lines[owner])
-    return penalty if penalty > least else least
+    return problem.penalty_per_dof * predictors * used + problem.penalty_per_parent
 
 
 @subkernel
