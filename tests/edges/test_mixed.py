@@ -252,7 +252,10 @@ def test_a_number_given_levels_is_their_means_and_the_weight_is_what_these_vary(
 def test_a_number_given_all_kinds_is_what_least_squares_gives(table, models):
     fit = models.fit(5, np.arange(5))
     assert fit.parents.size > 1
-    design = np.column_stack([np.ones(300), models.regressors(5, fit, 300)])
+    columns = [
+        models.bases[i].columns(table.values[:, i])[:, :k] for i, k in zip(fit.parents, fit.used, strict=True)
+    ]
+    design = np.column_stack([np.ones(300), *columns])
     beta, *_ = np.linalg.lstsq(design, table.values[:, 5], rcond=None)
     np.testing.assert_allclose(fit.coefficients[:, 0], beta, atol=1e-9)
     rest = table.values[:, 5] - design @ beta

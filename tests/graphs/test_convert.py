@@ -252,7 +252,7 @@ def test_lingam_gets_slopes_in_the_units_of_the_columns(edges, standardize):
     c = 3.0 * b - 0.05 * a + c
     X = pd.DataFrame({"c": c, "a": a, "b": b})
     learner = Daguerreotype(
-        edges=edges, scales="none", standardize=standardize, training=Bilevel(max_iter=50)
+        edges=edges, noise="free-shape", scales="none", standardize=standardize, training=Bilevel(max_iter=50)
     ).fit(X)
     expected = np.zeros((3, 3))
     expected[0] = [0.0, -0.05, 3.0]  # of c in a and b

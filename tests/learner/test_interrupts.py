@@ -43,17 +43,6 @@ def test_ctrl_c_at_any_moment_ends_with_what_was_found_or_with_an_interrupt(kind
     assert outcomes.count("interrupted") >= POINTS // 3
 
 
-def test_ctrl_c_while_a_later_scale_is_learned_is_told():
-    settings, X = FITS["other scales"]
-    whole, n_calls = count_calls(lambda: make_learner(**settings).fit(X))
-    assert whole._result.transform != "none"
-    interrupted = [
-        count_calls(lambda: make_learner(**settings).fit(X), [at])[0].interrupted_
-        for at in np.linspace(0.3 * n_calls, 0.95 * n_calls, 4).round()
-    ]
-    assert all(interrupted)
-
-
 def test_ctrl_c_in_a_longer_posterior_keeps_what_was_seen_and_says_so():
     model = Daguerreotype(edges="bic", scales="none").fit(linear_data(0, 80, 4))
     model.sample_posterior(200)  # compiles what is not there yet, whose calls would count

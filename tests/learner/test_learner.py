@@ -13,6 +13,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype._lib.progress import COMPILING
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges
 from daguerreotype.noise import FreeShape
+from daguerreotype.noise.free_shape import CHANCE
 from daguerreotype.operators import top_k_sparsemax
 from daguerreotype.training.objective import make_objective
 from support.fits import direct_edge_shares, direct_loss, linear_data, standard_table
@@ -109,7 +110,7 @@ def test_edge_shares_are_sums_over_the_rankings_whose_mode_sorts_theta(operator)
 
 def test_the_loss_is_that_of_the_causal_order():
     X = linear_data(2, 100, 5)
-    for loss, noise in (("bic", None), ("nll_ev", None), ("entropy", FreeShape("maxent"))):
+    for loss, noise in (("bic", None), ("nll_ev", None), ("entropy", FreeShape(CHANCE))):
         model = fit(X, loss=loss, noise=noise or "auto", penalty=1.5)
         models, objective = ESTIMATORS["bic"].prepare(standard_table(X)), make_objective(loss, 1.5)
         assert model.loss_ == pytest.approx(direct_loss(models, objective, model.causal_order_, 100, noise))
@@ -159,7 +160,7 @@ def test_rows_are_scored_under_noise_of_the_shape_that_was_learned():
     X, unseen = X[:1000], X[1000:]
     centre, scale = X.mean(axis=0), X.std(axis=0)
     seen, new = ((rows - centre) / scale for rows in (X, unseen))
-    for settings in ({"noise": "free-shape"}, {"loss": "entropy"}, {"loss": "auto"}):
+    for settings in ({"noise": "free-shape"}, {"loss": "entropy"}, {"edges": "gam", "loss": "auto"}):
         model, expected = fit(X, **settings), -np.log(scale).sum()
         for effect in range(4):
             noise = FreeShape().fit(seen[:, effect] - seen @ model.weights_[:, effect])
@@ -202,7 +203,7 @@ def test_no_loss_ends_above_that_of_the_order_it_started_from(operator):
     X, start = linear_data(8, 80, 5, "laplace"), [4, 2, 0, 3, 1]
     losses = ["nll_ev", "nll_nv", "mse", "bic", "entropy", lambda v, p, n: v]
     cases = [(loss, "auto") for loss in losses]
-    cases += [("bic", FreeShape(method)) for method in ("maxent", "spacings")]
+    cases += [("bic", FreeShape()), ("bic", FreeShape(CHANCE))]
     for loss, noise in cases:
         settings = {"loss": loss, "noise": noise, "start": start}
         first = fit(X, operator="fixed", **settings).loss_

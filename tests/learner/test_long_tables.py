@@ -67,9 +67,8 @@ def test_the_likelihood_of_a_long_column_is_that_of_its_first_rows_at_their_pena
 def test_a_long_table_of_noise_that_is_not_gaussian_shows_its_direction_in_any_sequence_of_rows(rng):
     cause = rng.uniform(-1, 1, size=LONG)
     X = np.column_stack([cause + rng.uniform(-1, 1, size=LONG), cause])
-    learner = Daguerreotype(edges="bic", scales="none", training=Bilevel(n_restarts=0))
+    learner = Daguerreotype(edges="bic", noise="free-shape", scales="none", training=Bilevel(n_restarts=0))
     model = learner.fit(X)
-    assert model._result.criterion == "entropy"
     assert model.adjacency_matrix_.tolist() == [[0, 0], [1, 0]]
     weights, loss = model.weights_, model.loss_
     again = learner.fit(X[rng.permutation(LONG)])

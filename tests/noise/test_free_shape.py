@@ -1,77 +1,76 @@
-"""Entropies of noise of any shape, and densities that follow it."""
+"""Entropies of noise of any shape by spacings, beyond chance or in any case, and densities that follow it."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from daguerreotype.noise import FreeShape
-from daguerreotype.noise.free_shape import MAX_ROWS, excess_entropy, negentropy
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise import FreeShape, Gaussian, name_of
+from daguerreotype.noise.free_shape import CHANCE, MAX_ROWS, gain_of_shape, gaussian_spacings
 from support.noises import NOISES
 
-METHODS = ("maxent", "spacings", "three-spacings")
+
+def mean_log_spacing(sample, m):
+    """Of the spacings of m steps in a sample that is sorted and divided by its standard deviation."""
+    ordered = np.sort(sample) / sample.std()
+    return np.mean(np.log(ordered[m:] - ordered[:-m]))
 
 
-def entropy(sample, method):
-    return excess_entropy(sample, method) + STANDARD_ENTROPY
+def test_the_gain_of_a_shape_is_what_its_spacings_lack_of_those_of_gaussian_samples(rng):
+    for n in (30, 200, 2000):
+        m = gaussian_spacings(n).steps
+        usual = np.array([mean_log_spacing(rng.normal(size=n), m) for _ in range(1500)])
+        assert gaussian_spacings(n).mean == pytest.approx(usual.mean(), abs=4 * usual.std() / np.sqrt(usual.size))
+        assert gaussian_spacings(n).deviation == pytest.approx(usual.std(), rel=0.1)
+        for noise in NOISES.values():
+            sample = noise.rvs(n, random_state=rng)
+            for doubt in (0.0, CHANCE):
+                gain = (
+                    gaussian_spacings(n).mean
+                    - mean_log_spacing(sample, m)
+                    - doubt * gaussian_spacings(n).deviation
+                )
+                assert gain_of_shape(sample, gaussian_spacings(n), doubt) == pytest.approx(gain, abs=1e-12)
 
 
-def test_entropies_are_those_of_the_formulas_written_out(rng):
-    """Vasicek (1976), with windows that end where the sample does; Hyvärinen (1998)."""
-    sample, n, m = np.sort(rng.exponential(size=50)), 50, 7
-    gaps = [sample[min(i + m, n - 1)] - sample[max(i - m, 0)] for i in range(n)]
-    assert entropy(sample, "spacings") == pytest.approx(np.mean(np.log(n / (2 * m) * np.array(gaps))))
-    u = (sample - sample.mean()) / sample.std()
-    grid = np.linspace(-12, 12, 5001)
-    tailed = np.mean(np.log(np.cosh(u))) - np.trapezoid(np.log(np.cosh(grid)) * stats.norm.pdf(grid), grid)
-    skewed = np.mean(u * np.exp(-(u**2) / 2))
-    negative = 79.047 * tailed**2 + 36 / (8 * np.sqrt(3) - 9) * skewed**2
-    assert entropy(sample, "maxent") == pytest.approx(
-        stats.norm(scale=sample.std()).entropy() - negative, rel=1e-4
-    )
+def test_a_value_that_is_there_several_times_counts_once(rng):
+    sample = rng.exponential(size=400)
+    copied, usual = np.concatenate([sample, sample[:200]]), gaussian_spacings(600)
+    spacings = np.log(np.sort(sample)[usual.steps :] - np.sort(sample)[: -usual.steps]) - np.log(copied.std())
+    gain = usual.mean + np.log(600 / 400) - spacings.mean()
+    assert gain_of_shape(copied, usual, 0.0) == pytest.approx(gain, abs=1e-12)
+    assert gain_of_shape(np.repeat(sample, 3), gaussian_spacings(1200), 0.0) == 0.0  # too few are left to tell
+
+
+@pytest.mark.parametrize("n", [50, 500, 5000])
+def test_gaussian_noise_gains_nothing_but_for_chance_and_other_noise_does_where_rows_tell(n, rng):
+    gains = [gain_of_shape(rng.normal(size=n), gaussian_spacings(n), CHANCE) for _ in range(1000)]
+    assert np.mean(np.array(gains) > 0.0) < 0.015
+    for noise in ("laplace", "uniform", "exponential"):
+        samples = NOISES[noise].rvs((50, n), random_state=rng)
+        told = np.mean([gain_of_shape(sample, gaussian_spacings(n), CHANCE) > 0.0 for sample in samples])
+        assert told == 1.0 or n < 500
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_spacings_estimate_the_entropy_of_noise_of_any_shape_three_with_the_same_bias(noise, rng):
+def test_spacings_estimate_the_entropy_of_noise_of_any_shape(noise, rng):
     sample, true = NOISES[noise].rvs(20_000, random_state=rng), NOISES[noise].entropy()
-    for method in ("spacings", "three-spacings"):
-        assert entropy(sample, method) == pytest.approx(true, abs=0.04)
-    mean = np.mean([entropy(part, "three-spacings") for part in NOISES[noise].rvs((100, 1000), random_state=rng)])
-    assert true - 0.035 < mean < true + 0.015
+    for model in (FreeShape(), FreeShape(CHANCE)):
+        assert model.nll(sample) == pytest.approx(true, abs=0.03)
 
 
-def test_maxent_estimates_the_entropy_of_noise_near_the_gaussian(rng):
-    for noise in ("normal", "laplace", "logistic"):
-        sample = NOISES[noise].rvs(20_000, random_state=rng)
-        assert entropy(sample, "maxent") == pytest.approx(NOISES[noise].entropy(), abs=0.06)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_no_noise_has_the_entropy_of_the_gaussian_of_its_variance(method, rng):
-    for noise in ("laplace", "uniform", "exponential"):
-        sample = NOISES[noise].rvs(5_000, random_state=rng)
-        assert entropy(sample, method) < stats.norm(scale=sample.std()).entropy() - 0.02
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_few_and_repeated_residuals_have_a_finite_entropy(method, rng):
-    for sample in (*(rng.normal(size=n) for n in (2, 3, 4)), np.ones(3), np.repeat([0.0, 1.0], 30)):
-        assert np.isfinite(entropy(sample, method))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_likelihood_is_the_entropy_by_the_method_that_was_asked_for(method, rng):
-    sample = rng.exponential(size=300)
-    assert FreeShape(method).nll(sample) == entropy(sample, method)
-    assert len({FreeShape(other).nll(sample) for other in METHODS}) == 3
-    shifted = FreeShape(method).nll(7.0 * sample - 3.0)
-    assert shifted == pytest.approx(entropy(sample, method) + np.log(7.0), abs=1e-9)
-
-
-def test_negentropy_is_least_for_gaussian_noise(rng):
-    found = {name: negentropy(noise.rvs(20_000, random_state=rng)) for name, noise in NOISES.items()}
-    assert found["normal"] == pytest.approx(0.0, abs=1e-3)
-    assert all(found[name] > 0.01 for name in found if name != "normal")
+def test_noise_whose_shape_does_not_go_beyond_chance_is_gaussian(rng):
+    doubtful, gaussian, sample = FreeShape(CHANCE), Gaussian(), rng.normal(size=500)
+    sample -= sample.mean()
+    assert doubtful.nll(sample) == pytest.approx(gaussian.nll(sample), abs=1e-12)
+    assert doubtful.fit(sample).variance == pytest.approx(gaussian.fit(sample).variance, abs=1e-12)
+    assert name_of(doubtful, doubtful.fit(sample)) == "gaussian"
+    skewed = rng.exponential(size=500)
+    deviation = gaussian_spacings(500).deviation
+    assert doubtful.nll(skewed) == pytest.approx(FreeShape().nll(skewed) + CHANCE * deviation, abs=1e-12)
+    assert doubtful.nll(skewed) < gaussian.nll(skewed)
+    points = np.linspace(-1.0, 4.0, 50)
+    expected = FreeShape().fit(skewed).log_density(points)
+    np.testing.assert_array_equal(doubtful.fit(skewed).log_density(points), expected)
+    assert name_of(doubtful, doubtful.fit(skewed)) == "free-shape"
 
 
 def test_rows_beyond_those_that_tell_change_nothing(rng):

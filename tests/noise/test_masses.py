@@ -8,6 +8,7 @@ from daguerreotype.data import Kind
 from daguerreotype.noise import NOISE, FreeShape, Gaussian, Mass, NoiseEntry, make_noise, noise_by_column
 from daguerreotype.noise.categorical import CategoricalMass
 from daguerreotype.noise.counts import CountMass
+from daguerreotype.noise.free_shape import CHANCE
 from daguerreotype.noise.ordinal import OrdinalMass
 
 GROUPS = np.array([0, 1, 2, 2, 1])
@@ -90,7 +91,7 @@ def choose(noise, continuous=None, kinds=KINDS, labels=LABELS):
 
 
 def test_noise_is_that_of_the_kind_unless_a_name_an_object_or_a_dict_says_otherwise():
-    shape, own = FreeShape(), FreeShape("maxent")
+    shape, own = FreeShape(), FreeShape(CHANCE)
     sick, visits, grade = usual = [make_noise(name) for name in ("bernoulli", "counts", "ordinal")]
     level, poisson, spread = (make_noise(name) for name in ("categorical", "poisson", "negative-binomial"))
     for noise, expected in (

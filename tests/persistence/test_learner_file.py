@@ -24,6 +24,7 @@ from daguerreotype.edges.base import Capabilities, EdgeEstimator, LocalModels
 from daguerreotype.edges.predictors import LinearPredictor
 from daguerreotype.knowledge import Knowledge
 from daguerreotype.noise import FreeShape
+from daguerreotype.noise.free_shape import CHANCE
 from daguerreotype.operators import OrderDistribution, sparsemap, top_k_sparsemax
 from daguerreotype.persistence.codec import Reader, Writer
 from daguerreotype.persistence.learner_file import FORMAT
@@ -219,7 +220,7 @@ def test_settings_come_back(tmp_path):
         {"knowledge": {"roots": ["alone"]}},
         {"knowledge": tmp_path / "known.json"},
         {"knowledge": Knowledge(forbidden=[("late", "alone"), ("alone", "late")], roots=["al*"])},
-        {"noise": FreeShape("maxent")},
+        {"noise": FreeShape(CHANCE)},
         {"kinds": {"alone": Kind("continuous", "given")}},
     ):
         learner = fit(**changes)
@@ -314,7 +315,7 @@ class LaplaceDensity:
 
 
 def test_an_own_estimator_with_a_predictor_scores_after_loading(tmp_path):
-    learner = fit(edges=OwnEdges())
+    learner = fit(edges=OwnEdges(), noise="gaussian")
     assert reload(learner, tmp_path).score(draw_table(1)) == learner.score(draw_table(1))
 
 

@@ -228,7 +228,8 @@ def test_a_line_is_never_nonlinear_whatever_its_units():
     cause = rng.exponential(size=300)
     X = np.column_stack([1000 * cause, -cause + 0.2 * rng.exponential(size=300)])
     for standardize in (True, False):
-        learner = Daguerreotype("bic", scales="none", standardize=standardize, training=Bilevel(max_iter=20))
+        settings = {"noise": "free-shape", "scales": "none", "training": Bilevel(max_iter=20)}
+        learner = Daguerreotype("bic", standardize=standardize, **settings)
         assert legend_of(learner.fit(X).plot()) == ["1 negative"]
 
 

@@ -105,8 +105,8 @@ def test_noise_is_shown_by_column_and_in_the_facts_where_it_differs_and_edges_te
     signless = {(names[edge["cause"]], names[edge["effect"]]) for edge in edges if not edge["signed"]}
     assert signless == {("city", "size"), ("dose", "diet"), ("smoker", "diet")}
     assert facts["noise"] == "gaussian (2), categorical (2), poisson (1), ordinal (1), bernoulli (1)"
-    numbers = table[["dose", "size"]]
-    assert "noise" not in dict(collect(Daguerreotype(operator=FixedOrder(["dose", "size"])).fit(numbers))["facts"])
+    alike = Daguerreotype(noise="gaussian", operator=FixedOrder(["dose", "size"])).fit(table[["dose", "size"]])
+    assert "noise" not in dict(collect(alike)["facts"])
 
 
 def test_levels_that_look_like_markup_stay_text(table):

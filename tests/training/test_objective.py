@@ -66,9 +66,8 @@ def test_an_own_function_of_variance_dof_and_rows_is_summed_over_nodes():
     assert loss_of(lambda v, dof, n: 10 * v + dof / n, [1.0, 2.0], [5, 0], n_rows=10) == pytest.approx(30.5)
 
 
-@pytest.mark.parametrize("method", ["maxent", "spacings"])
-def test_entropy_is_the_likelihood_of_noise_of_any_shape_plus_the_price_of_bic(method, rng):
-    excess = FreeShape(method).nll(rng.laplace(size=60)) - STANDARD_ENTROPY
+def test_entropy_is_the_likelihood_of_noise_of_any_shape_plus_the_price_of_bic(rng):
+    excess = FreeShape().nll(rng.laplace(size=60)) - STANDARD_ENTROPY
     objective = make_objective("entropy", 2.0)
     loss = objective.total(objective.terms(np.array(excess), np.array(3.0), 60), 1)
     assert LOSSES["entropy"].noise == "free-shape"

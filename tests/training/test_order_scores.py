@@ -6,6 +6,7 @@ import pytest
 from daguerreotype.edges import BicEdges, GamEdges, LarsEdges, LassoEdges
 from daguerreotype.edges.base import LocalModels
 from daguerreotype.noise import FreeShape
+from daguerreotype.noise.free_shape import CHANCE
 from daguerreotype.operators import sparsemap, top_k_sparsemax
 from daguerreotype.training.objective import PenalizedLikelihood, make_objective
 from daguerreotype.training.run import Run
@@ -23,12 +24,12 @@ LOSSES = {
     "nll_ev": make_objective("nll_ev", 1.0),
     "bic": make_objective("bic", 1.5),
     "mse": make_objective("mse", 1.0),
-    "maxent": PenalizedLikelihood(1.0),
-    "spacings": PenalizedLikelihood(1.0),
+    "free-shape": PenalizedLikelihood(1.0),
+    "beyond chance": PenalizedLikelihood(1.0),
     "own": make_objective(lambda variance, dof, n: variance**2 + dof / n, 1.0),
 }
 N, D = 60, 5
-NOISES = {name: (FreeShape(name),) * D for name in ("maxent", "spacings")}  # others are Gaussian
+NOISES = {"free-shape": (FreeShape(),) * D, "beyond chance": (FreeShape(CHANCE),) * D}  # others are Gaussian
 
 
 def table(seed=0):
@@ -74,7 +75,7 @@ def test_losses_of_a_distribution_are_those_of_its_rankings_fitted_one_by_one(es
         np.testing.assert_allclose(one_by_one, direct, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["nll_ev", "bic", "spacings"])
+@pytest.mark.parametrize("loss", ["nll_ev", "bic", "free-shape"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_losses_of_moves_are_those_of_each_moved_order(estimator, loss, rng):
     scores, fresh = scores_of(estimator, loss), scores_of(estimator, loss)
@@ -141,7 +142,7 @@ def test_a_ranking_costs_d_look_ups_at_the_root_of_the_tree_and_two_at_every_oth
     assert (scores.hits - hits, scores.misses) == (D + 2 * (len(distribution) - 1), misses)
 
 
-@pytest.mark.parametrize("loss", ["bic", "spacings"])
+@pytest.mark.parametrize("loss", ["bic", "free-shape"])
 @pytest.mark.parametrize("estimator", ["lars", "gam"])
 def test_the_cache_never_holds_more_than_its_bound_and_results_are_the_same(estimator, loss):
     free, _ = all_calls(scores_of(estimator, loss), np.random.default_rng(0))
@@ -166,7 +167,7 @@ def test_noise_of_any_shape_is_refused_where_the_estimator_has_no_residuals():
     models = Counting(LarsEdges().prepare(table()))
     message = r"this noise model looks at residuals.*give it a method residuals\(node, fit\)"
     with pytest.raises(ValueError, match=message):
-        OrderScores(models, LOSSES["maxent"], n_rows=N, d=D, noise=(FreeShape(),) * D)
+        OrderScores(models, LOSSES["free-shape"], n_rows=N, d=D, noise=(FreeShape(),) * D)
 
 
 def test_a_line_and_a_curve_of_one_slope_keep_losses_of_their_own():
@@ -177,9 +178,8 @@ def test_a_line_and_a_curve_of_one_slope_keep_losses_of_their_own():
     curve = models.fit(1, np.array([0]))
     used, norms = np.array([1]), abs(curve.weights)
     line = replace(curve, used=used, coefficients=curve.coefficients[:2], norms=norms)
-    both, alone = (
-        OrderScores(models, LOSSES["spacings"], n_rows=200, d=2, noise=NOISES["spacings"][:2]) for _ in range(2)
-    )
+    settings = {"n_rows": 200, "d": 2, "noise": NOISES["free-shape"][:2]}
+    both, alone = (OrderScores(models, LOSSES["free-shape"], **settings) for _ in range(2))
     terms = both.terms_of([1, 1], [line, curve])
     assert terms[0].sum() > terms[1].sum() + 0.1
     np.testing.assert_array_equal(terms[1], alone.terms_of([1], [curve])[0])

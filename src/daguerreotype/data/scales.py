@@ -252,16 +252,6 @@ class ColumnScales:
             names[column], parameters[column] = new.names[place], new.parameters[place]
         return ColumnScales(tuple(names), parameters)
 
-    def same_as(self, other: "ColumnScales") -> bool:
-        """Whether all columns have the same scales."""
-        return not self.unlike(other).size
-
-    def unlike(self, other: "ColumnScales") -> IntArray:
-        """Columns that have another scale there."""
-        same_names = np.array(self.names) == np.array(other.names)
-        unlike: IntArray = np.flatnonzero(~same_names | np.any(self.parameters != other.parameters, axis=1))
-        return unlike
-
     def take(self, places: Sequence[int] | IntArray) -> "ColumnScales":
         """Those of some columns."""
         return ColumnScales(tuple(self.names[i] for i in places), self.parameters[np.asarray(places, dtype=int)])

@@ -10,7 +10,7 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.data.quantiles import Support
 from daguerreotype.data.table import OnScale
-from daguerreotype.edges.additive.local_score import AdditiveFit, noise_of
+from daguerreotype.edges.additive.local_score import AdditiveFit, additive, log_spread
 from daguerreotype.edges.base import LocalFit, LocalModels
 from daguerreotype.noise import Density, Mass
 from daguerreotype.noise.free_shape import RelativeDensity
@@ -127,7 +127,8 @@ class Mechanisms:
             return noise.log_mass(outcomes, predictors)
         if predictors.shape[1] == 1:
             return noise.log_density(outcomes - predictors[:, 0])
-        return noise.log_density(noise_of(outcomes, predictors)) - predictors[:, 1]
+        spread = log_spread(additive(self.fits[node]), predictors)
+        return noise.log_density((outcomes - predictors[:, 0]) * np.exp(-spread)) - spread
 
     def log_mass(self, node: int, values: FloatArray, predictors: FloatArray) -> FloatArray:
         """Log-likelihood (m,) of values (m,) as they came: a density; on a grid the mass of their cells."""
@@ -212,8 +213,8 @@ class Mechanisms:
         own = _deviation(self.densities[node])
         if self.discrete[node] or not self.has_spread(node):
             return own
-        predictors = self.predictors(node, self._some_rows)
-        return own * float(np.exp(np.quantile(predictors[:, 1], RARE)))
+        spread = log_spread(additive(self.fits[node]), self.predictors(node, self._some_rows))
+        return own * float(np.exp(np.quantile(spread, RARE)))
 
     def has_spread(self, node: int) -> bool:
         """Whether the spread of a number depends on its causes."""

@@ -1,4 +1,4 @@
-"""Targets on several scales, against searches for a column of its own that holds the other scale."""
+"""Targets on several scales, against least squares on each."""
 
 from itertools import product
 
@@ -7,53 +7,63 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import RescaledColumns, Table
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
 from support.fits import standard_table
+from support.noises import looks_gaussian
 
 EDGES = {"bic": BicEdges(), "gam": GamEdges(), "trust": GamEdges(trust=100.0)}
 
 
-def scaled_table(seed, n=150, d=5, n_others=6, instead=False):
-    """A table, and some of its columns on other scales."""
+def scaled_table(seed, n=150, d=5, n_others=6):
+    """A table, and some of its columns on other scales, on some of which parents are searched for."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n, d)) @ np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.7) + np.eye(d))
     values += 0.3 * np.roll(values, 1, axis=1) ** 2
     table = standard_table(values)
-    nodes = np.sort(rng.choice(d, n_others, replace=not instead))
-    other = np.sinh(table.values[:, nodes]) + 0.2 * table.values[:, nodes] ** 2
-    other = (other - other.mean(axis=0)) / other.std(axis=0)
-    offsets = np.zeros(n_others) if instead else 0.05 * rng.normal(size=n_others)
-    return Table(table.values, table.names, rescaled=RescaledColumns(nodes, other, offsets, instead=instead))
+    nodes = np.sort(rng.choice(d, n_others))
+    other = np.sinh(table.values[:, nodes]) + rng.random(n_others) * table.values[:, nodes] ** 2
+    centre, spread = other.mean(axis=0), other.std(axis=0)
+    offsets, searched = 0.05 * rng.normal(size=n_others), np.arange(n_others) % 2 == 0
+    scales = ColumnScales.as_measured(n_others)
+    rescaled = RescaledColumns(nodes, scales, centre, spread, (other - centre) / spread, offsets, searched)
+    return Table(table.values, table.names, rescaled=rescaled)
 
 
-def scale_of(models, node, before):
-    """The place of the scale that a search ends on; -1 for the table's own."""
-    return max(models.search(node, before).target - models._table.n_columns, -1)
-
-
-def alone(table, place):
-    """The table with one of its other columns as one more column."""
-    values = np.column_stack([table.values, table.rescaled.values[:, place]])
-    return Table(values, (*table.names, "other"))
+def targets_of(table, node):
+    """Of a search: the node, and the node on each other scale where parents are searched for."""
+    searched = table.rescaled.columns[table.rescaled.searched]
+    return [node, *(table.n_columns + np.flatnonzero(searched == node))]
 
 
 @pytest.mark.parametrize(("name", "seed"), list(product(EDGES, range(3))))
-def test_a_node_on_another_scale_is_fitted_like_a_column_that_holds_it(name, seed):
-    table = scaled_table(seed)
-    models, d = EDGES[name].prepare(table), table.n_columns
-    for place, node in enumerate(table.rescaled.columns):
-        before = np.setdiff1d(np.random.default_rng(seed).permutation(d)[:4], node)
-        found = models.fit_on(place, node, before)
-        own = EDGES[name].prepare(alone(table, place))
-        expected = own.fit(d, before)
-        np.testing.assert_array_equal(found.parents, expected.parents)
-        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
-        assert found.nll - table.rescaled.offsets[place] == pytest.approx(expected.nll, abs=1e-9)
-        assert models.score_on(place, node, before) == pytest.approx((found.excess, found.dof))
-        left = own.residuals(d, expected)
-        np.testing.assert_allclose(models.residuals_on(place, node, found), left, atol=1e-9)
+def test_a_node_gets_the_scale_of_least_squares_unless_it_looks_gaussian_on_that_of_its_search(name, seed):
+    table, rng = scaled_table(seed), np.random.default_rng(seed)
+    rescaled, moved = table.rescaled, 0
+    models = EDGES[name].prepare(table)
+    for node, target in [(i, target) for i in range(5) for target in targets_of(table, i)]:
+        found = models.search_target(target, np.setdiff1d(rng.permutation(5)[:4], node))
+        columns = models.columns_of(target, found.owners, found.used)
+        design = np.column_stack([np.ones(150), *models.problem.rows[columns]])
+        rests, losses = {}, {}
+        for place in (-1, *np.flatnonzero(rescaled.columns == node)):
+            y = table.values[:, node] if place < 0 else rescaled.values[:, place]
+            rests[place] = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+            losses[place] = np.log(rests[place].std()) + (rescaled.offsets[place] if place >= 0 else 0.0)
+        own = -1 if target < 5 else np.flatnonzero(rescaled.searched)[target - 5]
+        expected = own if looks_gaussian(rests[own]) else min(losses, key=losses.get)
+        moved += expected != own
+        weighed = models.weigh(found)
+        assert weighed.scale == expected
+        assert found.excess == weighed.excess == pytest.approx(losses[expected], abs=1e-9)
+        np.testing.assert_allclose(
+            design @ weighed.coefficients[:, 0],
+            (table.values[:, node] if expected < 0 else rescaled.values[:, expected]) - rests[expected],
+            atol=1e-8,
+        )
+    assert moved > 0
 
 
 @pytest.mark.parametrize("name", EDGES)
@@ -68,15 +78,13 @@ def test_a_node_is_scored_on_its_likeliest_scale(name, seed):
     scores = models.score_many(ranks, rows, nodes)
     for (excess, dof), row, node in zip(scores, rows, nodes, strict=True):
         before = np.flatnonzero(ranks[row] < ranks[row, node])
-        places = [-1, *np.flatnonzero(table.rescaled.columns == node)]
-        on_scales = [single.score_on(place, node, before) for place in places]
-        losses = [excess + 0.5 * np.log(n) / n * dof for excess, dof in on_scales]
-        best = int(np.argmin(losses))
-        assert (excess, dof) == pytest.approx(on_scales[best], abs=1e-12)
-        assert scale_of(models, node, before) == places[best]
-        fit, expected = models.fit(node, before), single.fit_on(places[best], node, before)
-        np.testing.assert_array_equal(fit.parents, expected.parents)
-        np.testing.assert_allclose(fit.weights, expected.weights)
+        on_scales = [single.search_target(target, before) for target in targets_of(table, node)]
+        best = min(on_scales, key=lambda chosen: chosen.excess + 0.5 * np.log(n) / n * chosen.dof)
+        assert (excess, dof) == pytest.approx((best.excess, best.dof), abs=1e-12)
+        fit, expected = models.fit(node, before), single.weigh(best)
+        assert fit.scale == expected.scale
+        np.testing.assert_array_equal(fit.parents, single.parents_of(best))
+        np.testing.assert_array_equal(fit.coefficients[1:], expected.coefficients[1:])
     sets = rng.random((20, d)) < 0.5
     for node in range(d):
         sets[:, node] = False
@@ -114,22 +122,6 @@ def test_sweeps_and_moves_know_all_scales(seed):
     np.testing.assert_array_equal(found, order)
 
 
-@pytest.mark.parametrize("name", EDGES)
-def test_a_scale_may_stand_instead_of_the_tables_own(name):
-    table = scaled_table(3, n_others=3, instead=True)
-    models = EDGES[name].prepare(table)
-    everyone = np.arange(table.n_columns)
-    for node in everyone:
-        before = everyone[everyone != node]
-        place = table.rescaled.place(node)
-        assert scale_of(models, node, before) == place
-        fit, expected = models.fit(node, before), models.fit_on(place, node, before)
-        np.testing.assert_array_equal(fit.parents, expected.parents)
-        np.testing.assert_allclose(models.residuals(node, fit), models.residuals_on(place, node, expected))
-        residuals = models.residuals(node, fit)
-        assert fit.excess == pytest.approx(0.5 * np.log(np.mean(residuals**2)), abs=1e-9)
-
-
 def test_required_and_forbidden_parents_are_those_of_the_node_on_every_scale():
     table = scaled_table(5, n_others=5)
     d = table.n_columns
@@ -139,7 +131,8 @@ def test_required_and_forbidden_parents_are_those_of_the_node_on_every_scale():
     required[kept, node], allowed[left_out, node] = True, False
     models = GamEdges(penalty=50.0).prepare(table, EdgeRules(allowed, required))
     before = np.flatnonzero(allowed[:, node])
-    for place in (-1, *np.flatnonzero(table.rescaled.columns == node)):
-        parents = models.fit_on(place, node, before).parents
+    assert len(targets_of(table, node)) > 1
+    for target in targets_of(table, node):
+        parents = models.parents_of(models.search_target(target, before))
         assert kept in parents
         assert left_out not in parents

@@ -96,7 +96,7 @@ def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
             found = trees.search(target, predecessors)
             cost = cost_of(expected, widths, len(columns), *penalty)
             assert found.dof == pytest.approx(cost / (penalty[0] * np.log(evidence_of(len(columns), *penalty))))
-            assert dict(zip(found.parents.tolist(), found.used.tolist(), strict=True)) == expected
+            assert dict(zip(found.owners.tolist(), found.used.tolist(), strict=True)) == expected
             variance = variance_by_least_squares(columns, target, expected) + rounding
             assert found.excess == pytest.approx(0.5 * np.log(variance), abs=1e-9)
 
@@ -166,7 +166,7 @@ def test_what_was_asked_before_does_not_change_an_answer(seed, stride):
     for question, answer in reversed(list(zip(questions, answers, strict=True))):
         again = backward.search(*question)
         assert again[3:] == answer[3:]
-        assert (again.parents == answer.parents).all()
+        assert (again.owners == answer.owners).all()
 
 
 @pytest.mark.parametrize("stride", [1, 3])
@@ -198,7 +198,7 @@ def test_a_handful_of_rows_allows_no_parents():
     for n in (1, 2, 3):
         values = np.random.default_rng(0).normal(size=(n, 4, 1))
         found = trees_of(values, np.ones(4, dtype=np.int64)).search(0, np.arange(1, 4))
-        assert (found.parents.size, found.dof) == (0, 0)
+        assert (found.owners.size, found.dof) == (0, 0)
         assert np.isfinite(found.excess)
 
 
@@ -211,8 +211,8 @@ def test_a_hub_of_seventy_parents_is_recovered_from_trees_that_had_to_grow():
     trees = trees_of(columns, np.ones(71, dtype=np.int64))
     for q in (70, 35, 70):
         found = trees.search(0, np.arange(1, q + 1))
-        assert found.parents.tolist() == list(range(1, q + 1))
-        used = dict(zip(found.parents, found.used, strict=True))
+        assert found.owners.tolist() == list(range(1, q + 1))
+        used = dict(zip(found.owners, found.used, strict=True))
         assert found.excess == pytest.approx(0.5 * np.log(variance_by_least_squares(columns, 0, used)), abs=1e-9)
 
 

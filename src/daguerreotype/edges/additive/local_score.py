@@ -39,7 +39,7 @@ from daguerreotype.edges.grow_shrink.problem import (
     new_problem,
 )
 from daguerreotype.edges.grow_shrink.search import Chosen, GrowShrinkTrees
-from daguerreotype.edges.grow_shrink.weigh import ALWAYS, SHAPE, SPREAD
+from daguerreotype.edges.grow_shrink.weigh import ALWAYS, NARROW, SHAPE, SPREAD, WIDE
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.free_shape import MAX_ROWS
@@ -75,7 +75,8 @@ class AdditiveFit(LocalFit):
         discrete node, one for a number, and another for its log standard deviation where its spread depends on its
         parents.
     shape : array of shape (k,)
-        Cutpoints of ordered levels, or the dispersion of counts; empty for others.
+        Cutpoints of ordered levels, or the dispersion of counts; of a number whose spread depends on its parents
+        the least and the largest log standard deviation over the training rows; empty for others.
     """
 
     used: Annotated[IntArray, Shape("p", least=0)]
@@ -346,7 +347,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         parents = self.parents_of(chosen)
         shape: FloatArray = np.zeros(0)
         centre, spread = self.bases[node].unit
-        if problem.families[target, LIKELIHOOD] != GAUSSIAN:
+        discrete = problem.families[target, LIKELIHOOD] != GAUSSIAN
+        if discrete:
             coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(target, owners, used))
             # The search has what a parameter of the shape costs in the likelihood.
             excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.n_rows
@@ -359,11 +361,16 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             coefficients[0, 0] += centre
             coefficients[:, 1:] *= 0.5
             coefficients[0, 1:] += np.log(spread)
+            if coefficients.shape[1] > 1:
+                constant, shares = coefficients[0, 1], coefficients[1:, 1]
+                reached = shares @ problem.rows[self.columns_of(target, owners, used)]
+                reached = np.clip(reached, 0.5 * NARROW, 0.5 * WIDE)
+                shape = constant + np.array([reached.min(), reached.max()])
         else:
             weights = spread * self.solve(target, self.columns_of(target, owners, used))
             coefficients = np.concatenate([[centre], weights])[:, None]
         places, own = self.columns_of(target, owners, used), owners < problem.widths.size
-        of_mean = coefficients[1:] if shape.size or coefficients.shape[1] > 2 else coefficients[1:, :1]
+        of_mean = coefficients[1:] if discrete else coefficients[1:, :1]
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
         variances = np.mean(of_mean**2, axis=1) * problem.moments[places, places]
         used_by_parent = np.zeros(parents.size, dtype=np.int64)
@@ -426,7 +433,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         else:
             effect = values[:, node] + (0.0 if table.dither is None else table.dither[:MAX_ROWS, node])
         predicted = self.predict(node, fit, values)
-        residuals: FloatArray = effect - predicted if predicted.ndim == 1 else noise_of(effect, predicted)
+        if predicted.ndim == 1:
+            return np.asarray(effect - predicted)
+        residuals: FloatArray = (effect - predicted[:, 0]) * np.exp(-log_spread(additive(fit), predicted))
         return residuals
 
     def fork(self) -> Self:
@@ -436,10 +445,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         return clone
 
 
-def noise_of(values: FloatArray, predictors: FloatArray) -> FloatArray:
-    """What predictors (m, 2), mean and log standard deviation, leave of values (m,) of a number."""
-    noise: FloatArray = (values - predictors[:, 0]) * np.exp(-predictors[:, 1])
-    return noise
+def log_spread(fit: AdditiveFit, predictors: FloatArray) -> FloatArray:
+    """The log standard deviation (m,) of a number by its predictors (m, 2): no other than training rows had."""
+    bounded: FloatArray = np.clip(predictors[:, 1], *fit.shape)
+    return bounded
 
 
 def other_scales(

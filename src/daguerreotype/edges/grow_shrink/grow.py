@@ -92,9 +92,8 @@ def condition_on(
         row = rows[counts[1]]
         if not reused:
             scale = 1.0 / np.sqrt(within[column, own])
-            for start, end in ((int(np.int64(0)), n_owned), (first, last), (response, response + 1)):
-                if start == response and start < n_owned:
-                    break  # it is one of those before
+            alone = response if response >= n_owned else response + 1  # else it is one of those before
+            for start, end in ((int(np.int64(0)), n_owned), (first, last), (alone, response + 1)):
                 for c in range(start, end):
                     row[c] = moments[column, c]
                 subtract(rows, counts[1], rows, column, start, end)

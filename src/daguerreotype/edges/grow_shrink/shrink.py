@@ -303,14 +303,15 @@ def shrink(
 
     Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
     there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
-    written, and nothing is left to do; with a limit on parents they may be of fewer than shrinking leaves.
+    written, and nothing is left to do; with a limit on parents they may be of fewer than shrinking leaves, and a
+    spread may cost what was let go.
     """
     scores, limited = arena.scores[node], problem.max_parents.size > 0
     count = collect_parents(problem, arena, buffers, target)
-    q = problem.families[target, PREDICTORS]
+    q, gaussian = problem.families[target, PREDICTORS], problem.families[target, LIKELIHOOD] == GAUSSIAN
     dof = cost_in_dof(problem, problem.variables[target], buffers.owners, buffers.used, q)
-    if limited or dof != scores[1]:
-        if problem.families[target, LIKELIHOOD] == GAUSSIAN:
+    if limited or dof != scores[1] or (gaussian and addresses.weigh != 0):
+        if gaussian:
             keep_all = count < 0  # never; a literal would compile the callee once more
             call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
             if addresses.weigh != 0:

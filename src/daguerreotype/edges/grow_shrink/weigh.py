@@ -33,8 +33,8 @@ LEAST_GAIN = 0.02  # nats per row that spread must gain beyond its price
 PROMISING = 0.25  # share of that, which a score test must promise
 UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which residuals may not be Gaussian
 ROUNDS, ENOUGH = 4, 0.002  # of fitting mean and spread in turns, and nats per row that one must gain for another
-RIDGE = 3e-3  # of spread, of the rows
-NARROW, WIDE = -7.0, 4.0  # log variances, from that without any dependence, that spread may reach
+RIDGE = 3e-3  # of spread, of the sum of squares of each column
+NARROW, WIDE = -7.0, 4.0  # log variances, from that at the mean of all parents, that spread may reach
 FEW_SCALES = 2  # that are looked at row by row
 # Places in what is weighed: the scale; how many columns spread has; nats per row that the shape gains; whether
 # anything but a Gaussian of one spread suggested itself; coefficients of the mean, then of spread, and its columns.
@@ -128,8 +128,9 @@ def name_spread(
         width = min(problem.widths[owners[i]], 2)
         gain = 0.0
         for a in range(width):
-            shared = dot(squares, rows[owners[i] * stride + a]) / n
-            gain += 0.5 * shared * shared / tailed
+            column = owners[i] * stride + a
+            shared = dot(squares, rows[column]) / n
+            gain += 0.5 * shared * shared / (tailed * problem.moments[column, column])
         if gain > width * price:
             promised += gain
             for a in range(width):
@@ -156,7 +157,9 @@ def fit_spread(
     They leave divided by their standard deviations, with ``beta`` and ``gamma`` (1 + q,) of the likeliest round. The
     mean is fitted by weighted least squares, the log variance  V g  by steps of Fisher scoring under a ridge,
 
-    .. math:: g = (V'V + n R)^{-1} V' (V g + r^2 e^{-V g} - 1) .
+    .. math:: g = (V'V + R)^{-1} V' (V g + r^2 e^{-V g} - 1) ,
+
+    in which  r^2 e^{-V g}  counts as 9 at most.
     """
     n = residuals.size
     squares, log_variance, weights, work = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -168,7 +171,6 @@ def fit_spread(
     for t in range(n):
         squares[t] = residuals[t] * residuals[t]
         total += squares[t]
-    base = np.log(max(total / n, 1e-300))
     for a in range(q + 1):
         gamma[a] = 0.0
         for b in range(a + 1):
@@ -182,12 +184,12 @@ def fit_spread(
             else:
                 hessian[a, b] = dot(rows[spreads[a - 1]], rows[spreads[b - 1]])
         if a > 0:
-            hessian[a, a] += RIDGE * n
-    gamma[0] = base
+            hessian[a, a] *= 1.0 + RIDGE
+    gamma[0] = np.log(max(total / n, 1e-300))
     least = np.inf
     for _ in range(ROUNDS):
         for _ in range(2):
-            log_variances(rows, spreads, q, gamma, base, log_variance)
+            log_variances(rows, spreads, q, gamma, log_variance)
             for t in range(n):
                 excess = squares[t] * np.exp(-log_variance[t]) - 1.0
                 work[t] = log_variance[t] + (excess if excess < 8.0 else 8.0)
@@ -204,7 +206,7 @@ def fit_spread(
             solve_in_place(room, step, q + 1)
             for a in range(q + 1):
                 gamma[a] = step[a]
-        log_variances(rows, spreads, q, gamma, base, log_variance)
+        log_variances(rows, spreads, q, gamma, log_variance)
         for t in range(n):
             weights[t] = np.exp(-log_variance[t])
         for a in range(m + 1):
@@ -251,7 +253,7 @@ def fit_spread(
 
 @subkernel
 def log_variances(
-    rows: FloatArray, spreads: IntArray, q: int, gamma: FloatArray, base: float, log_variance: FloatArray
+    rows: FloatArray, spreads: IntArray, q: int, gamma: FloatArray, log_variance: FloatArray
 ) -> None:
     """Write the log variance of every row (n,), within bounds."""
     for t in range(log_variance.size):
@@ -261,7 +263,7 @@ def log_variances(
         share = gamma[a + 1]
         for t in range(log_variance.size):
             log_variance[t] += share * column[t]
-    low, high = base + NARROW, base + WIDE
+    low, high = gamma[0] + NARROW, gamma[0] + WIDE
     for t in range(log_variance.size):
         log_variance[t] = min(max(log_variance[t], low), high)
 
