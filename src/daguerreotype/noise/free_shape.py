@@ -57,8 +57,10 @@ def gaussian_spacings(n: int) -> GaussianSpacings:
 
 @subkernel
 def shape_gain(values: FloatArray, usual: GaussianSpacings, doubt: float) -> float:
-    """Nats per row that a free shape of values (n,) gains over a Gaussian, less ``doubt`` times what chance does.
+    """Nats per row that a free shape of values (n,) gains over a Gaussian, less what chance does.
 
+    A gain g counts as  g - c^2 / g,  c being ``doubt`` deviations by chance: what is clear counts nearly whole, and
+    nothing jumps where doubt begins (the garrote of Breiman 1995).
     ``usual`` are the `gaussian_spacings` of n. Copies of rows are no likelier than rows: a value that is there
     several times counts once.
     """
@@ -92,7 +94,9 @@ def shape_gain(values: FloatArray, usual: GaussianSpacings, doubt: float) -> flo
             product = 1.0
     total += np.log(product)
     rarer = n / count  # of fewer values spacings are wider
-    return float(usual.mean + np.log(rarer) - total / count - doubt * usual.deviation * np.sqrt(rarer))
+    gain = usual.mean + np.log(rarer) - total / count
+    chance = doubt * usual.deviation * np.sqrt(rarer)
+    return float(gain - chance * chance / gain if gain > chance else gain - chance)
 
 
 @kernel

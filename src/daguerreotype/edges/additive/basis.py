@@ -271,10 +271,12 @@ def without_rough_columns(
     of their penalty: other causes may hide the rest.
     """
     stride, kept, cut = max(basis.width for basis in bases), [], list(bases)
-    lines = np.diag(moments)[::stride]
+    variances = np.maximum(np.diag(moments), 1e-300)
+    lines = variances[::stride]
     for i, basis in enumerate(bases):
         if isinstance(basis, NumberBasis) and basis.spline is not None and basis.width > SMOOTH:
-            explained = moments[i * stride : i * stride + basis.width, ::stride] ** 2
+            own = slice(i * stride, i * stride + basis.width)  # whose columns are uncorrelated
+            explained = moments[own, ::stride] ** 2 / variances[own, None]
             rest = np.maximum(lines - explained[:SMOOTH].sum(axis=0), 1e-3 * lines)
             gains = -n_rows * np.log1p(-np.minimum(explained[SMOOTH:].sum(axis=0) / rest, 0.999))
             gains[i] = 0.0
