@@ -10,7 +10,6 @@ from typing import Annotated
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import null_space
 from scipy.special import ndtr
 
 from daguerreotype._lib.numba import kernel
@@ -347,9 +346,10 @@ class BSplines:
         if not slopes.size:
             return None
         lines = np.column_stack([np.ones_like(slopes), slopes])  # (b, 2)
-        onto_lines = np.linalg.lstsq(lines.T @ metric @ lines, lines.T @ metric, rcond=None)[0]
-        natural = null_space(end_curvatures(self.knots[column]))
-        turn = (np.eye(slopes.size) - lines @ onto_lines) @ natural
+        metric_of_lines = lines.T @ metric  # (2, b)
+        onto_lines = np.linalg.lstsq(metric_of_lines @ lines, metric_of_lines, rcond=None)[0]
+        natural = straight_ends(self.knots[column])
+        turn = natural - lines @ (onto_lines @ natural)
         sizes, directions = np.linalg.eigh(turn.T @ metric @ turn)
         kept = sizes > STRAIGHT * np.trace(metric)
         if not kept.any():
@@ -370,15 +370,18 @@ def knot_shares(n_knots: int) -> FloatArray:
     return shares
 
 
-def end_curvatures(knots: FloatArray) -> FloatArray:
-    """Second derivatives (2, b) of cubic B-splines at both ends, but for a factor."""
+def straight_ends(knots: FloatArray) -> FloatArray:
+    """Coefficients (b, b - 2) of cubic B-splines that are straight at both ends.
+
+    The second derivative at an end is  (c_2 - c_1) / g_2 - (c_1 - c_0) / g_1,  but for a factor, with the first knot
+    beyond it g_1 away, and the second g_2: so the first coefficient is  c_0 = c_1 - (c_2 - c_1) g_1 / g_2.
+    """
     size = knots.size - DEGREE - 1
-    curvatures = np.zeros((2, size))
-    for row, side in zip(curvatures, (slice(0, 3), slice(-1, -4, -1)), strict=True):
-        gaps = np.abs(knots[4:6] - knots[3]) if side.start == 0 else np.abs(knots[-5:-7:-1] - knots[-4])
-        # first derivatives of the two first pieces are (c_1 - c_0) / gap_1 and (c_2 - c_1) / gap_2
-        row[side] = 1.0 / gaps[0], -1.0 / gaps[0] - 1.0 / gaps[1], 1.0 / gaps[1]
-    return curvatures
+    natural = np.eye(size)[:, 1:-1]
+    shares = (knots[4] - knots[3]) / (knots[5] - knots[3]), (knots[-4] - knots[-5]) / (knots[-4] - knots[-6])
+    natural[0, :2] = 1.0 + shares[0], -shares[0]
+    natural[-1, [-1, -2]] = 1.0 + shares[1], -shares[1]
+    return natural
 
 
 def fit_nonlinear_basis(values: FloatArray, n_knots: int) -> BSpline | None:

@@ -12,7 +12,6 @@ Searches then treat products that promise enough as further columns, which cost 
 """
 
 from collections.abc import Callable
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -43,49 +42,50 @@ class PairGains(NamedTuple):
 
 @kernel
 def gains_of_pairs(
-    moments: FloatArray,
-    stride: int,
+    blocks: FloatArray,
     curves: IntArray,
     i: int,
     with_first: FloatArray,
     with_second: FloatArray,
     with_lines: FloatArray,
-    variances: FloatArray,
     rests: FloatArray,
     gains: FloatArray,
 ) -> int:
-    """Write what the products of column i and later ones gain of every number to ``gains`` (d - i - 1, d).
+    """Write what the products of column i and later ones gain of every number to ``gains`` (m, d, p).
 
-    ``with_first`` and ``with_second`` (d - i - 1, stride) are their covariances with the columns of the curves of i
-    and of the other one, of which ``curves`` (d,) are used; ``with_lines`` (d - i - 1, d) with all lines;
-    ``rests`` (d, d) is what the curve of the first leaves of the second. Gains are of log variance, per row.
+    ``with_first`` and ``with_second`` (m, p, w) are covariances of the p products of each of these m pairs with the
+    curves of i and of the other one, ``with_lines`` (m, p, d + 1) with all lines, and last their variances.
+    ``blocks`` (d, w, d, w) are second moments, of which ``curves`` (d,) are used; ``rests`` (d, d) is what the curve
+    of the first leaves of the second. Gains are of log variance, per row.
     """
     d = curves.size
-    for k in range(with_lines.shape[0]):
+    for k in range(gains.shape[0]):
         other = i + 1 + k
-        m = curves[i] + curves[other]
-        places = np.empty(m, dtype=np.int64)
-        gram, side = np.empty((m, m)), np.empty(m)
+        w, m = curves[i], curves[i] + curves[other]
+        gram, side, room = np.empty((m, m)), np.empty(m), np.empty((m, m))
         for a in range(m):
-            first = a < curves[i]
-            own = a if first else a - curves[i]
-            places[a] = (i if first else other) * stride + own
-            side[a] = with_first[k, own] if first else with_second[k, own]
-        for a in range(m):
-            for b in range(m):
-                gram[a, b] = moments[places[a], places[b]]
+            for b in range(a + 1):
+                first, second = (i if a < w else other), (i if b < w else other)
+                gram[a, b] = blocks[first, a if a < w else a - w, second, b if b < w else b - w]
             gram[a, a] *= 1.0 + 1e-6
-        rest = variances[k] - solve_in_place(gram, side, m)  # side: coefficients
-        for target in range(d):
-            gains[k, target] = 0.0
-            if target == i or target == other or rest <= 1e-6 * variances[k]:
-                continue
-            shared = with_lines[k, target]
+        for p in range(gains.shape[2]):
             for a in range(m):
-                shared -= side[a] * moments[places[a], target * stride]
-            own_rest = max(min(rests[i, target], rests[other, target]), 1e-12)
-            explained = min(shared * shared / (rest * own_rest), 1.0 - 1e-12)
-            gains[k, target] = -np.log1p(-explained)
+                side[a] = with_first[k, p, a] if a < w else with_second[k, p, a - w]
+                for b in range(a + 1):
+                    room[a, b] = gram[a, b]
+            variance = with_lines[k, p, d]
+            rest = variance - solve_in_place(room, side, m)  # side: coefficients
+            for target in range(d):
+                gains[k, target, p] = 0.0
+                if target in (i, other) or rest <= 1e-6 * variance:
+                    continue
+                shared = with_lines[k, p, target]
+                for a in range(m):
+                    line = blocks[i, a, target, 0] if a < w else blocks[other, a - w, target, 0]
+                    shared -= side[a] * line
+                own_rest = max(min(rests[i, target], rests[other, target]), 1e-12)
+                explained = min(shared * shared / (rest * own_rest), 1.0 - 1e-12)
+                gains[k, target, p] = -np.log1p(-explained)
     return 0
 
 
@@ -102,49 +102,41 @@ def screen_pairs(
     ``columns`` (n, d * stride) are rows, the line of each variable first, of which a smooth curve has ``curves``
     (d,); ``allowed`` (d, d) says who may be a parent of whom.
     """
-    n, d = len(columns), curves.size
-    stride = columns.shape[1] // d
+    n, d, width = len(columns), curves.size, int(curves.max())
+    columns = columns.reshape(n, d, -1)[:, :, :width].reshape(n, -1)
     columns = columns - columns.mean(axis=0)
     moments = columns.T @ columns / n  # of these rows: what a product leaves must be uncorrelated with the curves
-    columns = np.ascontiguousarray(columns.T.astype(np.float32))  # (d * stride, n): enough to screen by
-    lines = np.ascontiguousarray(columns[::stride].T)
-    blocks = moments.reshape(d, stride, d, stride)
+    blocks = moments.reshape(d, width, d, width)
     rests = np.empty((d, d))
     for i in range(d):
         own, onto = blocks[i, : curves[i], i, : curves[i]], blocks[i, : curves[i], :, 0]  # (w, w), (w, d)
-        explained = np.sum(onto * np.linalg.lstsq(own, onto, rcond=None)[0], axis=0)
-        rests[i] = np.diag(moments)[::stride] - explained
+        ridge = 1e-9 * np.diag(np.diag(own)) + 1e-300 * np.eye(len(own))
+        rests[i] = np.diag(moments)[::width] - np.sum(onto * np.linalg.solve(own + ridge, onto), axis=0)
+    rows = np.ascontiguousarray(columns.T.astype(np.float32)).reshape(d, width, n)  # enough to screen by
+    lines, bends = np.ascontiguousarray(rows[:, 0].T), min(BENDS, width)
     targets, pairs, gains = [], [], []
-    for i, a, b in product(np.flatnonzero(linear[:-1]).tolist(), range(BENDS), range(BENDS)):
-        if a >= curves[i]:
-            continue
-        products = columns[i * stride + a] * columns[(i + 1) * stride + b :: stride]  # (d - i - 1, n)
-        products -= products.mean(axis=1, keepdims=True)
-        with_lines = products @ lines / n
-        with_first = products @ columns[i * stride : (i + 1) * stride].T / n
-        later = columns[(i + 1) * stride :].reshape(d - i - 1, stride, n)
-        with_second = (later @ products[:, :, None])[:, :, 0] / n
-        gained = np.empty((d - i - 1, d))
-        variances = np.einsum("kn,kn->k", products, products) / n
-        gains_of_pairs(
-            moments,
-            stride,
-            curves,
-            i,
-            with_first.astype(np.float64),
-            with_second.astype(np.float64),
-            with_lines.astype(np.float64),
-            variances.astype(np.float64),
-            rests,
-            gained,
-        )
-        gained[~linear[i + 1 :] | (curves[i + 1 :] <= b)] = 0.0
+    for i in np.flatnonzero(linear[:-1]).tolist():
+        drawn = rows[i, :bends, None] * rows[i + 1 :, None, :bends]  # (m, bends, bends, n)
+        drawn = drawn.reshape(len(drawn), bends * bends, n)
+        drawn -= drawn.mean(axis=2, keepdims=True)
+        variances = np.einsum("kpn,kpn->kp", drawn, drawn)
+        flat = drawn.reshape(-1, n)
+        with_lines = np.concatenate([(flat @ lines).reshape(*drawn.shape[:2], d), variances[:, :, None]], axis=2)
+        with_first = (flat @ rows[i].T).reshape(*drawn.shape[:2], width)
+        with_second = drawn @ rows[i + 1 :].transpose(0, 2, 1)
+        gained = np.empty((len(drawn), d, bends * bends))
+        covariances = (moment.astype(np.float64) / n for moment in (with_first, with_second, with_lines))
+        gains_of_pairs(blocks, curves, i, *covariances, rests, gained)
+        of_first, of_second = np.divmod(np.arange(bends * bends), bends)
+        gained[~linear[i + 1 :]] = 0.0
         gained[:, ~numbers | ~allowed[i]] = 0.0
         gained[~allowed[i + 1 :]] = 0.0
-        seconds, of = np.nonzero(n * gained > least)
+        gained[:, :, of_first >= curves[i]] = 0.0
+        gained.transpose(0, 2, 1)[of_second >= curves[i + 1 :, None]] = 0.0
+        second, of, place = np.nonzero(n * gained > least)
         targets.append(of)
-        pairs.append(np.column_stack(np.broadcast_arrays(i, i + 1 + seconds, a, b)))
-        gains.append(n * gained[seconds, of])
+        pairs.append(np.column_stack([np.full(of.size, i), i + 1 + second, of_first[place], of_second[place]]))
+        gains.append(n * gained[second, of, place])
     if not targets:
         return PairGains(np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64), np.zeros(0))
     return PairGains(np.concatenate(targets), np.concatenate(pairs), np.concatenate(gains))
