@@ -76,7 +76,7 @@ class Families:
         return problem._replace(
             lines=np.array([basis.line for basis in bases]),
             starts=starts,
-            features=np.ascontiguousarray(features),
+            features=np.ascontiguousarray(features.T),
             outcomes=outcomes,
             codes=codes,
             n_codes=n_codes,

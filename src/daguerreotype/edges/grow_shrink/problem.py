@@ -71,8 +71,8 @@ class Problem(NamedTuple):
     starts : array of shape (d, q + k + 1), or empty
         Linear predictors of discrete targets without parents, their further parameters, and the nats of all rows
         that one of these must gain to be used, side by side.
-    features : array of shape (m, d * stride), or empty
-        All columns in the rows that discrete targets are fitted on.
+    features : array of shape (d * stride, m), or empty
+        All columns, each by itself, in the rows that discrete targets are fitted on.
     outcomes : array of shape (d, m), or empty
         Codes and counts of the discrete targets in these rows.
     codes : array of shape (d, m), or empty

@@ -11,7 +11,7 @@ import numpy as np
 from daguerreotype._lib.numba import address_of, address_table, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, SearchableModels
-from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows
+from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows, try_given
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
 from daguerreotype.edges.grow_shrink.problem import OPEN, PREDICTORS, SHAPES, Problem, new_problem
@@ -117,6 +117,7 @@ def walk_addresses(
             maximise=kernels,
             fit_rows=address_of(fit_rows, nowhere, problem, buffers.fit, 0, 0),
             fit_columns=address_of(fit_given, addresses, problem, buffers, 0, 0),
+            try_columns=address_of(try_given, addresses, problem, buffers, 0, 0),
             find_likely=address_of(find_likely, addresses, problem, path, buffers, 0),
             eliminate_likely=address_of(eliminate_likely, addresses, problem, buffers, 0, 0, np.zeros(2)),
         )

@@ -27,6 +27,7 @@ NONE, UNKNOWN, NO_ROOM = -1, -2, -3
 OWNER, KIND, CHILD, SIBLING = 0, 1, 2, 3
 # Kinds of step: add an owner's first column, add all of them, or add all but the first to a linear parent.
 LINEAR, BLOCK, NONLINEAR = 0, 1, 2
+KEPT = 2**16  # likelihoods of discrete targets that are kept
 
 
 class TreeArena(NamedTuple):
@@ -150,6 +151,7 @@ class Addresses(NamedTuple):
     maximise: int
     fit_rows: int
     fit_columns: int
+    try_columns: int
     find_likely: int
     eliminate_likely: int
 
@@ -213,6 +215,8 @@ def new_rows_fit(problem: Problem) -> RowsFit:
         residuals=np.zeros((n_rows, q)),
         information=np.zeros((q, q)),
         nll=np.zeros(2),
+        keys=np.zeros(KEPT if n_rows else 1, dtype=np.int64),
+        losses=np.zeros((KEPT if n_rows else 1, 2)),
     )
 
 
