@@ -1,6 +1,6 @@
 """The penalised regression problem that grow-shrink searches solve, in second moments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -169,7 +169,12 @@ class OtherScales:
     rounding: FloatArray
     walked: BoolArray
 
-    def take(self, chosen: BoolArray) -> "OtherScales":
+    def joined(self, more: "OtherScales") -> "OtherScales":
+        """These, then more of them."""
+        pairs = [(getattr(self, part.name), getattr(more, part.name)) for part in fields(self)]
+        return OtherScales(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+    def take(self, chosen: BoolArray | IntArray) -> "OtherScales":
         """Some of them."""
         return OtherScales(
             self.variables[chosen],

@@ -410,15 +410,15 @@ class GrowShrinkTrees(SearchableModels):
         problem = self.problem
         return coefficients(problem.moments, problem.limits, int(problem.responses[target]), columns)
 
-    def fit_discrete(self, node: int, columns: IntArray) -> tuple[FloatArray, FloatArray, int]:
-        """Coefficients (1 + m, q) of a discrete node on a constant and m columns, its further parameters (k,), and
+    def fit_discrete(self, target: int, columns: IntArray) -> tuple[FloatArray, FloatArray, int]:
+        """Coefficients (1 + m, q) of a discrete target on a constant and m columns, its further parameters (k,), and
         how many of these are used.
         """
         with self._lock:
             fit, problem, m = self._buffers.fit, self.problem, columns.size
             fit.columns[:m] = columns
-            fit_given(self._addresses, problem, self._buffers, node, m)
-            q, k = problem.families[node, PREDICTORS], problem.families[node, SHAPES]
+            fit_given(self._addresses, problem, self._buffers, target, m)
+            q, k = problem.families[target, PREDICTORS], problem.families[target, SHAPES]
             return fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:k].copy(), int(fit.nll[1])
 
     def _make_room(self) -> None:
