@@ -146,6 +146,7 @@ class Categorical(DiscreteNoise):
 
     name: str = "categorical"
 
+    masses: ClassVar = CategoricalMass
     maximise: ClassVar = staticmethod(fit_softmax)
 
     def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:

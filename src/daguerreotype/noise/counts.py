@@ -222,6 +222,7 @@ class Counts(DiscreteNoise):
 
     name: Literal["counts", "poisson", "negative-binomial"] = "counts"
 
+    masses: ClassVar = CountMass
     maximise: ClassVar = staticmethod(fit_counts)
 
     @property

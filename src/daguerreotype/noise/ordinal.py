@@ -173,6 +173,7 @@ class Ordinal(DiscreteNoise):
 
     name: str = "ordinal"
 
+    masses: ClassVar = OrdinalMass
     maximise: ClassVar = staticmethod(fit_ordered)
 
     def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:

@@ -1,7 +1,7 @@
 """Local fits of additive models: each cause by its basis, each effect by its family."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from daguerreotype.edges.grow_shrink.weigh import ALWAYS, SHAPE, SPREAD
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.free_shape import MAX_ROWS
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 # Rows that tables with discrete columns are fitted on: their likelihoods need each row in every step. Those of
 # numbers must be of the same rows: means over others differ by more than the two directions of an edge.
@@ -47,12 +47,15 @@ class AdditiveFit(LocalFit):
         Of the constant and these columns, parent by parent; one for each linear predictor of a discrete node, one
         for a number, and another for its log standard deviation where its spread depends on its parents.
     shape : array of shape (k,)
-        Cutpoints of ordered levels, or the dispersion of counts; empty for others.
+        Cutpoints of ordered levels, the dispersion of counts, or the variance of whole numbers; empty for others.
+    family : int
+        Which of the families that a discrete node may have it has.
     """
 
     used: Annotated[IntArray, Shape("p", least=1)]
     coefficients: Annotated[FloatArray, Shape("k", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
+    family: int = field(default=0, kw_only=True)
 
     def check_saved(self) -> None:
         """Refuse coefficients of more or fewer columns than are used."""
@@ -97,7 +100,8 @@ class AdditivePredictor(LocalModels):
         """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
 
         It has mean zero over the training rows, and goes on as a straight line beyond them. The predictor of a
-        number is its value, of a level the log-odds, of a count the logarithm of its mean.
+        number is its value, of a level the log-odds, of a count the logarithm of its mean, or its value where
+        that is likelier.
         """
         fit = additive(fit)
         if parent not in fit.parents:
@@ -148,6 +152,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def __init__(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None = None) -> None:
         self._table = table
         self._families: Families | None = None
+        self._scales: IntArray = np.arange(0 if table.rescaled is None else table.rescaled.columns.size)
         self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
         if table.discrete.any():
             self._prepare_rows(table, n_knots, penalty, rules)
@@ -156,6 +161,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if n_knots:
             bases, moments = spline_bases(table, n_knots)
         AdditivePredictor.__init__(self, table.names, bases)
+        scales = other_scales(table, self.columns)
         problem = new_problem(
             moments,
             self._widths,
@@ -163,8 +169,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             penalty,
             rules,
             table.rounding,
-            other_scales(table, self.columns),
-            weighing=self._weighing(table),
+            scales,
+            weighing=self._weighing(table, scales),
         )
         GrowShrinkTrees.__init__(self, problem)
 
@@ -178,6 +184,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         AdditivePredictor.__init__(self, table.names, bases)
         features = self.columns(table.values[:rows])
         spreads = np.array([basis.unit[1] for basis in bases])
+        families = self._families = Families.of(table, rows)
+        scales, order = families.beside(other_scales(table, self.columns, rows), features)
+        self._scales = np.append(self._scales, np.full(order.size - self._scales.size, -1))[order]
         first = Table(table.values[:rows], table.names, copies=table.copies)
         problem = new_problem(
             first.moments_of(self.columns, exact=features.shape[1] <= EXACT_SIZE),
@@ -186,12 +195,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             penalty,
             rules,
             table.rounding / spreads**2,
-            other_scales(table, self.columns, rows),
+            scales,
             table.copies,
             len(table.values) / rows,
-            weighing=self._weighing(table),
+            weighing=self._weighing(table, scales),
         )
-        families = self._families = Families.of(table, rows)
         problem = families.describe(problem, table, bases, features)
         GrowShrinkTrees.__init__(self, problem, table.copies, families.kernels)
 
@@ -206,20 +214,21 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             columns[:, i, : basis.width] = basis.columns(values[:, i])
         return columns.reshape(len(values), -1)
 
-    def _weighing(self, table: Table) -> Weighing | None:
+    def _weighing(self, table: Table, scales: OtherScales | None) -> Weighing | None:
         """The rows that numbers are weighed by: the first ones of every copy of a long table."""
         names = table.families or ("",) * table.n_columns
-        what = np.array([WEIGHED.get(name, 0) for name in names])
-        if not table.holds_rows or not (what.any() or table.rescaled is not None):
+        what = np.array([WEIGHED.get(name, 0) for name in names]) * ~table.discrete
+        if not table.holds_rows or not (what.any() or scales is not None):
             return None
         width = len(self.bases) * int(self._widths.max())
         n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
         rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
-        numbers, rescaled = table.values[rows], np.zeros((rows.size, 0))
+        numbers = table.values[rows]
+        rescaled = np.zeros((rows.size, 0)) if scales is None else numbers[:, scales.variables]
+        if table.rescaled is not None:
+            rescaled[:, self._scales >= 0] = table.rescaled.untied(rows)
         if table.dither is not None:
             numbers = numbers + table.dither[rows]
-        if table.rescaled is not None:
-            rescaled = table.rescaled.untied(rows)
         centres, spreads = np.array([basis.unit for basis in self.bases]).T
         return Weighing(
             self.columns(table.values[rows]), (numbers - centres) / spreads, rescaled, what, table.copies
@@ -246,18 +255,15 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def _record(self, node: int, chosen: Chosen) -> AdditiveFit:
         """The fit of ``node`` that a search ends with."""
         target, parents, used, excess, dof = chosen
-        problem, scale = self.problem, -1
+        problem, scale, n_shapes = self.problem, -1, 0
         shape: FloatArray = np.zeros(0)
         centre, spread = self.bases[node].unit
         if problem.families[target, LIKELIHOOD] != GAUSSIAN:
-            coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(parents, used))
-            # The search has what a parameter of the shape costs in the likelihood.
-            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.outcomes.shape[1]
-            dof += n_shapes * problem.share
+            coefficients, shape, n_shapes = self.fit_discrete(target, self.columns_of(parents, used))
         elif problem.rows.size:
-            scale, used, coefficients, excess, dof = self.weigh(chosen)
-            if scale >= 0:
-                centre, spread = 0.0, 1.0
+            place, used, coefficients, excess, dof = self.weigh(chosen)
+            if place >= 0:
+                scale, centre, spread = int(self._scales[place]), 0.0, 1.0
             coefficients[:, 0] *= spread
             coefficients[0, 0] += centre
             coefficients[:, 1:] *= 0.5
@@ -265,6 +271,16 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         else:
             weights = spread * self.solve(target, self.columns_of(parents, used))
             coefficients = np.concatenate([[centre], weights])[:, None]
+        family, by_moments = 0, False
+        if self._families is not None and self._families.candidates[node]:
+            family = self._families.place(problem, node, target)
+            by_moments = problem.families[target, LIKELIHOOD] == GAUSSIAN
+        # The search has what a parameter of the shape costs in the likelihood.
+        n_shapes += by_moments
+        excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.n_rows
+        dof += n_shapes * problem.share
+        if by_moments:
+            shape = np.array([variance_of_nll(excess + STANDARD_ENTROPY)])
         starts, places = np.cumsum(used) - used, self.columns_of(parents, used)
         of_mean = coefficients[1:] if shape.size or coefficients.shape[1] > 2 else coefficients[1:, :1]
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
@@ -274,17 +290,17 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         slopes = np.array([self.bases[parent].slope for parent in parents])
         directed = (slopes != 0.0) & (of_mean.shape[1] == 1)
         weights = np.where(directed, slopes * of_mean[starts, 0], norms)
+        nll = float(excess) + STANDARD_ENTROPY
         return AdditiveFit(
-            parents, weights, excess + STANDARD_ENTROPY, dof, used, coefficients, shape, norms=norms, scale=scale
+            parents, weights, nll, float(dof), used, coefficients, shape, norms=norms, scale=scale, family=family
         )
 
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""
         assert self._families is not None
-        family, outcomes = self._families.noise[node], self._families.outcomes[node]
-        assert family is not None
-        assert outcomes is not None
-        return family.mass(outcomes, additive(fit).shape)
+        fit = additive(fit)
+        family, outcomes = self._families.candidates[node][fit.family]
+        return family.mass(outcomes, fit.shape)
 
     def nonlinear_share(self, fits: Sequence[LocalFit]) -> float:
         """The share of the edges of ``fits`` that are nonlinear, of those that could be."""
