@@ -533,7 +533,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
               were standardized;
             - "bernoulli": log-odds of the second level;
             - "ordinal": log-odds of a higher level, whichever levels are compared;
-            - "poisson" and "negative-binomial": the logarithm of the mean; of a count that is "gaussian", the mean;
+            - "poisson" and "negative-binomial": the logarithm of the mean; of "gaussian" counts the mean;
             - "categorical" with more than two levels: (m, q), log-odds of each level beyond the first against the
               first. Rare levels of the effect share a column, the last one.
 

@@ -63,8 +63,8 @@ class Families:
         """Other scales of numbers, with a target for every candidate of a discrete column but the first.
 
         A candidate stands there as if it were a scale of its own: the number itself, where second moments are
-        enough for it. ``features`` (m, p) are the basis columns in the rows that are fitted. Also returns the order
-        in which all these stand, the scales having come first.
+        enough for it. ``features`` (m, p) are the basis columns in the rows that are fitted. Returns too
+        in which order all these stand, the scales having come first.
         """
         more = [(node, candidate) for node, column in enumerate(self.candidates) for candidate in column[1:]]
         by_moments = np.array([candidate.family.maximise is None for _, candidate in more], dtype=np.bool_)

@@ -411,7 +411,7 @@ class GrowShrinkTrees(SearchableModels):
         return coefficients(problem.moments, problem.limits, int(problem.responses[target]), columns)
 
     def fit_discrete(self, target: int, columns: IntArray) -> tuple[FloatArray, FloatArray, int]:
-        """Coefficients (1 + m, q) of a discrete target on a constant and m columns, its further parameters (k,), and
+        """Coefficients (1 + m, q) of a target on a constant and m columns, its further parameters (k,), and
         how many of these are used.
         """
         with self._lock:
