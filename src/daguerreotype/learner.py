@@ -56,8 +56,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     noise : "auto", a name, a NoiseModel, or a dict of them by column
         Distribution of a column given its parents. "auto": for continuous columns what the loss implies,
         "gaussian", but "free-shape" for "entropy", and for "auto" where residuals are clearly not Gaussian;
-        "bernoulli" for binary ones, "categorical" for levels, "ordinal" for levels with an order unless
-        "categorical" is likelier, "counts" for counts: "poisson", or "negative-binomial" where they spread more.
+        "bernoulli" for binary ones, "categorical" for levels, "ordinal" or "categorical" for levels with an
+        order, "poisson", "negative-binomial" or "gaussian", rounded to whole numbers, for counts: for every set of
+        parents whichever is likelier.
         A single name holds for all columns of the kinds that it can describe; ``columns_`` says what each got.
     scales : {"auto", "none", "log", "yeo-johnson"}
         Change of scale of all continuous columns. "auto" leaves columns as they came unless residuals ask for
@@ -542,7 +543,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
               were standardized;
             - "bernoulli": log-odds of the second level;
             - "ordinal": log-odds of a higher level, whichever levels are compared;
-            - "poisson" and "negative-binomial": the logarithm of the mean;
+            - "poisson" and "negative-binomial": the logarithm of the mean; of "gaussian" counts the mean;
             - "categorical" with more than two levels: (m, q), log-odds of each level beyond the first against the
               first. Rare levels of the effect share a column, the last one.
 

@@ -6,9 +6,7 @@ before the stage that Ctrl-C ends is kept, or the best that its first search had
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import searchable
@@ -18,7 +16,6 @@ from daguerreotype.posterior import Posterior
 from daguerreotype.posterior.parent_sets import UnknownEvidenceError
 from daguerreotype.posterior.sample import draw_graphs, short_effort
 from daguerreotype.result import FitResult
-from daguerreotype.training.choices import choose_families
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.search import search
@@ -27,7 +24,6 @@ from daguerreotype.training.weak_edges import leave_out_weak
 
 logger = logging.getLogger("daguerreotype")
 
-LEARN: tuple[Callable[[State], State], ...] = (search, choose_families)
 ROUNDS = 3  # of completing a table by draws, and learning from them with all choices
 
 
@@ -43,8 +39,7 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
             state, rounds = State.before_draws(ordered, plan, run), MissingRounds(ordered, plan, run)
     posterior = None
     try:
-        for stage in LEARN if rounds is None else (partial(learn_from_draws, rounds),):
-            state = stage(state)
+        state = search(state) if rounds is None else learn_from_draws(rounds, state)
         posterior = short_posterior(state)
         if posterior is not None and posterior.interrupted:
             state = as_interrupted(state)
@@ -69,9 +64,7 @@ def learn_from_draws(rounds: MissingRounds, state: State) -> State:
     if not rounds.exact and not rounds.scales_first:
         rounds.settle()
     for choice in range(ROUNDS):
-        best = State.begin(rounds.completed(), state.plan, state.run)
-        for stage in LEARN:
-            best = stage(best)
+        best = search(State.begin(rounds.completed(), state.plan, state.run))
         has_other_choices = rounds.take(best)
         drawn_blindly = rounds.scales_first and choice == 0
         if not (has_other_choices or drawn_blindly):

@@ -240,7 +240,7 @@ class FitResult:
         causes = [_on_scale(*column) for column in zip(map(str, self.names), self.cause_scales, strict=True)]
         effects = [_on_scale(*column) for column in zip(map(str, self.names), self.scales, strict=True)]
         for column, kind in enumerate(self.kinds):
-            if kind.discrete:
+            if kind.discrete and self.noise[column] != "gaussian":
                 what = "log mean" if kind.name == "count" else "log-odds"
                 effects[column] = f"{what} of {self.names[column]}"
         return causes, effects
@@ -352,8 +352,9 @@ class FitResult:
         """Contribution of one parent at values (m,) of it, codes of levels among them; columns by number.
 
         Shape (m,): on the scale of the table for a continuous effect, log-odds for a binary one and for ordered
-        levels, the logarithm of the mean for counts. Shape (m, q) for levels without an order: log-odds of the q
-        groups of levels beyond the first against it, as ``CategoricalMass`` groups them.
+        levels, the logarithm of the mean for counts, or their mean if they are Gaussian. Shape (m, q) for levels
+        without an order: log-odds of the q groups of levels beyond the first against it, as ``CategoricalMass``
+        groups them.
         """
         models, parent, node = self.training.models, int(self.place[cause]), int(self.place[effect])
         if not self.has_curves:

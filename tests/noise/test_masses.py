@@ -5,11 +5,13 @@ import pytest
 from scipy import stats
 
 from daguerreotype.data import Kind
-from daguerreotype.noise import NOISE, FreeShape, Gaussian, Mass, NoiseEntry, make_noise, noise_by_column
-from daguerreotype.noise.categorical import CategoricalMass
-from daguerreotype.noise.counts import CountMass
+from daguerreotype.noise import NOISE, FreeShape, Gaussian, Mass, NoiseEntry, make_noise, name_of, noise_by_column
+from daguerreotype.noise.base import LikeliestFamily
+from daguerreotype.noise.categorical import Categorical, CategoricalMass
+from daguerreotype.noise.counts import CountMass, Counts
 from daguerreotype.noise.free_shape import CHANCE
-from daguerreotype.noise.ordinal import OrdinalMass
+from daguerreotype.noise.gaussian import GaussianOnGrid, GridMass
+from daguerreotype.noise.ordinal import Ordinal, OrdinalMass
 
 GROUPS = np.array([0, 1, 2, 2, 1])
 SHARES = np.log([1.0, 0.25, 0.9, 0.1, 0.75])
@@ -47,6 +49,15 @@ def test_counts_are_poisson_without_a_dispersion_and_have_the_variance_that_it_s
         np.testing.assert_allclose(expected.var(), mean + dispersion * mean**2)
         found = CountMass(dispersion).log_mass(counts, predictors)
         np.testing.assert_allclose(found, expected.logpmf(counts), rtol=1e-9)
+
+
+def test_whole_numbers_have_the_normal_density_and_their_masses_sum_to_one(rng):
+    means, variances = rng.uniform(-20, 20, size=(50, 1)), (0.4, 3.0, 60.0)
+    for variance in variances:
+        mass, numbers = GridMass(variance), rng.integers(-30, 30, size=50).astype(float)
+        expected = stats.norm.logpdf(numbers, means[:, 0], np.sqrt(variance))
+        np.testing.assert_allclose(mass.log_mass(numbers, means), expected, rtol=1e-12)
+        np.testing.assert_allclose(total(mass, range(-100, 101), means), 1.0, atol=1e-3)
 
 
 def test_log_masses_are_the_frequencies_of_draws(rng):
@@ -92,7 +103,8 @@ def choose(noise, continuous=None, kinds=KINDS, labels=LABELS):
 
 def test_noise_is_that_of_the_kind_unless_a_name_an_object_or_a_dict_says_otherwise():
     shape, own = FreeShape(), FreeShape(CHANCE)
-    sick, visits, grade = usual = [make_noise(name) for name in ("bernoulli", "counts", "ordinal")]
+    counts, levels = LikeliestFamily((Counts(), GaussianOnGrid())), LikeliestFamily((Ordinal(), Categorical()))
+    sick, visits, grade = usual = [make_noise("bernoulli"), counts, levels]
     level, poisson, spread = (make_noise(name) for name in ("categorical", "poisson", "negative-binomial"))
     for noise, expected in (
         ("auto", [shape, *usual]),
@@ -102,6 +114,7 @@ def test_noise_is_that_of_the_kind_unless_a_name_an_object_or_a_dict_says_otherw
         (own, [own, *usual]),
         ({"dose": own}, [own, *usual]),
         ({"visits": "negative-binomial", "dose": "gaussian", "grade": "auto"}, [Gaussian(), sick, spread, grade]),
+        ({"visits": "counts", "grade": "ordinal"}, [shape, sick, Counts(), Ordinal()]),
     ):
         assert list(choose(noise)) == expected
     assert choose({2: "poisson"}, labels=range(4))[2] == poisson
@@ -141,6 +154,22 @@ def test_a_new_noise_model_says_which_kinds_it_describes(monkeypatch):
     assert choose({"dose": "own"})[0] == Gaussian()
     with pytest.raises(ValueError, match="cannot describe 'sick'"):
         choose({"sick": "own"})
+
+
+def test_the_name_of_the_likeliest_family_is_that_of_what_was_fitted():
+    counts, levels = choose("auto")[2:]
+    for noise, mass, name in (
+        (counts, CountMass(0.0), "poisson"),
+        (counts, CountMass(0.2), "negative-binomial"),
+        (counts, GridMass(2.0), "gaussian"),
+        (levels, OrdinalMass(CUTS, ORDERED, ORDERED_SHARES), "ordinal"),
+        (levels, CategoricalMass(GROUPS, SHARES), "categorical"),
+    ):
+        assert name_of(noise, mass) == name
+        with pytest.raises(
+            TypeError, match=r"counts or gaussian noise has no|ordinal or categorical noise has no"
+        ):
+            noise.nll(np.zeros(3))
 
 
 def test_noise_of_discrete_columns_has_no_residuals_and_says_so():

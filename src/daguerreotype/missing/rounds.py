@@ -15,7 +15,6 @@ from daguerreotype.missing.draws import Completer
 from daguerreotype.missing.imputation import CALM, Completion
 from daguerreotype.missing.mechanisms import Mechanisms
 from daguerreotype.noise import Gaussian
-from daguerreotype.training.choices import choose_families
 from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.search import search
@@ -230,9 +229,9 @@ class MissingRounds:
         return not same
 
     def finish(self) -> State:
-        """What was learned last, with a distribution around its order, and all choices that are open."""
+        """What was learned last, with a distribution around its order."""
         assert self.state is not None
-        state = choose_families(search(self._on(self.completed()), self.state.trained.order))
+        state = search(self._on(self.completed()), self.state.trained.order)
         self.n_changed = edges_apart(self.state.trained, state.trained)
         return state
 

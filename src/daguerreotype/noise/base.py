@@ -93,25 +93,58 @@ class Outcomes:
     log_shares: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
-class DiscreteNoise(ABC):
+class NoiseOfMasses(ABC):
+    """A noise model of a discrete column: one family, or several of which the likeliest counts."""
+
+    needs_residuals: ClassVar[bool] = False
+    max_rows: ClassVar[int | None] = None
+
+    @property
+    @abstractmethod
+    def families(self) -> tuple["DiscreteNoise", ...]:
+        """The families that the column may have."""
+
+    @abstractmethod
+    def name_of(self, mass: Any) -> str:
+        """The name of what was fitted."""
+
+    def nll(self, residuals: FloatArray) -> float:
+        """Refused: a discrete column has no residuals."""
+        raise TypeError(f"{self} noise has no residuals: its likelihood is that of the fit.")
+
+    def fit(self, residuals: FloatArray) -> Any:
+        """Refused: a discrete column has no residuals."""
+        raise TypeError(f"{self} noise has no residuals: ask the local models for its mass.")
+
+
+class DiscreteNoise(NoiseOfMasses):
     """A family of distributions of a discrete column given linear predictors; a frozen record.
 
     Attributes
     ----------
     name : str
         As in the registry.
-    maximise : kernel
+    masses : type
+        The class of its masses.
+    maximise : kernel or None
         ``(rows, q, k, shape_penalty, fit)``: writes the coefficients, further parameters, residuals, information
         and likelihood of the likeliest fit of ``rows`` to ``fit``, from the coefficients that are there; see
-        ``noise/newton.py``. Returns any integer.
+        ``noise/newton.py``. Returns any integer. None for a family that second moments are enough for.
     shape_penalty : float
         What a parameter of the shape must gain to be used, in units of the penalty of a parameter.
     """
 
     name: str
-    needs_residuals: ClassVar[bool] = False
-    max_rows: ClassVar[int | None] = None
-    maximise: ClassVar[Callable[..., int]]
+    masses: ClassVar[type]
+    maximise: ClassVar[Callable[..., int] | None]
+
+    @property
+    def families(self) -> tuple["DiscreteNoise", ...]:
+        """Itself."""
+        return (self,)
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def shape_penalty(self) -> float:
@@ -130,13 +163,25 @@ class DiscreteNoise(ABC):
     def mass(self, outcomes: Outcomes, shape: FloatArray) -> Mass:
         """The distribution of the column, with the further parameters (k,) of a fit."""
 
-    def nll(self, residuals: FloatArray) -> float:
-        """Refused: a discrete column has no residuals."""
-        raise TypeError(f"{self.name} noise has no residuals: its likelihood is that of the fit.")
 
-    def fit(self, residuals: FloatArray) -> Any:
-        """Refused: a discrete column has no residuals."""
-        raise TypeError(f"{self.name} noise has no residuals: ask the local models for its mass.")
+@dataclass(frozen=True)
+class LikeliestFamily(NoiseOfMasses):
+    """Any of several families, for every parent set the one that is likeliest, its parameters paid for.
+
+    Attributes
+    ----------
+    families : tuple of DiscreteNoise
+        Each has masses of a class of its own.
+    """
+
+    families: tuple[DiscreteNoise, ...] = ()
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.families))
+
+    def name_of(self, mass: Any) -> str:
+        """The name of the family whose mass it is."""
+        return next(family.name_of(mass) for family in self.families if isinstance(mass, family.masses))
 
 
 def pool_rare(counts: FloatArray, rare: int, most: int) -> IntArray:

@@ -18,7 +18,6 @@ from daguerreotype.noise.newton import (
     new_newton,
     steps_back,
     steps_on,
-    transposed,
     weighted_gram,
 )
 
@@ -55,29 +54,30 @@ class CategoricalMass:
 
 @subkernel
 def softmax_rows(
-    outcomes: IntArray, times: FloatArray, eta: FloatArray, q: int, probs: FloatArray, residuals: FloatArray
+    outcomes: IntArray, times: FloatArray, eta: FloatArray, probs: FloatArray, residuals: FloatArray
 ) -> float:
-    """Sum over rows of the negative log-likelihood; writes probabilities and residuals (n, q)."""
+    """Sum over rows of the negative log-likelihood by predictors (q, n); writes probabilities and residuals."""
+    q = eta.shape[0]
     nll = 0.0
     for t in range(outcomes.size):
         top = 0.0
         for a in range(q):
-            if eta[t, a] > top:
-                top = eta[t, a]
-        total = np.exp(-top)
+            if eta[a, t] > top:
+                top = eta[a, t]
+        total = np.exp(-top) if top > 0.0 else 1.0
         for a in range(q):
-            probs[t, a] = np.exp(eta[t, a] - top)
-            total += probs[t, a]
+            probs[a, t] = np.exp(eta[a, t] - top) if eta[a, t] < top else 1.0
+            total += probs[a, t]
         level = outcomes[t] - 1
         lost = top + np.log(total)
         if level >= 0:
-            lost -= eta[t, level]
+            lost -= eta[level, t]
         nll += times[t] * lost
         for a in range(q):
-            probs[t, a] /= total
-            residuals[t, a] = -probs[t, a]
+            probs[a, t] /= total
+            residuals[a, t] = -probs[a, t]
         if level >= 0:
-            residuals[t, level] += 1.0
+            residuals[level, t] += 1.0
     return nll
 
 
@@ -85,7 +85,7 @@ def softmax_rows(
 def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) -> int:
     r"""The maximum of the multinomial likelihood, by Newton's method for all q predictors at once.
 
-    With probabilities p (n, q) of the levels but the first, and y their dummies, the blocks of the derivatives are
+    With probabilities p (q, n) of the levels but the first, and y their dummies, the blocks of the derivatives are
 
     .. math:: \partial_{\beta_a} = Z' (y_a - p_a), \qquad
               -\partial_{\beta_a} \partial_{\beta_b} = Z' \, diag(p_a (1_{a = b} - p_b)) \, Z .
@@ -93,42 +93,36 @@ def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
     Coefficient c of predictor a is parameter  a * p + c.
     """
     outcomes, times, design = rows.outcomes, rows.times, rows.design
-    n, p = design.shape
-    newton, turned = new_newton(p * q), transposed(design)
+    p, n = design.shape
+    newton = new_newton(p * q)
     theta, hessian = newton.theta, newton.hessian
     for a in range(q):
         for c in range(p):
             theta[a * p + c] = fit.coefficients[c, a]
             newton.ridges[a * p + c] = RIDGE if c > 0 else 0.0
-    beta, gradient = np.empty((p, q)), np.empty(p * q)
-    probs, residuals, counted = np.empty((n, q)), np.empty((n, q)), np.empty((n, q))
-    weights, weighted, block = np.empty(n), np.empty((n, p)), np.empty((p, p))
+    probs, residuals, counted = np.empty((q, n)), np.empty((q, n)), np.empty((q, n))
+    weights, weighted, block = np.empty(n), np.empty((p, n)), np.empty((p, p))
     nll = np.inf
     for _ in range(MOST_STEPS):
-        for a in range(q):
-            for c in range(p):
-                beta[c, a] = theta[a * p + c]
-        likelihood = softmax_rows(outcomes, times, np.dot(design, beta), q, probs, residuals)
+        eta = np.dot(theta.reshape((q, p)), design)
+        likelihood = softmax_rows(outcomes, times, eta, probs, residuals)
         if steps_back(newton, likelihood, n):
             continue
         nll = likelihood
         if newton.done[0]:
             break
-        for t in range(n):
-            for a in range(q):
-                counted[t, a] = times[t] * residuals[t, a]
-        slopes = np.dot(turned, counted)
         for a in range(q):
-            for c in range(p):
-                gradient[a * p + c] = slopes[c, a]
+            for t in range(n):
+                counted[a, t] = times[t] * residuals[a, t]
             for b in range(a + 1):
+                same = 1.0 if a == b else 0.0
                 for t in range(n):
-                    weights[t] = times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
-                weighted_gram(design, turned, weights, weighted, block)
+                    weights[t] = times[t] * probs[a, t] * (same - probs[b, t])
+                weighted_gram(design, weights, weighted, block)
                 for c in range(p):
                     for e in range(p):
                         hessian[a * p + c, b * p + e] = block[c, e]
-        steps_on(newton, gradient)
+        steps_on(newton, np.dot(counted, design.T).reshape(p * q))
     for c in range(p):
         for a in range(q):
             fit.coefficients[c, a] = theta[a * p + c]
@@ -136,10 +130,10 @@ def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
         for b in range(q):
             total = 0.0
             for t in range(n):
-                total += times[t] * probs[t, a] * ((1.0 if a == b else 0.0) - probs[t, b])
+                total += times[t] * probs[a, t] * ((1.0 if a == b else 0.0) - probs[b, t])
             fit.information[a, b] = total / rows.place.size
         for t in range(rows.place.size):
-            fit.residuals[t, a] = residuals[rows.place[t], a]
+            fit.residuals[t, a] = residuals[a, rows.place[t]]
     fit.nll[0] = nll / rows.place.size
     fit.nll[1] = 0.0
     return q
@@ -152,6 +146,7 @@ class Categorical(DiscreteNoise):
 
     name: str = "categorical"
 
+    masses: ClassVar = CategoricalMass
     maximise: ClassVar = staticmethod(fit_softmax)
 
     def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:

@@ -14,18 +14,16 @@ from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes
 from daguerreotype.noise.newton import (
     MOST_STEPS,
     RIDGE,
-    SETTLED,
     Rows,
     RowsFit,
     new_newton,
     steps_back,
     steps_on,
-    transposed,
     weighted_gram,
 )
 
 FARTHEST = 30.0  # log mean beyond which exponentials say nothing
-LEAST_DISPERSION, MOST_DISPERSION = 1e-4, 1e3
+LEAST_DISPERSION, START_DISPERSION, MOST_DISPERSION = 1e-4, 0.3, 1e3
 # What a dispersion costs, in units of the penalty of a parameter.
 SHAPE_PENALTIES = {"counts": 1.0, "poisson": np.inf, "negative-binomial": -np.inf}
 
@@ -57,166 +55,151 @@ class CountMass:
 
 
 @subkernel
-def count_nll(rows: Rows, eta: FloatArray, dispersion: float, log_factorials: float, rising: FloatArray) -> float:
-    r"""Sum over rows of the negative log-likelihood of counts, Poisson for no dispersion.
+def dispersion_sums(above: FloatArray, dispersion: float, sums: FloatArray) -> None:
+    r"""Write the sums over rows of  log \prod_{k < y} (1 + a k)  and of its two derivatives by a to ``sums`` (3,).
 
-    With dispersion a the mass of y is  prod_{k < y} (1 + a k) mu^y (1 + a mu)^{-(y + 1/a)} / y!;  ``rising`` (most
-    + 1,) is overwritten by the logs of the products.
+    ``above[k]`` rows have counts above k, so that a pass over the values that counts may have is enough.
     """
-    nll = log_factorials
-    if dispersion > 0.0:
-        rising[0] = 0.0
-        for k in range(rising.size - 1):
-            rising[k + 1] = rising[k] + np.log1p(dispersion * k)
-    outcomes, times = rows.outcomes, rows.times
-    for t in range(outcomes.size):
-        mean = np.exp(eta[t])
-        lost = -outcomes[t] * eta[t]
-        if dispersion > 0.0:
-            lost += (outcomes[t] + 1.0 / dispersion) * np.log1p(dispersion * mean) - rising[outcomes[t]]
-        else:
-            lost += mean
-        nll += times[t] * lost
-    return nll
+    for i in range(3):
+        sums[i] = 0.0
+    for k in range(above.size):
+        share = k / (1.0 + dispersion * k)
+        sums[0] += above[k] * np.log1p(dispersion * k)
+        sums[1] += above[k] * share
+        sums[2] -= above[k] * share * share
 
 
 @subkernel
-def dispersion_slope(rows: Rows, eta: FloatArray, dispersion: float, rising: FloatArray) -> float:
-    """Derivative of the log-likelihood of counts by the logarithm of the dispersion; overwrites ``rising``."""
-    rising[0] = 0.0
-    for k in range(rising.size - 1):
-        rising[k + 1] = rising[k] + k / (1.0 + dispersion * k)
-    outcomes, times = rows.outcomes, rows.times
-    slope = 0.0
-    for t in range(outcomes.size):
-        mean = np.exp(eta[t])
-        rise = rising[outcomes[t]] + np.log1p(dispersion * mean) / (dispersion * dispersion)
-        rise -= (outcomes[t] + 1.0 / dispersion) * mean / (1.0 + dispersion * mean)
-        slope += times[t] * rise
-    return slope * dispersion
-
-
-@subkernel
-def best_dispersion(rows: Rows, eta: FloatArray, near: float, rising: FloatArray) -> float:
-    """The likeliest dispersion given the means: where its slope is zero, by secants within a bracket."""
-    low, high = np.log(LEAST_DISPERSION), np.log(MOST_DISPERSION)
-    here = min(max(np.log(near), low), high)
-    slope = dispersion_slope(rows, eta, np.exp(here), rising)
-    guess = here + (0.1 if slope > 0.0 else -0.1)
-    for _ in range(60):
-        if slope > 0.0:
-            low = here
-        else:
-            high = here
-        if high - low < 1e-10:
-            break
-        if not low < guess < high:
-            guess = 0.5 * (low + high)
-        new = dispersion_slope(rows, eta, np.exp(guess), rising)
-        last, old = here, slope
-        here, slope = guess, new
-        if abs(here - last) < 1e-8 or slope == old:
-            break
-        guess = here - slope * (here - last) / (slope - old)
-    return float(np.exp(here))
-
-
-@subkernel
-def fit_log_mean(
+def likeliest_counts(
     rows: Rows,
-    turned: FloatArray,
-    beta: FloatArray,
-    dispersion: float,
+    above: FloatArray,
+    free: bool,
+    theta: FloatArray,
     eta: FloatArray,
     weights: FloatArray,
-) -> None:
-    r"""Newton's method, by expected information, for the log mean given the dispersion a.
+) -> float:
+    r"""Newton's method for the coefficients of the log mean and, if it is ``free``, the log of the dispersion.
+
+    With dispersion a the mass of y is  prod_{k < y} (1 + a k) mu^y (1 + a mu)^{-(y + 1/a)} / y!;  without one it
+    is Poisson, the limit a = 0. The derivatives by the coefficients are
 
     .. math:: \partial_\beta = Z' \frac{y - \mu}{1 + a \mu}, \qquad
-              E[-\partial^2_\beta] = Z' \, diag(\frac{\mu}{1 + a \mu}) \, Z .
+              -\partial^2_\beta = Z' \, diag\Big(\frac{\mu (1 + a y)}{(1 + a \mu)^2}\Big) \, Z .
 
-    Starts from ``beta`` (p,) and overwrites it; writes the log means ``eta`` (n,) and the weights mu / (1 + a mu),
-    times how often each row is there, to ``weights`` (n,).
+    Means and dispersion are orthogonal: their mixed derivatives are zero on average, and are left out. Starts from
+    ``theta`` (p + 1,), the coefficients and the logarithm, and overwrites it. Returns the sum over rows of the
+    negative log-likelihood; writes log means and  mu / (1 + a mu),  times how often each row is there, (n,).
     """
     outcomes, times, design = rows.outcomes, rows.times, rows.design
-    n, p = design.shape
-    newton = new_newton(p)
-    for c in range(p):
-        newton.theta[c] = beta[c]
-        newton.ridges[c] = RIDGE if c > 0 else 0.0
-    residuals, weighted = np.empty(n), np.empty((n, p))
+    p, n = design.shape
+    low, high = np.log(LEAST_DISPERSION), np.log(MOST_DISPERSION)
+    log_factorials = 0.0
+    for k in range(above.size):
+        log_factorials += above[k] * np.log(k + 1.0)
+    newton = new_newton(p + 1 if free else p)
+    point, hessian = newton.theta, newton.hessian
+    for c in range(point.size):
+        point[c] = theta[c]
+        newton.ridges[c] = RIDGE if 0 < c < p else 0.0
+    sums, curvatures, residuals, weighted = np.zeros(3), np.empty(n), np.empty(n), np.empty((p, n))
+    block, gradient = np.empty((p, p)), np.empty(point.size)
+    now, dispersion = 0.0, 0.0
     for _ in range(MOST_STEPS):
-        now = 0.0
-        predicted = np.dot(design, newton.theta)
-        for t in range(n):
-            value = min(max(predicted[t], -FARTHEST), FARTHEST)
-            eta[t] = value
-            mean = np.exp(value)
-            spread = 1.0 + dispersion * mean
-            lost = -outcomes[t] * value
-            if dispersion > 0.0:
-                lost += (outcomes[t] + 1.0 / dispersion) * np.log(spread)
-            else:
-                lost += mean
-            now += times[t] * lost
-            weights[t] = times[t] * mean / spread
-            residuals[t] = times[t] * (outcomes[t] - mean) / spread
+        predicted = np.dot(point[:p], design)
+        now = log_factorials
+        slope, curvature = 0.0, 0.0
+        if free:
+            point[p] = min(max(point[p], low), high)
+            dispersion = np.exp(point[p])
+            dispersion_sums(above, dispersion, sums)
+            now -= sums[0]
+            size = 1.0 / dispersion
+            for t in range(n):
+                value = min(max(predicted[t], -FARTHEST), FARTHEST)
+                mean, y = np.exp(value), outcomes[t]
+                log_spread = np.log1p(dispersion * mean)
+                share = mean / (1.0 + dispersion * mean)
+                now += times[t] * ((y + size) * log_spread - y * value)
+                eta[t], weights[t] = value, times[t] * share
+                residuals[t] = times[t] * (y - mean) / (1.0 + dispersion * mean)
+                curvatures[t] = weights[t] * (1.0 + dispersion * y) / (1.0 + dispersion * mean)
+                slope += times[t] * (size * size * log_spread - (y + size) * share)
+                curvature += times[t] * (
+                    2.0 * size * size * (share - size * log_spread) + (y + size) * share * share
+                )
+            curvature = dispersion * (slope + sums[1]) + dispersion * dispersion * (curvature + sums[2])
+            slope = dispersion * (slope + sums[1])
+        else:
+            for t in range(n):
+                value = min(max(predicted[t], -FARTHEST), FARTHEST)
+                mean = np.exp(value)
+                now += times[t] * (mean - outcomes[t] * value)
+                eta[t], weights[t] = value, times[t] * mean
+                residuals[t] = times[t] * (outcomes[t] - mean)
+                curvatures[t] = weights[t]
         if steps_back(newton, now, n):
             continue
         if newton.done[0]:
             break
-        weighted_gram(design, turned, weights, weighted, newton.hessian)
-        steps_on(newton, np.dot(turned, residuals))
-    for c in range(p):
-        beta[c] = newton.theta[c]
+        weighted_gram(design, curvatures, weighted, block)
+        for i in range(p):
+            for j in range(i + 1):
+                hessian[i, j] = block[i, j]
+        gradient[:p] = np.dot(design, residuals)
+        if free:
+            at_end = (point[p] == low and slope < 0.0) or (point[p] == high and slope > 0.0)
+            gradient[p] = 0.0 if at_end else slope
+            for j in range(p):
+                hessian[p, j] = 0.0
+            # Where the likelihood is not concave, a step that goes up and is not longer than one.
+            hessian[p, p] = -curvature if -curvature > 0.5 * abs(slope) else 0.5 * abs(slope) + 1.0
+        steps_on(newton, gradient)
+    for c in range(point.size):
+        theta[c] = point[c]
+    return now
 
 
 @kernel
 def fit_counts(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) -> int:
-    """Poisson, then negative binomial in turns of means and dispersion where counts spread more than Poisson's.
+    """Poisson, and negative binomial where counts spread more than Poisson's.
 
     A dispersion must gain ``shape_penalty`` nats of all rows: infinity for none, minus infinity for always one.
     """
     outcomes, times, design = rows.outcomes, rows.times, rows.design
-    n, p = design.shape
-    beta = np.empty(p)
-    for c in range(p):
-        beta[c] = fit.coefficients[c, 0]
-    eta, weights = np.empty(n), np.empty(n)
-    turned = transposed(design)
-    most, log_factorials = 0, 0.0
+    p, n = design.shape
+    most = 0
     for t in range(n):
         most = max(most, outcomes[t])
-    rising = np.zeros(most + 1)
-    for k in range(1, most + 1):
-        rising[k] = rising[k - 1] + np.log(k)
+    above = np.zeros(most + 1)
     for t in range(n):
-        log_factorials += times[t] * rising[outcomes[t]]
-    fit_log_mean(rows, turned, beta, 0.0, eta, weights)
-    best = count_nll(rows, eta, 0.0, log_factorials, rising)
+        if outcomes[t] > 0:
+            above[outcomes[t] - 1] += times[t]
+    for y in range(most - 1, -1, -1):
+        above[y] += above[y + 1]
+    theta, eta, weights = np.empty(p + 1), np.empty(n), np.empty(n)
+    for c in range(p):
+        theta[c] = fit.coefficients[c, 0]
+    free = shape_penalty < 0.0  # literals would compile the callee twice
+    best = np.inf
+    dispersed = shape_penalty == -np.inf
+    if not dispersed:
+        best = likeliest_counts(rows, above, free, theta, eta, weights)
+        excess, scale = 0.0, 0.0
+        for t in range(n):
+            mean = np.exp(eta[t])
+            excess += times[t] * ((outcomes[t] - mean) ** 2 - outcomes[t])
+            scale += times[t] * mean * mean
+        # Poisson counts exceed this by chance once in fifty times.
+        dispersed = shape_penalty < np.inf and excess > 2.0 * np.sqrt(2.0 * scale)
     dispersion = 0.0
-    excess, scale = 0.0, 0.0
-    for t in range(n):
-        mean = np.exp(eta[t])
-        excess += times[t] * ((outcomes[t] - mean) ** 2 - outcomes[t])
-        scale += times[t] * mean * mean
-    # Poisson counts exceed this by chance once in fifty times.
-    if shape_penalty == -np.inf or (shape_penalty < np.inf and excess > 2.0 * np.sqrt(2.0 * scale)):
-        other = beta.copy()
-        spread = min(max(excess / scale, LEAST_DISPERSION), MOST_DISPERSION)
-        nll = np.inf
-        for _ in range(30):
-            fit_log_mean(rows, turned, other, spread, eta, weights)
-            spread = best_dispersion(rows, eta, spread, rising)
-            now = count_nll(rows, eta, spread, log_factorials, rising)
-            if now > nll - SETTLED:
-                break
-            nll = now
+    if dispersed:
+        other, means, shares = theta.copy(), np.empty(n), np.empty(n)
+        free = not free if shape_penalty > 0.0 else free
+        other[p] = np.log(fit.nuisance[0]) if fit.nuisance[0] > 0.0 else np.log(START_DISPERSION)
+        nll = likeliest_counts(rows, above, free, other, means, shares)
         if nll + shape_penalty < best:
-            best, dispersion = nll, spread
-            for c in range(p):
-                beta[c] = other[c]
-    fit_log_mean(rows, turned, beta, dispersion, eta, weights)
+            best, dispersion = nll, np.exp(other[p])
+            theta, eta, weights = other, means, shares
     information = 0.0
     for t in range(n):
         information += weights[t]
@@ -224,7 +207,7 @@ def fit_counts(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) -
         mean = np.exp(eta[rows.place[t]])
         fit.residuals[t, 0] = (outcomes[rows.place[t]] - mean) / (1.0 + dispersion * mean)
     for c in range(p):
-        fit.coefficients[c, 0] = beta[c]
+        fit.coefficients[c, 0] = theta[c]
     fit.nuisance[0] = dispersion
     fit.information[0, 0] = information / rows.place.size
     fit.nll[0] = best / rows.place.size
@@ -239,6 +222,7 @@ class Counts(DiscreteNoise):
 
     name: Literal["counts", "poisson", "negative-binomial"] = "counts"
 
+    masses: ClassVar = CountMass
     maximise: ClassVar = staticmethod(fit_counts)
 
     @property

@@ -5,12 +5,14 @@ that variance and likelihood are two names of one number.
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from daguerreotype._lib.records import saved
-from daguerreotype._lib.typing import FloatArray
+from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.kinds import Kind
+from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes
 
 Number = TypeVar("Number", float, FloatArray)
 
@@ -18,6 +20,7 @@ Number = TypeVar("Number", float, FloatArray)
 STANDARD_ENTROPY = float(0.5 * (np.log(2 * np.pi) + 1))
 # Variance that residuals without any are given: one that has a logarithm, and that squares can be divided by.
 LEAST_VARIANCE = float(np.sqrt(np.finfo(np.float64).tiny))
+ROUNDING = 1.0 / 12.0  # variance of spreading a whole number uniformly over its cell
 
 
 def nll_of_variance(variance: Number) -> Number:
@@ -65,3 +68,43 @@ class Gaussian:
     def fit(self, residuals: FloatArray) -> GaussianDensity:
         """The normal distribution of the same variance."""
         return GaussianDensity(max(float(np.mean(residuals**2)), LEAST_VARIANCE))
+
+
+# ------------------------------------------------------------------ whole numbers that are no counts
+
+
+@saved
+@dataclass(frozen=True)
+class GridMass:
+    """Whole numbers by the density of normal noise there, times the step of their grid, one.
+
+    Attributes
+    ----------
+    variance : float
+        Of the noise, rounding included.
+    """
+
+    variance: float
+
+    def log_mass(self, outcomes: FloatArray, predictors: FloatArray) -> FloatArray:
+        """Logarithm of the probability (m,) of whole numbers (m,) by their means (m, 1)."""
+        return GaussianDensity(self.variance).log_density(outcomes - predictors.reshape(-1))
+
+
+@saved
+@dataclass(frozen=True)
+class GaussianOnGrid(DiscreteNoise):
+    """Whole numbers with normal noise, whose likelihood is made from second moments."""
+
+    name: str = "gaussian"
+
+    masses: ClassVar = GridMass
+    maximise: ClassVar = None
+
+    def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:
+        """The numbers themselves, with a variance."""
+        return Outcomes(codes[:n_fitted], np.zeros(1), np.zeros(1), 0.0)
+
+    def mass(self, outcomes: Outcomes, shape: FloatArray) -> Mass:
+        """Normal noise, ``shape`` being its variance."""
+        return GridMass(float(shape[0]))

@@ -21,7 +21,9 @@ from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 RIDGE = 1e-2  # of the sum over rows: columns have variance one
 DAMPING = 1e-6  # of steps of constants and cutpoints, which no ridge holds: more would slow those of rare levels
 MOST_STEPS = 50
-SETTLED = 1e-9  # nats of all rows that a Newton step promises, below which it is the last
+SETTLED = (
+    1e-6  # nats of all rows that a Newton step promises, below which it is the last: far less is left after it
+)
 LONGEST = 4.0  # change of a coefficient in one step
 SHORTEST = 1e-6  # share of a step below which it is not made at all
 ROUNDING = 1e-12  # of a likelihood per row
@@ -48,6 +50,8 @@ class RowsFit(NamedTuple):
         Mean over rows of minus the second derivatives.
     nll : array of shape (2,)
         Negative log-likelihood per row, and parameters spent on its shape (one for a dispersion).
+    keys, losses : arrays of shape (places,), (places, 2)
+        What ``nll`` was in earlier fits, by target and columns.
     """
 
     state: IntArray
@@ -58,6 +62,8 @@ class RowsFit(NamedTuple):
     residuals: FloatArray
     information: FloatArray
     nll: FloatArray
+    keys: IntArray
+    losses: FloatArray
 
 
 class Rows(NamedTuple):
@@ -69,8 +75,8 @@ class Rows(NamedTuple):
         Code or count of the target.
     times : array of shape (u,)
         How many rows are like this one.
-    design : array of shape (u, p)
-        A constant and the columns of the parents.
+    design : array of shape (p, u)
+        A constant and the columns of the parents, each by itself: Z'.
     place : array of shape (n,)
         Which of these each row of the table is.
     """
@@ -109,26 +115,13 @@ def solve_in_place(matrix: FloatArray, vector: FloatArray, size: int) -> float:
 
 
 @subkernel
-def transposed(design: FloatArray) -> FloatArray:
-    """The design (n, p) column by column (p, n): products are faster so."""
-    n, p = design.shape
-    turned = np.empty((p, n))
-    for t in range(n):
-        for c in range(p):
-            turned[c, t] = design[t, c]
-    return turned
-
-
-@subkernel
-def weighted_gram(
-    design: FloatArray, turned: FloatArray, weights: FloatArray, weighted: FloatArray, out: FloatArray
-) -> None:
-    """Write  Z' diag(weights) Z  into ``out`` (p, p)."""
-    n, p = design.shape
-    for t in range(n):
-        for c in range(p):
-            weighted[t, c] = design[t, c] * weights[t]
-    np.dot(turned, weighted, out)
+def weighted_gram(design: FloatArray, weights: FloatArray, weighted: FloatArray, out: FloatArray) -> None:
+    """Write  Z' diag(weights) Z  into ``out`` (p, p), of a design Z' (p, n)."""
+    p, n = design.shape
+    for c in range(p):
+        for t in range(n):
+            weighted[c, t] = design[c, t] * weights[t]
+    np.dot(weighted, design.T, out)
 
 
 class Newton(NamedTuple):

@@ -11,7 +11,16 @@ from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.kinds import Kind
 from daguerreotype.noise.base import DiscreteNoise, Mass, Outcomes, log_shares_of
-from daguerreotype.noise.newton import MOST_STEPS, RIDGE, Rows, RowsFit, new_newton, steps_back, steps_on
+from daguerreotype.noise.newton import (
+    MOST_STEPS,
+    RIDGE,
+    Rows,
+    RowsFit,
+    new_newton,
+    steps_back,
+    steps_on,
+    weighted_gram,
+)
 
 
 @saved
@@ -46,9 +55,42 @@ class OrdinalMass:
 
 
 @subkernel
-def logistic(x: float) -> float:
-    """The logistic distribution function."""
-    return float(1.0 / (1.0 + np.exp(-x)))
+def ordered_rows(rows: Rows, eta: FloatArray, cuts: FloatArray, slopes: FloatArray) -> float:
+    """Sum over rows of the negative log-likelihood of ordered levels; infinite if cutpoints do not ascend.
+
+    Writes  u + l - 1, u', l', 1 - 2 u, 1 - 2 l, 1 / P  of each row to ``slopes`` (6, n).
+    """
+    outcomes, times, k = rows.outcomes, rows.times, cuts.size
+    for c in range(1, k):
+        if cuts[c] <= cuts[c - 1]:
+            return np.inf
+    nll = 0.0
+    for t in range(outcomes.size):
+        level = outcomes[t]
+        upper, above, lower, beyond, gap = 1.0, 0.0, 0.0, 1.0, 1.0
+        if level < k:
+            x = cuts[level] - eta[t]
+            tail = np.exp(-abs(x))
+            upper, above = 1.0 / (1.0 + tail), tail / (1.0 + tail)
+            if x < 0.0:
+                upper, above = above, upper
+        if level > 0:
+            x = cuts[level - 1] - eta[t]
+            tail = np.exp(-abs(x))
+            lower, beyond = 1.0 / (1.0 + tail), tail / (1.0 + tail)
+            if x < 0.0:
+                lower, beyond = beyond, lower
+            if level < k:
+                gap = -np.expm1(cuts[level - 1] - cuts[level])
+        mass = upper * beyond * gap  # u - l to all digits, where both are near one too
+        if mass < 1e-300:
+            mass = 1e-300
+        nll -= times[t] * np.log(mass)
+        slopes[0, t] = upper - beyond
+        slopes[1, t], slopes[2, t] = upper * above, lower * beyond
+        slopes[3, t], slopes[4, t] = above - upper, beyond - lower
+        slopes[5, t] = 1.0 / mass
+    return nll
 
 
 @kernel
@@ -62,86 +104,62 @@ def fit_ordered(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
     u' = u (1 - u). Derivatives by the cutpoints are u' / P and -l' / P. The constant of the design takes no
     part: the cutpoints hold it.
     """
-    outcomes, times, design = rows.outcomes, rows.times, rows.design
-    n, p = design.shape
-    slopes = p - 1
-    size = slopes + k
-    newton = new_newton(size)
+    outcomes, times = rows.outcomes, rows.times
+    design = rows.design[1:]
+    m, n = design.shape
+    newton = new_newton(m + k)
     theta, hessian = newton.theta, newton.hessian
-    for c in range(slopes):
+    for c in range(m):
         theta[c] = fit.coefficients[c + 1, 0]
         newton.ridges[c] = RIDGE
     for c in range(k):
-        theta[slopes + c] = fit.nuisance[c]
-    residuals, information, nll = np.empty(n), 0.0, np.inf
+        theta[m + c] = fit.nuisance[c]
+    slopes, weights, weighted, block = np.empty((6, n)), np.empty(n), np.empty((m, n)), np.empty((m, m))
+    gradient, nll = np.empty(m + k), np.inf
     for _ in range(MOST_STEPS):
-        now, valid = 0.0, True
-        for c in range(1, k):
-            if theta[slopes + c] <= theta[slopes + c - 1]:
-                valid = False
-        gradient = np.zeros(size)
-        for i in range(size):
-            for j in range(size):
-                hessian[i, j] = 0.0
-        information = 0.0
-        if valid:
-            for t in range(n):
-                eta = 0.0
-                for c in range(slopes):
-                    eta += design[t, c + 1] * theta[c]
-                level = outcomes[t]
-                upper, above, lower, beyond, gap = 1.0, 0.0, 0.0, 1.0, 1.0
-                if level < k:
-                    upper, above = logistic(theta[slopes + level] - eta), logistic(eta - theta[slopes + level])
-                if level > 0:
-                    lower = logistic(theta[slopes + level - 1] - eta)
-                    beyond = logistic(eta - theta[slopes + level - 1])
-                    if level < k:
-                        gap = -np.expm1(theta[slopes + level - 1] - theta[slopes + level])
-                mass = upper * beyond * gap  # u - l to all digits, where both are near one too
-                if mass < 1e-300:
-                    mass = 1e-300
-                often = times[t]
-                now -= often * np.log(mass)
-                at_upper, at_lower = upper * above, lower * beyond
-                residuals[t] = upper - beyond
-                residual, weight = often * residuals[t], often * (at_upper + at_lower)
-                information += weight
-                for c in range(slopes):
-                    gradient[c] += design[t, c + 1] * residual
-                    product = weight * design[t, c + 1]
-                    for e in range(c + 1):
-                        hessian[c, e] += product * design[t, e + 1]
-                by_upper, by_lower = at_upper / mass, at_lower / mass
-                if level < k:
-                    row = slopes + level
-                    gradient[row] += often * by_upper
-                    hessian[row, row] += often * (by_upper * by_upper - by_upper * (above - upper))
-                    for c in range(slopes):
-                        hessian[row, c] -= often * at_upper * design[t, c + 1]
-                if level > 0:
-                    row = slopes + level - 1
-                    gradient[row] -= often * by_lower
-                    hessian[row, row] += often * (by_lower * by_lower + by_lower * (beyond - lower))
-                    for c in range(slopes):
-                        hessian[row, c] -= often * at_lower * design[t, c + 1]
-                    if level < k:
-                        hessian[slopes + level, row] -= often * by_upper * by_lower
-        else:
-            now = np.inf
+        now = ordered_rows(rows, np.dot(theta[:m], design), theta[m:], slopes)
         if steps_back(newton, now, n):
             continue
         nll = now
         if newton.done[0]:
             break
+        for t in range(n):
+            weights[t] = times[t] * (slopes[1, t] + slopes[2, t])
+        weighted_gram(design, weights, weighted, block)
+        for i in range(m + k):
+            gradient[i] = 0.0
+            for j in range(i + 1):
+                hessian[i, j] = block[i, j] if i < m else 0.0
+        for c in range(m):
+            for t in range(n):
+                gradient[c] += times[t] * slopes[0, t] * design[c, t]
+                if outcomes[t] < k:
+                    hessian[m + outcomes[t], c] -= times[t] * slopes[1, t] * design[c, t]
+                if outcomes[t] > 0:
+                    hessian[m + outcomes[t] - 1, c] -= times[t] * slopes[2, t] * design[c, t]
+        for t in range(n):
+            level, often = outcomes[t], times[t]
+            by_upper, by_lower = slopes[1, t] * slopes[5, t], slopes[2, t] * slopes[5, t]
+            if level < k:
+                gradient[m + level] += often * by_upper
+                hessian[m + level, m + level] += often * by_upper * (by_upper - slopes[3, t])
+            if level > 0:
+                below = m + level - 1
+                gradient[below] -= often * by_lower
+                hessian[below, below] += often * by_lower * (by_lower + slopes[4, t])
+                if level < k:
+                    hessian[m + level, below] -= often * by_upper * by_lower
         steps_on(newton, gradient)
     fit.coefficients[0, 0] = 0.0
-    for c in range(slopes):
+    for c in range(m):
         fit.coefficients[c + 1, 0] = theta[c]
     for c in range(k):
-        fit.nuisance[c] = theta[slopes + c]
+        fit.nuisance[c] = theta[m + c]
     for t in range(rows.place.size):
-        fit.residuals[t, 0] = residuals[rows.place[t]]
+        fit.residuals[t, 0] = slopes[0, rows.place[t]]
+    information = 0.0
+    for t in range(n):
+        information += times[t] * (slopes[1, t] + slopes[2, t])
     fit.information[0, 0] = information / rows.place.size
     fit.nll[0] = nll / rows.place.size
     fit.nll[1] = 0.0
@@ -155,6 +173,7 @@ class Ordinal(DiscreteNoise):
 
     name: str = "ordinal"
 
+    masses: ClassVar = OrdinalMass
     maximise: ClassVar = staticmethod(fit_ordered)
 
     def outcomes(self, codes: IntArray, n_fitted: int, kind: Kind) -> Outcomes:

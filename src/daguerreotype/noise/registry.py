@@ -10,9 +10,9 @@ import numpy as np
 from daguerreotype._lib.labels import listed, shown
 from daguerreotype._lib.registry import Registry, load
 from daguerreotype.data.kinds import Kind
-from daguerreotype.noise.base import Density, DiscreteNoise, Mass, NoiseModel
+from daguerreotype.noise.base import Density, DiscreteNoise, LikeliestFamily, Mass, NoiseModel, NoiseOfMasses
 from daguerreotype.noise.free_shape import FreeShape
-from daguerreotype.noise.gaussian import Gaussian, GaussianDensity
+from daguerreotype.noise.gaussian import Gaussian, GaussianDensity, GaussianOnGrid
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,22 @@ def make_noise(noise: Any) -> NoiseModel:
     )
 
 
+def open_noise(kind: Kind) -> NoiseModel:
+    """What discrete columns of a kind have by default: whichever family is likeliest, where there are several.
+
+    Ordered levels may be described better without their order, counts as whole numbers that vary like any others.
+    """
+    usual = make_noise(kind.noise)
+    more = GaussianOnGrid() if kind.counts else make_noise("categorical") if kind.name == "ordinal" else None
+    if isinstance(usual, DiscreteNoise) and isinstance(more, DiscreteNoise):
+        return LikeliestFamily((usual, more))
+    return usual
+
+
 def family_of(noise: NoiseModel) -> str:
     """What edges that weigh noise themselves know a noise model by: a registered name, "auto", or nothing."""
+    if isinstance(noise, LikeliestFamily):
+        return "auto"
     if isinstance(noise, DiscreteNoise):
         return noise.name
     if isinstance(noise, FreeShape):
@@ -88,7 +102,7 @@ def family_of(noise: NoiseModel) -> str:
 
 def name_of(noise: NoiseModel, density: Density | Mass) -> str:
     """What a noise model is called that led to this distribution of a node."""
-    if isinstance(noise, DiscreteNoise):
+    if isinstance(noise, NoiseOfMasses):
         return noise.name_of(density)
     if isinstance(noise, FreeShape) and isinstance(density, GaussianDensity):
         return "gaussian"
@@ -106,14 +120,14 @@ def noise_by_column(
     noise : "auto", a name, an object, or a dict of them by column
         A single one holds for all columns of the kinds that it can describe.
     continuous : NoiseModel
-        What continuous columns have by default.
+        What continuous columns have by default; discrete ones have `open_noise`.
     kinds : sequence of d Kind
         Those of the columns; empty if all are continuous.
     labels : sequence of d
         What the user calls them.
     """
     kinds = kinds or [Kind()] * len(labels)
-    chosen = [make_noise(kind.noise) if kind.discrete else continuous for kind in kinds]
+    chosen = [open_noise(kind) if kind.discrete else continuous for kind in kinds]
     if isinstance(noise, str) and noise == "auto":
         return tuple(chosen)
     if isinstance(noise, Mapping):

@@ -96,7 +96,8 @@ def unit_of(model: Any, effect: int) -> tuple[str, tuple[str, ...]]:
         if len(further) == 1:
             return f"log-odds of {further[0]}", ()
         return f"log-odds against {first}", tuple(further)
-    return "standard deviations" if model.standardize else "scale of the effect", ()
+    standardized = model.standardize and not result.kinds[effect].discrete
+    return "standard deviations" if standardized else "scale of the effect", ()
 
 
 def _pool_bars(levels: tuple[str, ...], heights: FloatArray) -> tuple[tuple[str, ...], FloatArray]:

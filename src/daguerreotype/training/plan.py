@@ -43,8 +43,6 @@ class Plan:
         How local fits add up.
     noise : tuple of d NoiseModel
         What each column is likely under given its parents.
-    families_open : bool
-        Whether ordered levels may turn out to be described better without their order.
     operator : callable or None
         From scores to orderings; None keeps the order of the start.
     training : Bilevel or Joint
@@ -74,7 +72,6 @@ class Plan:
     min_gain: float
     objective: Objective
     noise: tuple[NoiseModel, ...]
-    families_open: bool
     operator: "Operator | None"
     training: Bilevel | Joint
     joint: bool
@@ -152,7 +149,6 @@ def make_plan(settings: Mapping[str, Any], table: Table) -> Plan:
         min_gain=float(settings["min_gain"]),
         objective=make_objective(training.loss, 0.0 if training.joint else factor),
         noise=noise,
-        families_open=isinstance(settings["noise"], str) and settings["noise"] == "auto" and bound is not None,
         operator=bound,
         training=training,
         joint=training.joint,

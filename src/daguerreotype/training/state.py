@@ -13,7 +13,8 @@ from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import OnScale, Table
 from daguerreotype.edges.base import Capabilities, LocalFit, LocalModels
 from daguerreotype.edges.penalty import Penalty
-from daguerreotype.noise import Density, DiscreteNoise, Mass, NoiseModel
+from daguerreotype.noise import Density, Mass, NoiseModel
+from daguerreotype.noise.base import NoiseOfMasses
 from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.noise.gaussian import GaussianDensity, variance_of_nll
 from daguerreotype.noise.registry import family_of
@@ -97,7 +98,7 @@ class TrainingResult:
         residuals = (self.residuals() if wanted else None) or [None] * len(noise)
         densities: list[Density | Mass] = []
         for node, (fit, model, remainder) in enumerate(zip(self.fits, noise, residuals, strict=True)):
-            if isinstance(model, DiscreteNoise):
+            if isinstance(model, NoiseOfMasses):
                 densities.append(self.models.mass(node, fit))
             elif remainder is not None and (model.needs_residuals or fit.scale >= 0):
                 densities.append(model.fit(remainder))

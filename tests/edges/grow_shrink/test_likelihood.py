@@ -112,7 +112,7 @@ def test_the_maximum_is_that_of_a_general_optimiser(family):
     whole = (none, none), ([0], line), ([0], None), ([1], None), ([2], line), ([2], None), ([3], None)
     for parents, used in (*whole, ([0, 1, 3], [1, 2, 1])):
         columns, *_ = engine.fit(parents, used)
-        expected = best_nll(ORACLES.get(family, family), engine.outcomes, engine.problem.features[:, columns])
+        expected = best_nll(ORACLES.get(family, family), engine.outcomes, engine.problem.features[columns].T)
         assert engine.nll == pytest.approx(expected, abs=1e-6), parents
 
 
@@ -152,11 +152,11 @@ def test_residuals_are_the_derivatives_of_the_likelihood(family):
     # At the maximum no column that takes part has a score, but for what the small ridge leaves.
     q = engine.problem.families[engine.target, PREDICTORS]
     residuals = engine.buffers.fit.residuals[:, :q]
-    scores = engine.problem.features[:, columns].T @ residuals
+    scores = engine.problem.features[columns] @ residuals
     np.testing.assert_allclose(scores, 0.0, atol=0.1)
     np.testing.assert_allclose(residuals.sum(axis=0), 0.0, atol=1e-3)
     assert (
-        np.abs(engine.problem.features[:, 2 * engine.problem.blocks.shape[1]] @ residuals).max() > 1.0
+        np.abs(engine.problem.features[2 * engine.problem.blocks.shape[1]] @ residuals).max() > 1.0
     )  # of one that does not
 
 
@@ -173,7 +173,7 @@ def test_small_tables_have_the_maximum_of_a_general_optimiser(family, n, seed):
         outcomes[:levels] = np.arange(levels)
     parent = rng.normal(size=n)
     found, engine = nll_of_outcomes(family, outcomes, parent, levels)
-    design = engine.problem.features[:, :1]
+    design = engine.problem.features[:1].T
     expected = best_nll(ORACLES.get(family, family), engine.outcomes, design, RIDGE)  # few rows feel it
     assert found == pytest.approx(expected, abs=1e-6)
 
@@ -212,7 +212,7 @@ def test_a_level_that_one_row_has_is_fitted(family):
     outcomes = rng.integers(2, size=N)
     outcomes[17] = 2
     found, engine = nll_of_outcomes(family, outcomes, rng.normal(size=N), 3)
-    expected = best_nll(ORACLES[family], engine.outcomes, engine.problem.features[:, :1], RIDGE)
+    expected = best_nll(ORACLES[family], engine.outcomes, engine.problem.features[:1].T, RIDGE)
     assert engine.outcomes.max() == 2
     assert found == pytest.approx(expected, abs=1e-6)
 
@@ -232,7 +232,7 @@ def test_an_ordered_level_that_no_row_has_goes_with_the_one_below():
     found, engine = nll_of_outcomes("ordinal", outcomes, rng.normal(size=N), 6)
     assert sorted(np.unique(engine.outcomes)) == [0, 1, 2]
     compact = np.searchsorted([1, 2, 4], outcomes)
-    assert found == pytest.approx(best_nll("ordered", compact, engine.problem.features[:, :1]), abs=1e-6)
+    assert found == pytest.approx(best_nll("ordered", compact, engine.problem.features[:1].T), abs=1e-6)
 
 
 @pytest.mark.parametrize("family", ["categorical", "ordinal"])
@@ -246,7 +246,7 @@ def test_a_level_that_only_rows_beyond_those_looked_at_have_does_no_harm(family,
     found, engine = nll_of_outcomes(family, codes, parent, 4)
     seen = outcomes[:200]
     assert engine.outcomes.size == 200
-    expected = best_nll(ORACLES[family], seen, engine.problem.features[:, :1])
+    expected = best_nll(ORACLES[family], seen, engine.problem.features[:1].T)
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -262,7 +262,7 @@ def test_large_counts_and_counts_that_are_nearly_all_zero_have_their_maximum():
     for family in ("poisson", "negative-binomial", "counts"):
         for outcomes in (few, large):
             found, engine = nll_of_outcomes(family, outcomes, parent)
-            expected = best_nll(family, outcomes, engine.problem.features[:, :1])
+            expected = best_nll(family, outcomes, engine.problem.features[:1].T)
             assert found == pytest.approx(expected, abs=1e-5 * max(1.0, abs(expected)))
     assert engine.buffers.fit.nuisance[0] > 0.1
 

@@ -1,7 +1,7 @@
 """Local fits of additive models: each cause by its basis, each effect by its family."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -43,7 +43,7 @@ from daguerreotype.edges.grow_shrink.weigh import ALWAYS, NARROW, SHAPE, SPREAD,
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.base import Mass
 from daguerreotype.noise.free_shape import MAX_ROWS
-from daguerreotype.noise.gaussian import STANDARD_ENTROPY
+from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 # Rows that tables with discrete columns are fitted on: their likelihoods need each row in every step. Those of
 # numbers must be of the same rows: means over others differ by more than the two directions of an edge.
@@ -75,14 +75,18 @@ class AdditiveFit(LocalFit):
         discrete node, one for a number, and another for its log standard deviation where its spread depends on its
         parents.
     shape : array of shape (k,)
-        Cutpoints of ordered levels, or the dispersion of counts; of a number whose spread depends on its parents
-        the least and the largest log standard deviation over the training rows; empty for others.
+        Cutpoints of ordered levels, the dispersion of counts, or the variance of whole numbers; of a number whose
+        spread depends on its parents the least and the largest log standard deviation over the training rows; empty
+        for others.
+    family : int
+        Which of the families that a discrete node may have it has.
     """
 
     used: Annotated[IntArray, Shape("p", least=0)]
     products: Annotated[IntArray, Shape("k", 4)]
     coefficients: Annotated[FloatArray, Shape("m", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
+    family: int = field(default=0, kw_only=True)
 
     def check_saved(self) -> None:
         """Refuse coefficients of more or fewer columns than are used, and products of others than parents."""
@@ -135,8 +139,8 @@ class AdditivePredictor(LocalModels):
         """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
 
         It has mean zero over the training rows, and goes on as a straight line beyond them. Products with other
-        parents are not part of it. The predictor of a
-        number is its value, of a level the log-odds, of a count the logarithm of its mean.
+        parents are not part of it. The predictor of a number is its value, of a level the log-odds, of a count the
+        logarithm of its mean, or its value where that is likelier.
         """
         fit = additive(fit)
         if parent not in fit.parents:
@@ -187,6 +191,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def __init__(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None = None) -> None:
         self._table = table
         self._families: Families | None = None
+        self._scales: IntArray = np.arange(0 if table.rescaled is None else table.rescaled.columns.size)
         self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
         if table.discrete.any():
             self._prepare_rows(table, n_knots, penalty, rules)
@@ -194,9 +199,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         bases: list[Basis] = [NumberBasis(None) for _ in table.names]
         moments = table.moments
         if n_knots:
-            bases, moments = spline_bases(table, n_knots)
-            bases, moments = self._without_rough(bases, moments, table.n_rows, penalty)
+            splines, moments = spline_bases(table, n_knots)
+            bases, moments = self._without_rough(splines, moments, table.n_rows, penalty)
         AdditivePredictor.__init__(self, table.names, bases)
+        scales = other_scales(table, self.columns)
         products = self._choose_products(table, len(table.values), penalty, rules)
         problem = new_problem(
             moments,
@@ -205,10 +211,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             penalty,
             rules,
             table.rounding,
-            other_scales(table, self.columns),
+            scales,
             stops=self._stops,
             products=products,
-            weighing=self._weighing(table),
+            weighing=self._weighing(table, scales),
         )
         GrowShrinkTrees.__init__(self, problem)
 
@@ -227,6 +233,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         n_first = rows // table.copies
         self.bases, moments = self._without_rough(bases, moments, n_first, penalty)
         features = self.columns(table.values[:rows])
+        families = self._families = Families.of(table, rows)
+        scales, order = families.beside(other_scales(table, self.columns, rows), features)
+        self._scales = np.append(self._scales, np.full(order.size - self._scales.size, -1))[order]
         products = self._choose_products(table, rows, penalty, rules)
         problem = new_problem(
             moments,
@@ -235,15 +244,14 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             penalty,
             rules,
             table.rounding / spreads**2,
-            other_scales(table, self.columns, rows),
+            scales,
             table.copies,
             float(penalty.evidence(table.n_rows) / penalty.evidence(n_first)),
             stops=self._stops,
             products=products,
-            weighing=self._weighing(table),
+            weighing=self._weighing(table, scales),
         )
-        families = self._families = Families.of(table, rows)
-        problem = families.describe(problem, table, bases, features)
+        problem = families.describe(problem, table, self.bases, features)
         GrowShrinkTrees.__init__(self, problem, table.copies, families.kernels)
 
     @staticmethod
@@ -278,7 +286,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         self, table: Table, n_rows: int, penalty: Penalty, rules: EdgeRules | None
     ) -> Products | None:
         """Products of two columns that may have effects on numbers; not beside straight lines, or limits."""
-        self._pairs, self._pair_means = np.zeros((0, 4), dtype=np.int64), np.zeros(0)
+        self._pairs: IntArray = np.zeros((0, 4), dtype=np.int64)
+        self._pair_means: FloatArray = np.zeros(0)
         d, limited = table.n_columns, rules is not None and rules.max_parents is not None
         if self._widths.max() == 1 or not table.holds_rows or limited or not 2 < d <= MOST_COLUMNS:
             return None
@@ -293,7 +302,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             return None
         products, self._pair_means = lay_out(promising, table, n_rows, d, self.columns)
         self._pairs = promising.pairs
-        return products
+        with_scales = np.zeros((self._scales.size, len(self._pairs)))  # families of discrete columns have none
+        of_numbers = self._scales >= 0
+        with_scales[of_numbers] = products.with_scales[self._scales[of_numbers]]
+        return products._replace(with_scales=with_scales)
 
     def columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d), owner by owner."""
@@ -302,20 +314,21 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             columns[:, i, : basis.width] = basis.columns(values[:, i])
         return columns.reshape(len(values), -1)
 
-    def _weighing(self, table: Table) -> Weighing | None:
+    def _weighing(self, table: Table, scales: OtherScales | None) -> Weighing | None:
         """The rows that numbers are weighed by: the first ones of every copy of a long table."""
         names = table.families or ("",) * table.n_columns
-        what = np.array([WEIGHED.get(name, 0) for name in names])
-        if not table.holds_rows or not (what.any() or table.rescaled is not None):
+        what = np.array([WEIGHED.get(name, 0) for name in names]) * ~table.discrete
+        if not table.holds_rows or not (what.any() or scales is not None):
             return None
         width = len(self.bases) * int(self._widths.max())
         n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
         rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
-        numbers, rescaled = table.values[rows], np.zeros((rows.size, 0))
+        numbers = table.values[rows]
+        rescaled = np.zeros((rows.size, 0)) if scales is None else numbers[:, scales.variables]
+        if table.rescaled is not None:
+            rescaled[:, self._scales >= 0] = table.rescaled.untied(rows)
         if table.dither is not None:
             numbers = numbers + table.dither[rows]
-        if table.rescaled is not None:
-            rescaled = table.rescaled.untied(rows)
         centres, spreads = np.array([basis.unit for basis in self.bases]).T
         columns = self.columns(table.values[rows])
         products = products_of(self._pairs, columns, len(self.bases)) - self._pair_means
@@ -342,21 +355,18 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def _record(self, node: int, chosen: Chosen) -> AdditiveFit:
         """The fit of ``node`` that a search ends with."""
         target, owners, used, excess, dof = chosen
-        problem, scale = self.problem, -1
+        problem, scale, n_shapes = self.problem, -1, 0
         pairs, means = self._products_of(chosen)
         parents = self.parents_of(chosen)
         shape: FloatArray = np.zeros(0)
         centre, spread = self.bases[node].unit
         discrete = problem.families[target, LIKELIHOOD] != GAUSSIAN
         if discrete:
-            coefficients, shape, n_shapes = self.fit_discrete(node, self.columns_of(target, owners, used))
-            # The search has what a parameter of the shape costs in the likelihood.
-            excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.n_rows
-            dof += n_shapes * problem.share
+            coefficients, shape, n_shapes = self.fit_discrete(target, self.columns_of(target, owners, used))
         elif problem.rows.size:
-            scale, used, coefficients, excess, dof = self.weigh(chosen)
-            if scale >= 0:
-                centre, spread = 0.0, 1.0
+            place, used, coefficients, excess, dof = self.weigh(chosen)
+            if place >= 0:
+                scale, centre, spread = int(self._scales[place]), 0.0, 1.0
             coefficients[:, 0] *= spread
             coefficients[0, 0] += centre
             coefficients[:, 1:] *= 0.5
@@ -369,6 +379,15 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         else:
             weights = spread * self.solve(target, self.columns_of(target, owners, used))
             coefficients = np.concatenate([[centre], weights])[:, None]
+        family, by_moments = 0, False
+        if self._families is not None and self._families.candidates[node]:
+            family, by_moments = self._families.place(problem, node, target), not discrete
+        # The search has what a parameter of the shape costs in the likelihood.
+        n_shapes += by_moments
+        excess -= n_shapes * 0.5 * problem.penalty_per_dof / problem.n_rows
+        dof += n_shapes * problem.share
+        if by_moments:
+            shape = np.array([variance_of_nll(excess + STANDARD_ENTROPY)])
         places, own = self.columns_of(target, owners, used), owners < problem.widths.size
         of_mean = coefficients[1:] if discrete else coefficients[1:, :1]
         # columns of one owner are uncorrelated, so their shares of the component's variance add up
@@ -377,7 +396,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         used_by_parent[np.searchsorted(parents, owners[own])] = used[own]
         starts = np.cumsum(used_by_parent) - used_by_parent
         of_columns = np.repeat(np.arange(parents.size), used_by_parent)
-        shares = np.bincount(of_columns, variances[: of_columns.size], parents.size)
+        shares = np.bincount(of_columns, variances[: of_columns.size], parents.size).astype(np.float64)
         for side in np.searchsorted(parents, pairs[:, :2]).T:
             np.add.at(shares, side, variances[of_columns.size :])
         norms = np.sqrt(shares)
@@ -390,14 +409,15 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         return AdditiveFit(
             parents,
             weights,
-            excess + STANDARD_ENTROPY,
-            dof,
+            float(excess) + STANDARD_ENTROPY,
+            float(dof),
             used_by_parent,
             pairs,
             coefficients,
             shape,
             norms=norms,
             scale=scale,
+            family=family,
         )
 
     def _products_of(self, chosen: Chosen) -> tuple[IntArray, FloatArray]:
@@ -409,10 +429,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def mass(self, node: int, fit: LocalFit) -> Mass:
         """The distribution of a discrete node given its linear predictors."""
         assert self._families is not None
-        family, outcomes = self._families.noise[node], self._families.outcomes[node]
-        assert family is not None
-        assert outcomes is not None
-        return family.mass(outcomes, additive(fit).shape)
+        fit = additive(fit)
+        family, outcomes = self._families.candidates[node][fit.family]
+        return family.mass(outcomes, fit.shape)
 
     def nonlinear_share(self, fits: Sequence[LocalFit]) -> float:
         """The share of the edges of ``fits`` that are nonlinear, of those that could be."""

@@ -125,18 +125,18 @@ def screen_pairs(
         with_first = (flat @ rows[i].T).reshape(*drawn.shape[:2], width)
         with_second = drawn @ rows[i + 1 :].transpose(0, 2, 1)
         gained = np.empty((len(drawn), d, bends * bends))
-        covariances = (moment.astype(np.float64) / n for moment in (with_first, with_second, with_lines))
-        gains_of_pairs(blocks, curves, i, *covariances, rests, gained)
+        first, second, every = (moment.astype(np.float64) / n for moment in (with_first, with_second, with_lines))
+        gains_of_pairs(blocks, curves, i, first, second, every, rests, gained)
         of_first, of_second = np.divmod(np.arange(bends * bends), bends)
         gained[~linear[i + 1 :]] = 0.0
         gained[:, ~numbers | ~allowed[i]] = 0.0
         gained[~allowed[i + 1 :]] = 0.0
         gained[:, :, of_first >= curves[i]] = 0.0
         gained.transpose(0, 2, 1)[of_second >= curves[i + 1 :, None]] = 0.0
-        second, of, place = np.nonzero(n * gained > least)
+        later, of, place = np.nonzero(n * gained > least)
         targets.append(of)
-        pairs.append(np.column_stack([np.full(of.size, i), i + 1 + second, of_first[place], of_second[place]]))
-        gains.append(n * gained[second, of, place])
+        pairs.append(np.column_stack([np.full(of.size, i), i + 1 + later, of_first[place], of_second[place]]))
+        gains.append(n * gained[later, of, place])
     if not targets:
         return PairGains(np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64), np.zeros(0))
     return PairGains(np.concatenate(targets), np.concatenate(pairs), np.concatenate(gains))
@@ -166,7 +166,8 @@ def lay_out(
     """
     rescaled = None if table.rescaled is None else table.rescaled.values[:n_rows]
     s, p = 0 if rescaled is None else rescaled.shape[1], len(promising.pairs)
-    sums, means = np.zeros(0), np.zeros(p)
+    sums: FloatArray = np.zeros((0, p))
+    means = np.zeros(p)
     for first in range(0, n_rows, CHUNK):
         part = slice(first, min(first + CHUNK, n_rows))
         features = columns(table.values[part])

@@ -78,13 +78,14 @@ def gather_rows(problem: Problem, fit: RowsFit, target: int, m: int) -> Rows:
         count = n
         for t in range(n):
             place[t], first[t], times[t] = t, t, 1.0
-    design = np.empty((count, m + 1))
+    design = np.ones((m + 1, count))
     values = np.empty(count, dtype=np.int64)
     for i in range(count):
-        design[i, 0] = 1.0
         values[i] = outcomes[first[i]]
-        for c in range(m):
-            design[i, c + 1] = problem.features[first[i], fit.columns[c]]
+    for c in range(m):
+        feature = problem.features[fit.columns[c]]
+        for i in range(count):
+            design[c + 1, i] = feature[first[i]]
     return Rows(values, times[:count].copy(), design, place)
 
 
@@ -130,7 +131,40 @@ def fit_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, ta
         for a in range(q):
             fit.coefficients[c + 1, a] = fit.start[fit.columns[c], a]
     call_address(addresses.fit_rows, addresses, problem, fit, target, m)
+    place, key = place_of_loss(fit, target, m)
+    fit.keys[place], fit.losses[place, 0], fit.losses[place, 1] = key, fit.nll[0], fit.nll[1]
+    return loss_of_fit(problem, fit)
+
+
+@subkernel
+def loss_of_fit(problem: Problem, fit: RowsFit) -> float:
+    """What the last fit loses,  2 n nll,  with one more penalty for a dispersion."""
     return float(2.0 * problem.n_rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof)
+
+
+@subkernel
+def place_of_loss(fit: RowsFit, target: int, m: int) -> tuple[int, int]:
+    """Where the loss of a target on the first m of ``fit.columns``, in any order, is kept, and under which key.
+
+    The key is the xor of a hash of each (splitmix64, without its first shift); a later set takes a taken place.
+    """
+    key = 0
+    for c in range(-1, m):
+        mixed = ((fit.columns[c] if c >= 0 else -1 - target) + 1) * 0x1E3779B97F4A7C15
+        mixed = (mixed ^ ((mixed >> 27) & 0x1FFFFFFFFF)) * 0x14D049BB133111EB
+        key ^= mixed ^ ((mixed >> 31) & 0x1FFFFFFFF)
+    return key & (fit.keys.size - 1), key | 1
+
+
+@subkernel
+def try_columns(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, m: int) -> float:
+    """What `fit_columns` returns, for those who need no more than that: nothing is fitted a second time."""
+    fit = buffers.fit
+    place, key = place_of_loss(fit, target, m)
+    if fit.keys[place] != key:
+        return fit_columns(addresses, problem, buffers, target, m)
+    fit.nll[0], fit.nll[1] = fit.losses[place, 0], fit.losses[place, 1]
+    return loss_of_fit(problem, fit)
 
 
 @subkernel
@@ -168,7 +202,7 @@ def whitened_scores(problem: Problem, buffers: WalkBuffers, q: int) -> FloatArra
             for k in range(a):
                 total -= factor[a, k] * whitened[t, k]
             whitened[t, a] = total / factor[a, a]
-    scores: FloatArray = np.dot(problem.features.T, whitened)
+    scores: FloatArray = np.dot(problem.features, whitened)
     for c in range(scores.shape[0]):
         for a in range(q):
             scores[c, a] /= n
@@ -205,7 +239,7 @@ def find_likely(
             for a in range(path.used[owner], stop):
                 fit.columns[more] = owner * stride + a
                 more += 1
-            gain = here - fit_columns(addresses, problem, buffers, target, more) - steps.penalties[i]
+            gain = here - try_columns(addresses, problem, buffers, target, more) - steps.penalties[i]
         if gain > 0.0:
             steps.gains[kept] = gain
             steps.owners[kept] = owner
@@ -272,7 +306,7 @@ def eliminate_likely(
                 used[i] = kept
                 m = columns_of(problem, variable, owners, used, count, fit.columns)
                 used[i] = had
-                gain = here - fit_columns(addresses, problem, buffers, target, m) + penalty
+                gain = here - try_columns(addresses, problem, buffers, target, m) + penalty
                 if gain > best:
                     best, choice, keep = gain, i, kept
         if choice < 0:
@@ -286,4 +320,11 @@ def eliminate_likely(
 def fit_given(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, m: int) -> int:
     """Leave the fit of a discrete target on the first m columns of the workspace in it; returns m."""
     fit_columns(addresses, problem, buffers, target, m)
+    return m
+
+
+@kernel
+def try_given(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, m: int) -> int:
+    """Leave the likelihood alone of a discrete target on these columns there; returns m."""
+    try_columns(addresses, problem, buffers, target, m)
     return m

@@ -43,7 +43,7 @@ def loss_of_columns(
         scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
         return float(problem.n_rows * np.log(variance) + penalty)
     columns_of(problem, variable, owners, used, used.size, fit.columns)
-    call_address(addresses.fit_columns, addresses, problem, buffers, target, m)
+    call_address(addresses.try_columns, addresses, problem, buffers, target, m)
     scores[0] = excess_of_fit(problem, fit, target)
     loss = 2.0 * problem.n_rows * fit.nll[0] + fit.nll[1] * problem.penalty_per_dof
     return float(loss + penalty)
@@ -84,7 +84,7 @@ def choose_shapes(
         return count
     buffers.fit.state[0] = NONE  # what other sets were fitted before must not matter
     loss = loss_of_columns(addresses, problem, buffers, target, q, scores)
-    if discrete:
+    if discrete and buffers.fit.state[0] == target:  # and not a fit that was made earlier
         keep_start(buffers.fit, spent, q)
     excess = scores[0]
     while True:

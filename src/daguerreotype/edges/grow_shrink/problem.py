@@ -1,6 +1,6 @@
 """The penalised regression problem that grow-shrink searches solve, in second moments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +80,8 @@ class Problem(NamedTuple):
     starts : array of shape (d, q + k + 1), or empty
         Linear predictors of discrete targets without parents, their further parameters, and the nats of all rows
         that one of these must gain to be used, side by side.
-    features : array of shape (m, d * stride), or empty
-        All columns in the rows that discrete targets are fitted on.
+    features : array of shape (d * stride, m), or empty
+        All columns, each by itself, in the rows that discrete targets are fitted on.
     outcomes : array of shape (d, m), or empty
         Codes and counts of the discrete targets in these rows.
     codes : array of shape (d, m), or empty
@@ -173,7 +173,12 @@ class OtherScales:
     rounding: FloatArray
     walked: BoolArray
 
-    def take(self, chosen: BoolArray) -> "OtherScales":
+    def joined(self, more: "OtherScales") -> "OtherScales":
+        """These, then more of them."""
+        pairs = [(getattr(self, part.name), getattr(more, part.name)) for part in fields(self)]
+        return OtherScales(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+    def take(self, chosen: BoolArray | IntArray) -> "OtherScales":
         """Some of them."""
         return OtherScales(
             self.variables[chosen],
@@ -326,7 +331,8 @@ def new_problem(
     variables = np.concatenate([nodes, walked.variables])
     own = np.concatenate([np.full(d, -1), np.flatnonzero(rescaled.walked)])
     what = np.zeros(d, dtype=np.int64) if weighing is None else weighing.open
-    rows, usual, times = empty, GaussianSpacings(0, 0.0, 0.0), 1
+    rows: FloatArray = empty
+    usual, times = GaussianSpacings(0, 0.0, 0.0), 1
     if weighing is not None:
         room = np.zeros((len(weighing.columns), e))
         parts = weighing.columns, room, weighing.products, weighing.numbers, weighing.rescaled

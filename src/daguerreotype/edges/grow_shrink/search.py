@@ -11,7 +11,7 @@ import numpy as np
 from daguerreotype._lib.numba import address_of, address_table, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, SearchableModels
-from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows
+from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows, try_given
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
 from daguerreotype.edges.grow_shrink.problem import OPEN, PREDICTORS, SHAPES, Problem, new_problem
@@ -118,6 +118,7 @@ def walk_addresses(
             maximise=kernels,
             fit_rows=address_of(fit_rows, nowhere, problem, buffers.fit, 0, 0),
             fit_columns=address_of(fit_given, addresses, problem, buffers, 0, 0),
+            try_columns=address_of(try_given, addresses, problem, buffers, 0, 0),
             find_likely=address_of(find_likely, addresses, problem, path, buffers, 0),
             eliminate_likely=address_of(eliminate_likely, addresses, problem, buffers, 0, 0, np.zeros(2)),
         )
@@ -385,7 +386,8 @@ class GrowShrinkTrees(SearchableModels):
     def parents_of(self, chosen: Chosen) -> IntArray:
         """The parents (p,) that a search ended with, ascending."""
         own = chosen.owners[chosen.owners < self.problem.widths.size]
-        return np.unique(np.concatenate([own, self.pairs_of(chosen).ravel()]))
+        parents: IntArray = np.unique(np.concatenate([own, self.pairs_of(chosen).ravel()]))
+        return parents
 
     def columns_of(self, target: int, owners: IntArray, used: IntArray) -> IntArray:
         """Which columns are the first ``used`` of those of each owner of a target."""
@@ -425,15 +427,15 @@ class GrowShrinkTrees(SearchableModels):
         problem = self.problem
         return coefficients(problem.moments, problem.limits, int(problem.responses[target]), columns)
 
-    def fit_discrete(self, node: int, columns: IntArray) -> tuple[FloatArray, FloatArray, int]:
-        """Coefficients (1 + m, q) of a discrete node on a constant and m columns, its further parameters (k,), and
+    def fit_discrete(self, target: int, columns: IntArray) -> tuple[FloatArray, FloatArray, int]:
+        """Coefficients (1 + m, q) of a target on a constant and m columns, its further parameters (k,), and
         how many of these are used.
         """
         with self._lock:
             fit, problem, m = self._buffers.fit, self.problem, columns.size
             fit.columns[:m] = columns
-            fit_given(self._addresses, problem, self._buffers, node, m)
-            q, k = problem.families[node, PREDICTORS], problem.families[node, SHAPES]
+            fit_given(self._addresses, problem, self._buffers, target, m)
+            q, k = problem.families[target, PREDICTORS], problem.families[target, SHAPES]
             return fit.coefficients[: m + 1, :q].copy(), fit.nuisance[:k].copy(), int(fit.nll[1])
 
     def _make_room(self) -> None:

@@ -25,6 +25,7 @@ from daguerreotype.noise.newton import RowsFit
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
 OWNER, STOP, CHILD, SIBLING = 0, 1, 2, 3
+KEPT = 2**16  # likelihoods of discrete targets that are kept
 
 
 class TreeArena(NamedTuple):
@@ -149,6 +150,7 @@ class Addresses(NamedTuple):
     maximise: int
     fit_rows: int
     fit_columns: int
+    try_columns: int
     find_likely: int
     eliminate_likely: int
 
@@ -217,6 +219,8 @@ def new_rows_fit(problem: Problem) -> RowsFit:
         residuals=np.zeros((n_rows, q)),
         information=np.zeros((q, q)),
         nll=np.zeros(2),
+        keys=np.zeros(KEPT if n_rows else 1, dtype=np.int64),
+        losses=np.zeros((KEPT if n_rows else 1, 2)),
     )
 
 
@@ -266,7 +270,8 @@ def first_column(problem: Problem, variable: int, owner: int) -> int:
     d = problem.widths.size
     if owner < d:
         return owner * problem.blocks.shape[1]
-    return problem.moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable] + owner - d
+    first = problem.moments.shape[0] - problem.products.shape[0]
+    return int(first + problem.product_starts[variable] + owner - d)
 
 
 @subkernel

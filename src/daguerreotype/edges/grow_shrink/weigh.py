@@ -335,7 +335,7 @@ def judge(
         weighed[HEAD + m + 1 + a] = gamma[a]
     for a in range(q):
         weighed[HEAD + m + 2 + q + a] = spreads[a]
-    return spread_loss
+    return float(spread_loss)
 
 
 @subkernel
@@ -358,7 +358,7 @@ def regress_on_scale(
             total += inverse[k, j] * covariances[columns[j]]
         beta[k] = total
         variance -= total * covariances[columns[k]]
-    return 0.5 * np.log(max(variance, LEAST_VARIANCE)) + offset
+    return float(0.5 * np.log(max(variance, LEAST_VARIANCE)) + offset)
 
 
 @kernel
