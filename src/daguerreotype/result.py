@@ -267,7 +267,7 @@ class FitResult:
         )
 
     def _notes(self, column: int) -> str:
-        """Why a column is of its kind, what its values are, and what its gaps depend on."""
+        """Why a column is of its kind, what its values are, what its gaps depend on, and what it has as an effect."""
         kind = self.kinds[column]
         notes = [kind.reason] if kind.reason else []
         if kind.levels:
@@ -277,6 +277,8 @@ class FitResult:
         if self.gaps is not None and self.gaps.depends[:, column].any():
             causes = [str(self.names[i]) for i in np.flatnonzero(self.gaps.depends[:, column])]
             notes.append(f"missing or not depending on {listed(causes, quote=False)}")
+        names = [str(self.names[i]) for i in self.columns]
+        notes += self.training.fits[self.place[column]].notes(names)
         return "; ".join(notes)
 
     @property

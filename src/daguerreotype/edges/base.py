@@ -57,6 +57,10 @@ class LocalFit:
         if self.norms is LEFT_OUT:
             object.__setattr__(self, "norms", np.abs(self.weights))
 
+    def notes(self, names: Sequence[str]) -> list[str]:
+        """What a reader should know of the node beside its parents, of which there are the ``names`` of all columns."""
+        return []
+
     @classmethod
     def gaussian(
         cls,

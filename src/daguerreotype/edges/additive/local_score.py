@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from daguerreotype._lib.labels import listed
 from daguerreotype._lib.records import Shape, saved
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.data.table import Table
@@ -49,6 +50,7 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 # numbers must be of the same rows: means over others differ by more than the two directions of an edge.
 LIKELIHOOD_ROWS = MAX_ROWS
 CELLS, LEAST_ROWS = 2**24, 2**12  # of basis columns that are kept for weighing rows, and rows of them at least
+LEAST_NOTED = 0.005  # nats per row of scale, spread and shape that are worth a note
 CHUNK = 2**14  # rows whose basis columns are laid out at a time
 # What may be weighed of a number, by the name of its noise.
 WEIGHED = {"auto": SPREAD | SHAPE, "free-shape": SHAPE | ALWAYS}
@@ -80,6 +82,9 @@ class AdditiveFit(LocalFit):
         for others.
     family : int
         Which of the families that a discrete node may have it has.
+    gain : float
+        Nats per row by which scale, spread and shape of a number are likelier, all paid for, than Gaussian noise of
+        one spread on the scale of the table.
     """
 
     used: Annotated[IntArray, Shape("p", least=0)]
@@ -87,6 +92,20 @@ class AdditiveFit(LocalFit):
     coefficients: Annotated[FloatArray, Shape("m", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
     family: int = field(default=0, kw_only=True)
+    gain: float = field(default=0.0, kw_only=True)
+
+    def notes(self, names: Sequence[str]) -> list[str]:
+        """Products, what spread depends on, and what scale, spread and shape are worth."""
+        notes = [
+            f"product of {names[i]} and {names[k]}" for i, k in dict.fromkeys(map(tuple, self.products[:, :2]))
+        ]
+        if self.coefficients.shape[1] == 2 and self.shape.size == 2:
+            owners = np.repeat(self.parents, self.used)
+            spread = np.flatnonzero(self.coefficients[1 : 1 + owners.size, 1])
+            notes.append(f"spread depends on {listed([names[i] for i in np.unique(owners[spread])], quote=False)}")
+        if self.gain >= LEAST_NOTED:
+            notes.append(f"{self.gain:.2f} nats a row likelier than Gaussian noise of one spread as measured")
+        return notes
 
     def check_saved(self) -> None:
         """Refuse coefficients of more or fewer columns than are used, and products of others than parents."""
@@ -355,7 +374,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def _record(self, node: int, chosen: Chosen) -> AdditiveFit:
         """The fit of ``node`` that a search ends with."""
         target, owners, used, excess, dof = chosen
-        problem, scale, n_shapes = self.problem, -1, 0
+        problem, scale, n_shapes, gain = self.problem, -1, 0, 0.0
         pairs, means = self._products_of(chosen)
         parents = self.parents_of(chosen)
         shape: FloatArray = np.zeros(0)
@@ -364,7 +383,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if discrete:
             coefficients, shape, n_shapes = self.fit_discrete(target, self.columns_of(target, owners, used))
         elif problem.rows.size:
-            place, used, coefficients, excess, dof = self.weigh(chosen)
+            place, used, coefficients, gain, excess, dof = self.weigh(chosen)
             if place >= 0:
                 scale, centre, spread = int(self._scales[place]), 0.0, 1.0
             coefficients[:, 0] *= spread
@@ -418,6 +437,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             norms=norms,
             scale=scale,
             family=family,
+            gain=gain,
         )
 
     def _products_of(self, chosen: Chosen) -> tuple[IntArray, FloatArray]:

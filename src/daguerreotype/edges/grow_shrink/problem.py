@@ -312,7 +312,7 @@ def new_problem(
     none = empty.astype(np.int64)
     nodes = np.arange(d)
     diagonal = moments[:first, :first].reshape(d, stride, d, stride)[nodes, :, nodes, :]  # (d, stride, stride)
-    alone = np.zeros((e, stride))
+    alone: FloatArray = np.zeros((e, stride))
     alone[:, 0] = walked.variances
     p = len(products.variables)
     alone = np.concatenate([alone, np.zeros((p, stride))])

@@ -32,7 +32,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     walk,
     walk_scale,
 )
-from daguerreotype.edges.grow_shrink.weigh import ALWAYS, HEAD, N_SPREAD, SCALE, SHAPE, weigh
+from daguerreotype.edges.grow_shrink.weigh import ALWAYS, HEAD, N_SPREAD, OVER, SCALE, SHAPE, weigh
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.newton import Rows
 
@@ -157,6 +157,8 @@ class Weighed(NamedTuple):
     coefficients : array of shape (1 + m, q)
         Of the constant and these columns, owner by owner: those of the mean and, where spread depends on parents,
         of the log variance.
+    gain : float
+        Nats per row that this gains over a Gaussian of one spread on the scale of the table.
     excess, dof : float
         What it loses, and the parameters.
     """
@@ -164,6 +166,7 @@ class Weighed(NamedTuple):
     scale: int
     used: IntArray
     coefficients: FloatArray
+    gain: float
     excess: float
     dof: float
 
@@ -420,7 +423,8 @@ class GrowShrinkTrees(SearchableModels):
             coefficients[0, 1] = spread[0]
             for column, share in zip(places, spread[1:], strict=True):
                 coefficients[1 + int(np.flatnonzero(columns == column)[0]), 1] = share
-        return Weighed(int(weighed[SCALE]), used, coefficients, *scores.tolist())
+        gain = float(weighed[OVER])
+        return Weighed(int(weighed[SCALE]), used, coefficients, gain, *scores.tolist())
 
     def solve(self, target: int, columns: IntArray) -> FloatArray:
         """The least-squares coefficients (m,) of a target on columns (m,)."""

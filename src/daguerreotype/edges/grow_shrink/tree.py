@@ -201,7 +201,7 @@ def new_buffers(problem: Problem) -> WalkBuffers:
     owners, used, step_owners, stops = np.zeros((4, count), dtype=np.int64)
     gains, penalties = np.zeros((2, count))
     steps, taken = Steps(gains, penalties, step_owners, stops), np.full(3 * count + 1, NONE)
-    weighed = np.zeros(4 * (problem.moments.shape[0] + 4))
+    weighed = np.zeros(4 * (problem.moments.shape[0] + 5))
     fit = new_rows_fit(problem)
     return WalkBuffers(before, allowed, missed, relevant, taken, steps, owners, used, fit, weighed)
 

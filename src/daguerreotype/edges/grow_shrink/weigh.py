@@ -37,8 +37,9 @@ RIDGE = 3e-3  # of spread, of the sum of squares of each column
 NARROW, WIDE = -7.0, 4.0  # log variances, from that at the mean of all parents, that spread may reach
 FEW_SCALES = 2  # that are looked at row by row
 # Places in what is weighed: the scale; how many columns spread has; nats per row that the shape gains; whether
-# anything but a Gaussian of one spread suggested itself; coefficients of the mean, then of spread, and its columns.
-SCALE, N_SPREAD, GAIN, DOUBTFUL, HEAD = 0, 1, 2, 3, 4
+# anything but a Gaussian of one spread suggested itself; nats per row that all this gains over a Gaussian of one
+# spread on the scale of the table; coefficients of the mean, then of spread, and its columns.
+SCALE, N_SPREAD, GAIN, DOUBTFUL, OVER, HEAD = 0, 1, 2, 3, 4, 5
 
 
 @algebra_kernel
@@ -407,6 +408,7 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
                 least = loss
                 for k in range(weighed.size):
                     weighed[k] = trial[k]
+    weighed[OVER] = regress_on_scale(problem, target, -1, columns, m, inverse, other) - least
     dof = weighed[N_SPREAD]
     scores[0] = least - dof * 0.5 * problem.penalty_per_dof / problem.n_rows
     scores[1] += dof * problem.share
