@@ -67,7 +67,7 @@ class AdditiveFit(LocalFit):
     Attributes
     ----------
     used : array of shape (p,)
-        How many columns of each parent's basis it has, the first ones; none where it is a parent by products alone.
+        How many columns of each parent's basis it has, the first ones; none of a parent by products alone.
     products : array of shape (k, 4)
         Pairs of parents, and which columns of their bases are multiplied.
     coefficients : array of shape (1 + m + k, q)
@@ -194,8 +194,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         bases: list[Basis] = [NumberBasis(None) for _ in table.names]
         moments = table.moments
         if n_knots:
-            bases, moments = spline_bases(table, n_knots)
-            bases, moments = self._without_rough(bases, moments, table.n_rows, penalty)
+            bases, moments = self._without_rough(*spline_bases(table, n_knots), table.n_rows, penalty)
         AdditivePredictor.__init__(self, table.names, bases)
         products = self._choose_products(table, len(table.values), penalty, rules)
         problem = new_problem(
@@ -262,7 +261,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     @property
     def _stops(self) -> IntArray:
-        """How many columns each basis may be used with (d, s), ascending; the last one as often as others have more."""
+        """How many columns each basis may be used with (d, s), ascending; the last one fills the rows."""
         stops = [basis.stops for basis in self.bases]
         most = max(map(len, stops))
         return np.array([[*own, *own[-1:] * (most - len(own))] for own in stops])
@@ -278,7 +277,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         self, table: Table, n_rows: int, penalty: Penalty, rules: EdgeRules | None
     ) -> Products | None:
         """Products of two columns that may have effects on numbers; not beside straight lines, or limits."""
-        self._pairs, self._pair_means = np.zeros((0, 4), dtype=np.int64), np.zeros(0)
+        self._pairs: IntArray = np.zeros((0, 4), dtype=np.int64)
+        self._pair_means: FloatArray = np.zeros(0)
         d, limited = table.n_columns, rules is not None and rules.max_parents is not None
         if self._widths.max() == 1 or not table.holds_rows or limited or not 2 < d <= MOST_COLUMNS:
             return None
@@ -377,10 +377,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         used_by_parent[np.searchsorted(parents, owners[own])] = used[own]
         starts = np.cumsum(used_by_parent) - used_by_parent
         of_columns = np.repeat(np.arange(parents.size), used_by_parent)
-        shares = np.bincount(of_columns, variances[: of_columns.size], parents.size)
+        parts: FloatArray = np.bincount(of_columns, variances[: of_columns.size], parents.size)
         for side in np.searchsorted(parents, pairs[:, :2]).T:
-            np.add.at(shares, side, variances[of_columns.size :])
-        norms = np.sqrt(shares)
+            np.add.at(parts, side, variances[of_columns.size :])
+        norms = np.sqrt(parts)
         # what is uncorrelated with the line leaves the slope of the best line to its coefficient
         slopes = np.array([self.bases[parent].slope for parent in parents])
         directed = (slopes != 0.0) & (used_by_parent > 0) & (of_mean.shape[1] == 1)

@@ -1,8 +1,8 @@
 r"""Products of two causes that may have an effect on a number beside their curves.
 
 A product is one of a column of each basis: of the two lines, or of the smoothest bend of one or both, which
-together are a coarse surface. Every product p is screened for every number y once, by its *partial covariance* given
-the smooth curves Z of both,
+together are a coarse surface. Every product p is screened for every number y once, by its *partial covariance*
+given the smooth curves Z of both,
 
 .. math:: gain = -n \log (1 - \rho^2), \qquad \rho^2 = cov(y, p \mid Z)^2 / var(p \mid Z) / var(y \mid Z) .
 
@@ -32,8 +32,8 @@ CHUNK = 2**14  # rows whose columns are laid out at a time
 
 
 class PairGains(NamedTuple):
-    """Products that promise something: for which numbers (k,), the two variables and the column of the basis of each
-    (k, 4), and what they gain (k,).
+    """Products that promise something: for which numbers (k,), the two variables and the column of the basis of
+    each (k, 4), and what they gain (k,).
     """
 
     targets: IntArray
@@ -56,8 +56,8 @@ def gains_of_pairs(
 ) -> int:
     """Write what the products of column i and later ones gain of every number to ``gains`` (d - i - 1, d).
 
-    ``with_first`` and ``with_second`` (d - i - 1, stride) are their covariances with the columns of the curves of i
-    and of the other one, of which ``curves`` (d,) are used; ``with_lines`` (d - i - 1, d) with all lines;
+    ``with_first`` and ``with_second`` (d - i - 1, stride) are their covariances with the columns of the curves of
+    i and of the other one, of which ``curves`` (d,) are used; ``with_lines`` (d - i - 1, d) with all lines;
     ``rests`` (d, d) is what the curve of the first leaves of the second. Gains are of log variance, per row.
     """
     d = curves.size
@@ -78,7 +78,7 @@ def gains_of_pairs(
         rest = variances[k] - solve_in_place(gram, side, m)  # side: coefficients
         for target in range(d):
             gains[k, target] = 0.0
-            if target == i or target == other or rest <= 1e-6 * variances[k]:
+            if target in (i, other) or rest <= 1e-6 * variances[k]:
                 continue
             shared = with_lines[k, target]
             for a in range(m):
@@ -174,7 +174,8 @@ def lay_out(
     """
     rescaled = None if table.rescaled is None else table.rescaled.values[:n_rows]
     s, p = 0 if rescaled is None else rescaled.shape[1], len(promising.pairs)
-    sums, means = np.zeros(0), np.zeros(p)
+    means = np.zeros(p)
+    sums: FloatArray = np.zeros(0)
     for first in range(0, n_rows, CHUNK):
         part = slice(first, min(first + CHUNK, n_rows))
         features = columns(table.values[part])

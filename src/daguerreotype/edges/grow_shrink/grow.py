@@ -226,8 +226,8 @@ def find_blocks(
 
     Steps to each of the owner's stops compete: to the first columns that it can be a parent with, its line, to
     those of smoother and of rougher curves. Columns that explain e of a target, see `explain`, gain
-    n log(variance / (variance - e)),  or  n e  of a discrete target, whose residuals have information one: the score
-    test. A new parent that explains no more than ``least`` cannot gain, with so many columns no more than
+    n log(variance / (variance - e)),  or  n e  of a discrete target, whose residuals have information one: the
+    score test. A new parent that explains no more than ``least`` cannot gain, with so many columns no more than
     ``enough``. A tie goes to the smaller step, which is met first.
     """
     stride, q = path.within.shape[1], scores.shape[1]

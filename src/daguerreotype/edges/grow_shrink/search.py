@@ -385,7 +385,8 @@ class GrowShrinkTrees(SearchableModels):
     def parents_of(self, chosen: Chosen) -> IntArray:
         """The parents (p,) that a search ended with, ascending."""
         own = chosen.owners[chosen.owners < self.problem.widths.size]
-        return np.unique(np.concatenate([own, self.pairs_of(chosen).ravel()]))
+        parents: IntArray = np.unique(np.concatenate([own, self.pairs_of(chosen).ravel()]))
+        return parents
 
     def columns_of(self, target: int, owners: IntArray, used: IntArray) -> IntArray:
         """Which columns are the first ``used`` of those of each owner of a target."""

@@ -132,8 +132,9 @@ class WalkBuffers(NamedTuple):
 class Addresses(NamedTuple):
     """Where the kernels of a walk are: each is compiled once, however many kernels call it.
 
-    Those of discrete targets, of limits, and of what weighs rows, are zero where there are none. ``maximise`` is that of a table of
-    those of likelihoods: every array in what walks take is counted at each call, which costs as much as its work.
+    Those of discrete targets, of limits, and of what weighs rows, are zero where there are none. ``maximise`` is
+    that of a table of those of likelihoods: every array in what walks take is counted at each call, which costs as
+    much as its work.
     """
 
     condition_on: int
@@ -266,7 +267,8 @@ def first_column(problem: Problem, variable: int, owner: int) -> int:
     d = problem.widths.size
     if owner < d:
         return owner * problem.blocks.shape[1]
-    return problem.moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable] + owner - d
+    first = problem.moments.shape[0] - problem.products.shape[0]
+    return int(first + problem.product_starts[variable] + owner - d)
 
 
 @subkernel
