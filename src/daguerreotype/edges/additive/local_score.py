@@ -377,7 +377,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         used_by_parent[np.searchsorted(parents, owners[own])] = used[own]
         starts = np.cumsum(used_by_parent) - used_by_parent
         of_columns = np.repeat(np.arange(parents.size), used_by_parent)
-        parts: FloatArray = np.bincount(of_columns, variances[: of_columns.size], parents.size)
+        parts = np.zeros(parents.size)
+        np.add.at(parts, of_columns, variances[: of_columns.size])
         for side in np.searchsorted(parents, pairs[:, :2]).T:
             np.add.at(parts, side, variances[of_columns.size :])
         norms = np.sqrt(parts)

@@ -240,8 +240,8 @@ def find_blocks(
     any_product = problem.product_starts[variable] < problem.product_starts[variable + 1]
     enough = np.empty(stride + 1)
     for stop in range(stride + 1):
-        price = per_parent + per_column * stop
-        enough[stop] = variance * -np.expm1(-price / n_rows) if gaussian and not any_product else least
+        price = per_column * stop + (0.0 if any_product else per_parent)  # a product may have paid
+        enough[stop] = variance * -np.expm1(-price / n_rows) if gaussian else least
     spent = columns_in_use(path)
     count = 0
     for owner in range(widths.size):
