@@ -48,7 +48,7 @@ def enumerate_posterior(losses, allowed=lambda graph: True):
 
 
 def gaussian_losses(X, penalty=1.0, gamma=1.0, trust=np.inf):
-    """Penalised negative log-likelihood, in nats of all evidence, of each node on each parent set: least squares."""
+    """Penalised negative log-likelihood, in nats of all evidence, of nodes on parent sets: least squares."""
     n, d = 1.0 / (1.0 / len(X) + 1.0 / trust), X.shape[1]
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     price = 0.5 * penalty * np.log(n) + gamma * np.log(d)

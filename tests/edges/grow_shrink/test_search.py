@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daguerreotype.edges.base import EdgeRules
 from daguerreotype.edges.grow_shrink import search
-from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF, new_problem
+from daguerreotype.edges.grow_shrink.problem import ROWS_PER_DOF, Products, new_problem
 from daguerreotype.edges.grow_shrink.search import GrowShrinkTrees
 from daguerreotype.edges.grow_shrink.shrink import eliminate
 from daguerreotype.edges.grow_shrink.tree import new_buffers
@@ -29,15 +29,22 @@ def random_columns(rng, d, stride, n):
     return columns / np.maximum(columns.std(0), 1e-12), widths
 
 
-def trees_of(columns, widths, *settings, rounding=0.0):
+def stops_of(widths, ways=(1, 4)):
+    """With how many columns parents may be there: one or all, or in several ways between."""
+    return np.column_stack([np.minimum(way, widths) for way in ways])
+
+
+def trees_of(columns, widths, *settings, rounding=0.0, ways=(1, 4), products=None):
     n = columns.shape[0]
     flat = columns.reshape(n, -1)
-    problem = new_problem(flat.T @ flat / n, widths, n, Penalty(*settings))
+    stops = stops_of(widths, ways)
+    problem = new_problem(flat.T @ flat / n, widths, n, Penalty(*settings), stops=stops, products=products)
     return GrowShrinkTrees(problem._replace(rounding=np.full(widths.size, rounding)))
 
 
-def variance_by_least_squares(columns, target, used):
-    chosen = [columns[:, i, :size] for i, size in sorted(used.items()) if size]
+def variance_by_least_squares(columns, target, used, products=None):
+    d = columns.shape[1]
+    chosen = [columns[:, i, :size] if i < d else products[:, [i - d]] for i, size in sorted(used.items()) if size]
     y = columns[:, target, 0]
     if not chosen:
         return np.mean(y**2)
@@ -50,29 +57,41 @@ def evidence_of(n, penalty=1.0, gamma=0.0, trust=np.inf):
     return 1.0 / (1.0 / n + 1.0 / trust)
 
 
-def cost_of(used, widths, n, penalty=1.0, gamma=0.0, trust=np.inf):
-    """What parents cost, by the definition of the extended BIC of so many rows of evidence."""
+def cost_of(used, d, n, penalty=1.0, gamma=0.0, trust=np.inf, pairs=()):
+    """What parents cost, by the definition of the extended BIC of so many rows of evidence.
+
+    A product, owner d + k, costs what a parent does, and so does each of its ``pairs[k]`` that is none beside it.
+    """
+    own = {owner for owner, size in used.items() if size}
+    members = {int(member) for owner in own if owner >= d for member in pairs[owner - d]}
     dear = penalty * np.log(evidence_of(n, trust=trust))
-    return sum(dear * size + 2 * gamma * np.log(len(widths)) for size in used.values() if size)
+    return dear * sum(used.values()) + 2 * gamma * np.log(d) * len(own | members)
 
 
-def slow_search(columns, widths, target, predecessors, *settings, rounding=0.0, **more):
+def slow_search(
+    columns, widths, target, predecessors, *settings, rounding=0.0, ways=(1, 4), products=None, pairs=(), **more
+):
     """The slow search: every option refitted by least squares, the best one taken.
 
-    ``rounding`` is variance of the target that no parent explains.
+    ``rounding`` is variance of the target that no parent explains; ``products`` (n, k) may be taken where both
+    of ``pairs`` (k, 2) may.
     """
+    n, d = columns.shape[:2]
 
     def cost(used):
-        variance = variance_by_least_squares(columns, target, used) + rounding
-        likelihood = evidence_of(len(columns), *settings) * np.log(variance)
-        return likelihood + cost_of(used, widths, len(columns), *settings)
+        variance = variance_by_least_squares(columns, target, used, products) + rounding
+        likelihood = evidence_of(n, *settings) * np.log(variance)
+        return likelihood + cost_of(used, d, n, *settings, pairs=pairs)
 
-    room = len(columns) // ROWS_PER_DOF
-    return grow_shrink(cost, predecessors, np.ones_like(widths), widths, room=room, **more)
+    owners = [*predecessors, *(d + k for k, pair in enumerate(pairs) if np.isin(pair, predecessors).all())]
+    stops, nonlinear = [*stops_of(widths, ways), *([1] for _ in pairs)], range(d, d + len(pairs))
+    return grow_shrink(cost, owners, stops, room=n // ROWS_PER_DOF, nonlinear=nonlinear, **more)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 4])
-def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
+@pytest.mark.parametrize(
+    ("stride", "ways"), [(1, (1, 4)), (2, (1, 4)), (4, (1, 4)), (4, (1, 2, 4)), (6, (1, 2, 4, 6))]
+)
+def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride, ways):
     penalties = [
         (0.3,),
         (1.0,),
@@ -88,17 +107,62 @@ def test_the_walk_chooses_what_plain_grow_shrink_chooses(stride):
         d = int(rng.integers(3, 8))
         columns, widths = random_columns(rng, d, stride, int(rng.integers(30, 200)))
         rounding = 0.2 * (seed % 3)
-        trees = trees_of(columns, widths, *penalty, rounding=rounding)
+        trees = trees_of(columns, widths, *penalty, rounding=rounding, ways=ways)
         for _ in range(4):  # later walks meet trees that earlier ones have grown
             target, *rest = rng.permutation(d)
             predecessors = np.sort(rest[: rng.integers(0, d)])
-            expected = slow_search(columns, widths, target, predecessors, *penalty, rounding=rounding)
+            more = {"rounding": rounding, "ways": ways}
+            expected = slow_search(columns, widths, target, predecessors, *penalty, **more)
             found = trees.search(target, predecessors)
-            cost = cost_of(expected, widths, len(columns), *penalty)
+            cost = cost_of(expected, d, len(columns), *penalty)
             assert found.dof == pytest.approx(cost / (penalty[0] * np.log(evidence_of(len(columns), *penalty))))
             assert dict(zip(found.owners.tolist(), found.used.tolist(), strict=True)) == expected
             variance = variance_by_least_squares(columns, target, expected) + rounding
             assert found.excess == pytest.approx(0.5 * np.log(variance), abs=1e-9)
+
+
+def draw_products(rng, columns, of_target=3):
+    """Products of some pairs for every target: their pairs (p, 2), values (n, p), and the record of a search."""
+    n, d = columns.shape[:2]
+    pairs = [
+        rng.permutation(np.setdiff1d(np.arange(d), target))[:2] for target in range(d) for _ in range(of_target)
+    ]
+    values = np.stack([columns[:, i, 0] * columns[:, j, 0] for i, j in pairs], axis=1)
+    values -= values.mean(axis=0)
+    flat, starts = columns.reshape(n, -1), of_target * np.arange(d + 1)
+    moments = flat.T @ values / n, values.T @ values / n
+    return np.array(pairs), values, Products(np.array(pairs), starts, *moments, np.zeros((0, len(pairs))))
+
+
+@pytest.mark.parametrize(("stride", "ways"), [(2, (1, 4)), (4, (1, 2, 4))])
+def test_walks_take_products_as_a_search_does_that_refits_at_every_step(stride, ways):
+    penalties, taken, alone = [(0.5,), (1.0, 0.5), (0.7, 1.0, 300.0)], 0, 0
+    for seed in range(45):
+        rng, penalty = np.random.default_rng(seed), penalties[seed % 3]
+        columns, widths = random_columns(rng, 5, stride, int(rng.integers(60, 250)))
+        for target in range(2, 5):  # some of these products have effects
+            columns[:, target, 0] += columns[:, target - 2, 0] * columns[:, target - 1, 0]
+        columns -= columns.mean(axis=0)
+        pairs, values, products = draw_products(rng, columns)
+        trees = trees_of(columns, widths, *penalty, ways=ways, products=products)
+        for _ in range(4):
+            target, *rest = rng.permutation(5)
+            predecessors = np.sort(rest[: rng.integers(0, 5)])
+            own = slice(3 * target, 3 * target + 3)
+            more = {"ways": ways, "products": values[:, own], "pairs": pairs[own]}
+            expected = slow_search(columns, widths, target, predecessors, *penalty, **more)
+            found = trees.search(target, predecessors)
+            assert dict(zip(found.owners.tolist(), found.used.tolist(), strict=True)) == expected, (seed, target)
+            cost = cost_of(expected, 5, len(columns), *penalty, pairs=pairs[own])
+            assert found.dof == pytest.approx(cost / (penalty[0] * np.log(evidence_of(len(columns), *penalty))))
+            variance = variance_by_least_squares(columns, target, expected, values[:, own])
+            assert found.excess == pytest.approx(0.5 * np.log(variance), abs=1e-9)
+            members = set(pairs[own][[owner - 5 for owner in expected if owner >= 5]].ravel().tolist())
+            assert set(trees.parents_of(found).tolist()) == members | {owner for owner in expected if owner < 5}
+            taken += bool(members)
+            alone += bool(members - expected.keys())
+    assert taken > 30
+    assert alone > 5
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
@@ -151,14 +215,15 @@ def test_moves_equal_single_fits_exactly(seed, d, stride):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3]))
 def test_what_was_asked_before_does_not_change_an_answer(seed, stride):
-    """Not even where steps tie, to columns that are copies of others; and asking again grows no tree."""
+    """Not even where steps tie, to columns that are copies of others, nor with products; and asking again grows none."""
     rng = np.random.default_rng(seed)
     columns, widths = random_columns(rng, 8, stride, 60)
     copies = [4, 5, 6]
     columns[:, copies], widths[copies] = columns[:, :3], widths[:3]
     orders = [rng.permutation(8) for _ in range(9)]
     questions = [(order[0], np.sort(order[1 : rng.integers(1, 9)])) for order in orders]
-    forward, backward = trees_of(columns, widths), trees_of(columns, widths)
+    *_, products = draw_products(rng, columns) if stride > 1 else (None,)
+    forward, backward = (trees_of(columns, widths, products=products) for _ in range(2))
     answers = [forward.search(*question) for question in questions]
     size = int(forward._arena.size[0])
     assert [forward.search(*question)[3:] for question in questions] == [answer[3:] for answer in answers]

@@ -69,7 +69,7 @@ class AdditiveFit(LocalFit):
     Attributes
     ----------
     used : array of shape (p,)
-        How many columns of each parent's basis it has, the first ones; none where it is a parent by products alone.
+        How many columns of each parent's basis it has, the first ones; none of a parent by products alone.
     products : array of shape (k, 4)
         Pairs of parents, and which columns of their bases are multiplied.
     coefficients : array of shape (1 + m + k, q)
@@ -218,8 +218,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         bases: list[Basis] = [NumberBasis(None) for _ in table.names]
         moments = table.moments
         if n_knots:
-            splines, moments = spline_bases(table, n_knots)
-            bases, moments = self._without_rough(splines, moments, table.n_rows, penalty)
+            bases, moments = self._without_rough(*spline_bases(table, n_knots), table.n_rows, penalty)
         AdditivePredictor.__init__(self, table.names, bases)
         scales = other_scales(table, self.columns)
         products = self._choose_products(table, len(table.values), penalty, rules)
@@ -289,7 +288,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     @property
     def _stops(self) -> IntArray:
-        """How many columns each basis may be used with (d, s), ascending; the last one as often as others have more."""
+        """How many columns each basis may be used with (d, s), ascending; the last one fills the rows."""
         stops = [basis.stops for basis in self.bases]
         most = max(map(len, stops))
         return np.array([[*own, *own[-1:] * (most - len(own))] for own in stops])
@@ -415,10 +414,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         used_by_parent[np.searchsorted(parents, owners[own])] = used[own]
         starts = np.cumsum(used_by_parent) - used_by_parent
         of_columns = np.repeat(np.arange(parents.size), used_by_parent)
-        shares = np.bincount(of_columns, variances[: of_columns.size], parents.size).astype(np.float64)
+        parts = np.zeros(parents.size)
+        np.add.at(parts, of_columns, variances[: of_columns.size])
         for side in np.searchsorted(parents, pairs[:, :2]).T:
-            np.add.at(shares, side, variances[of_columns.size :])
-        norms = np.sqrt(shares)
+            np.add.at(parts, side, variances[of_columns.size :])
+        norms = np.sqrt(parts)
         # what is uncorrelated with the line leaves the slope of the best line to its coefficient
         slopes = np.array([self.bases[parent].slope for parent in parents])
         directed = (slopes != 0.0) & (used_by_parent > 0) & (of_mean.shape[1] == 1)

@@ -1,8 +1,8 @@
 r"""Products of two causes that may have an effect on a number beside their curves.
 
 A product is one of a column of each basis: of the two lines, or of the smoothest bend of one or both, which
-together are a coarse surface. Every product p is screened for every number y once, by its *partial covariance* given
-the smooth curves Z of both,
+together are a coarse surface. Every product p is screened for every number y once, by its *partial covariance*
+given the smooth curves Z of both,
 
 .. math:: gain = -n \log (1 - \rho^2), \qquad \rho^2 = cov(y, p \mid Z)^2 / var(p \mid Z) / var(y \mid Z) .
 
@@ -31,8 +31,8 @@ CHUNK = 2**14  # rows whose columns are laid out at a time
 
 
 class PairGains(NamedTuple):
-    """Products that promise something: for which numbers (k,), the two variables and the column of the basis of each
-    (k, 4), and what they gain (k,).
+    """Products that promise something: for which numbers (k,), the two variables and the column of the basis of
+    each (k, 4), and what they gain (k,).
     """
 
     targets: IntArray
@@ -53,10 +53,10 @@ def gains_of_pairs(
 ) -> int:
     """Write what the products of column i and later ones gain of every number to ``gains`` (m, d, p).
 
-    ``with_first`` and ``with_second`` (m, p, w) are covariances of the p products of each of these m pairs with the
-    curves of i and of the other one, ``with_lines`` (m, p, d + 1) with all lines, and last their variances.
-    ``blocks`` (d, w, d, w) are second moments, of which ``curves`` (d,) are used; ``rests`` (d, d) is what the curve
-    of the first leaves of the second. Gains are of log variance, per row.
+    ``with_first`` and ``with_second`` (m, p, w) are covariances of the p products of each of these m pairs with
+    the curves of i and of the other one, ``with_lines`` (m, p, d + 1) with all lines, and last their variances.
+    ``blocks`` (d, w, d, w) are second moments, of which ``curves`` (d,) are used; ``rests`` (d, d) is what the
+    curve of the first leaves of the second. Gains are of log variance, per row.
     """
     d = curves.size
     for k in range(gains.shape[0]):

@@ -226,8 +226,8 @@ def find_blocks(
 
     Steps to each of the owner's stops compete: to the first columns that it can be a parent with, its line, to
     those of smoother and of rougher curves. Columns that explain e of a target, see `explain`, gain
-    n log(variance / (variance - e)),  or  n e  of a discrete target, whose residuals have information one: the score
-    test. A new parent that explains no more than ``least`` cannot gain, with so many columns no more than
+    n log(variance / (variance - e)),  or  n e  of a discrete target, whose residuals have information one: the
+    score test. A new parent that explains no more than ``least`` cannot gain, with so many columns no more than
     ``enough``. A tie goes to the smaller step, which is met first.
     """
     stride, q = path.within.shape[1], scores.shape[1]
@@ -240,8 +240,8 @@ def find_blocks(
     any_product = problem.product_starts[variable] < problem.product_starts[variable + 1]
     enough = np.empty(stride + 1)
     for stop in range(stride + 1):
-        price = per_parent + per_column * stop
-        enough[stop] = variance * -np.expm1(-price / n_rows) if gaussian and not any_product else least
+        price = per_column * stop + (0.0 if any_product else per_parent)  # a product may have paid
+        enough[stop] = variance * -np.expm1(-price / n_rows) if gaussian else least
     spent = columns_in_use(path)
     count = 0
     for owner in range(widths.size):

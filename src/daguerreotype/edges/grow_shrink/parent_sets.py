@@ -56,10 +56,10 @@ def choose_shapes(
     """Fit a target on the first ``count`` owners of the buffers; each is a line or a curve, as rough as it pays.
 
     They begin as curves, or as lines without products where rows are too few for that many columns; then the shape
-    of one at a time, the one that lowers the loss most, changes while one does; a tie goes to the smaller owner. ``spent``
-    columns are in use, at most as many as rows allow if one is nonlinear. Gaussian targets that begin as curves
-    go the same way by backward elimination, which takes no fit for each trial. Writes how many columns of each
-    are used to the buffers, and excess and dof to ``scores`` (2,).
+    of one at a time, the one that lowers the loss most, changes while one does; a tie goes to the smaller owner.
+    ``spent`` columns are in use, at most as many as rows allow if one is nonlinear. Gaussian targets that begin as
+    curves go the same way by backward elimination, which takes no fit for each trial. Writes how many columns of
+    each are used to the buffers, and excess and dof to ``scores`` (2,).
     """
     owners, used = buffers.owners, buffers.used
     discrete = problem.families[target, LIKELIHOOD] != GAUSSIAN

@@ -22,8 +22,8 @@ class Problem(NamedTuple):
     """Data of  n log(variance) + penalty_per_dof * columns + penalty_per_parent * parents,  to be minimised.
 
     Each variable, the *owner*, has ``stride`` consecutive columns of the moment matrix, of which the first
-    ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns from smooth to
-    rough; or the dummies of its levels. A parent has as many of them as one of its ``stops`` says. Discrete
+    ``widths[owner]`` are in use: the variable itself, then (for splines) its nonlinear basis columns from smooth
+    to rough; or the dummies of its levels. A parent has as many of them as one of its ``stops`` says. Discrete
     targets have  2 n nll  in the place of  n log(variance).
 
     A *product* is one column of two variables that a search for one target may take; owner d + k stands for the
@@ -98,7 +98,7 @@ class Problem(NamedTuple):
     rows : array of shape (c + d + s, m), or empty
         All columns in the rows that numbers are weighed by; then numbers on the scale of the table, and on s other
         scales, with their ties spread.
-    others : array of shape (s, c + 2)
+    other_scales : array of shape (s, c + 2)
         Variables on the other scales: covariances with all columns, their variances, and the nats per row that are
         added to make likelihoods comparable.
     places : array of shape (d + e, 4)
@@ -140,7 +140,7 @@ class Problem(NamedTuple):
     rounding: FloatArray
     share: float
     rows: FloatArray
-    others: FloatArray
+    other_scales: FloatArray
     places: IntArray
     usual: GaussianSpacings
     copies: int
@@ -312,13 +312,10 @@ def new_problem(
     none = empty.astype(np.int64)
     nodes = np.arange(d)
     diagonal = moments[:first, :first].reshape(d, stride, d, stride)[nodes, :, nodes, :]  # (d, stride, stride)
-    alone: FloatArray = np.zeros((e, stride))
-    alone[:, 0] = walked.variances
-    p = len(products.variables)
-    alone = np.concatenate([alone, np.zeros((p, stride))])
-    alone[e:, 0] = np.diag(products.moments)
+    alone = np.zeros((e + len(products.variables), stride))
+    alone[:, 0] = np.concatenate([walked.variances, np.diag(products.moments)])
     moments = _joined(moments, walked, products, rescaled.walked)
-    others = np.column_stack(
+    scales = np.column_stack(
         [
             rescaled.with_columns.T,
             np.zeros((rescaled.variables.size, e)),
@@ -375,7 +372,7 @@ def new_problem(
         rounding=np.concatenate([np.zeros(d) if rounding is None else rounding, walked.rounding]),
         share=float(share),
         rows=rows,
-        others=np.ascontiguousarray(others),
+        other_scales=np.ascontiguousarray(scales),
         places=np.column_stack([starts[variables], starts[variables + 1], own, what[variables]]),
         usual=usual,
         copies=times,

@@ -146,7 +146,7 @@ def collect_parents(problem: Problem, arena: TreeArena, buffers: WalkBuffers, ta
 def makes_parent(
     problem: Problem, variable: int, owners: IntArray, used: IntArray, member: int, without: int
 ) -> bool:
-    """Whether a variable is a parent by its own columns or a product in use; ``without`` the owner at one place."""
+    """Whether a variable is a parent by its own columns or a product in use, but for the owner at one place."""
     d, first = problem.widths.size, problem.product_starts[variable]
     for i in range(used.size):
         if used[i] == 0 or i == without:
@@ -226,8 +226,8 @@ def eliminate(
     the sweep operator. The owners ascend; ``starts[i]`` is the first column of owner i, which keeps its place when
     columns leave: their rows of A turn zero. Each round tries, for every parent that is not required, to leave out
     all of its columns, or those beyond one of its stops, and takes what gains most: a tie goes to the smaller
-    owner, then to leaving out more. The variance depends on the surviving columns alone, to the last bit, because it is computed
-    from them anew.
+    owner, then to leaving out more. The variance depends on the surviving columns alone, to the last bit, because
+    it is computed from them anew.
     """
     owners, used = buffers.owners, buffers.used
     moments, limits, q = problem.moments, problem.limits, problem.families[target, PREDICTORS]
@@ -242,10 +242,8 @@ def eliminate(
     beta, inverse = np.empty(m), np.empty((m, m))
     solve_upper(work, m, beta)
     invert(work, m, inverse)
-    block = np.empty(
-        (stride, stride)
-    )  # of the inverse, and its coefficients: what leaves on trial, the last first
-    part = np.empty(stride)
+    # of the inverse, and its coefficients: what leaves on trial, the last first
+    block, part = np.empty((stride, stride)), np.empty(stride)
     starts = np.empty(count, dtype=np.int64)
     start = 0
     for i in range(count):

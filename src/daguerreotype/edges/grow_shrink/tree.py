@@ -133,8 +133,9 @@ class WalkBuffers(NamedTuple):
 class Addresses(NamedTuple):
     """Where the kernels of a walk are: each is compiled once, however many kernels call it.
 
-    Those of discrete targets, of limits, and of what weighs rows, are zero where there are none. ``maximise`` is that of a table of
-    those of likelihoods: every array in what walks take is counted at each call, which costs as much as its work.
+    Those of discrete targets, of limits, and of what weighs rows, are zero where there are none. ``maximise`` is
+    that of a table of those of likelihoods: every array in what walks take is counted at each call, which costs as
+    much as its work.
     """
 
     condition_on: int

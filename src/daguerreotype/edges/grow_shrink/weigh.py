@@ -351,7 +351,7 @@ def regress_on_scale(
         covariances = moments[response]
         variance, offset = moments[response, response] + problem.rounding[variable], problem.offsets[variable]
     else:
-        covariances = problem.others[scale]
+        covariances = problem.other_scales[scale]
         variance, offset = covariances[size], covariances[size + 1]
     for k in range(m):
         total = 0.0
