@@ -267,7 +267,7 @@ class FitResult:
         )
 
     def _notes(self, column: int) -> str:
-        """Why a column is of its kind, what its values are, what its gaps depend on, and what it has as an effect."""
+        """Why a column is of its kind, its values, what its gaps depend on, and what it has as an effect."""
         kind = self.kinds[column]
         notes = [kind.reason] if kind.reason else []
         if kind.levels:

@@ -29,10 +29,11 @@ SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
 SCALE_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 MOST_CELLS = 2**25  # of columns on other scales: longer tables stay as they came
 # Nats per row that a plain logarithm must gain to be more than the measured scale; scales that are fitted to the
-# column twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on the
-# scale of logarithms, with uniform U.
+# column twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on
+# the scale of logarithms, with uniform U.
 AS_MEASURED = 0.03
-FAR = 0.05  # nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for
+# Nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for then.
+FAR = 0.05
 
 
 @saved
@@ -67,7 +68,7 @@ class OnScale:
         return self if self.effects is None else self.effects
 
     def with_effects(self, places: Sequence[int]) -> "OnScale":
-        """The same, each column on one of the table's other scales as an effect; on its own where the place is -1."""
+        """The same, columns on other scales of the table as effects, each by its place; -1 is its own scale."""
         nodes, rescaled = [node for node, place in enumerate(places) if place >= 0], self.table.rescaled
         if not nodes or rescaled is None:
             return replace(self, effects=None)

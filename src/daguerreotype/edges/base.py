@@ -58,7 +58,7 @@ class LocalFit:
             object.__setattr__(self, "norms", np.abs(self.weights))
 
     def notes(self, names: Sequence[str]) -> list[str]:
-        """What a reader should know of the node beside its parents, of which there are the ``names`` of all columns."""
+        """What a reader should know of the node beside its parents; ``names`` are those of all columns."""
         return []
 
     @classmethod

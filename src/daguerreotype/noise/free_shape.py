@@ -3,13 +3,14 @@ r"""Noise of any shape, by the spacings of sorted residuals.
 The log-likelihood of independent noise of unknown shape is minus its entropy. Where noise is not Gaussian the
 entropies of the two directions of an edge differ, even for linear mechanisms.
 
-The entropy of n values is estimated by spacings of up to m of them on either side, fewer at the ends (Vasicek 1976;
-Ebrahimi, Pflughoeft and Soofi 1994), and compared with what Gaussian values show on average:
+The entropy of n values is estimated by spacings of up to m of them on either side, fewer at the ends (Vasicek
+1976; Ebrahimi, Pflughoeft and Soofi 1994), and compared with what Gaussian values show on average:
 
 .. math:: L = \frac{1}{n} \sum_i \log (x_{(\min(i + m, n))} - x_{(\max(i - m, 1))}) .
 
-Wide spacings, of about a root of n values, give up detail for calm: what two sets of parents leave of a node differs
-little by chance alone. A shape can be asked to gain more than several standard deviations of what chance does.
+Wide spacings, of about a root of n values, give up detail for calm: what two sets of parents leave of a node
+differs little by chance alone. A shape can be asked to gain more than several standard deviations of what chance
+does.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ CHANCE = 3.0  # standard deviations of what chance gains, that a shape must gain
 
 
 class GaussianSpacings(NamedTuple):
-    """What spacings of n standardized Gaussian values are: of how many steps, their mean logarithm, its deviation."""
+    """Spacings of n standardized Gaussian values: how many steps they have, their mean logarithm, its deviation."""
 
     steps: int
     mean: float
@@ -59,10 +60,9 @@ def gaussian_spacings(n: int) -> GaussianSpacings:
 def shape_gain(values: FloatArray, usual: GaussianSpacings, doubt: float) -> float:
     """Nats per row that a free shape of values (n,) gains over a Gaussian, less what chance does.
 
-    A gain g counts as  g - c^2 / g,  c being ``doubt`` deviations by chance: what is clear counts nearly whole, and
-    nothing jumps where doubt begins (the garrote of Breiman 1995).
-    ``usual`` are the `gaussian_spacings` of n. Copies of rows are no likelier than rows: a value that is there
-    several times counts once.
+    A gain g counts as  g - c^2 / g,  c being ``doubt`` deviations by chance: what is clear counts nearly whole,
+    and nothing jumps where doubt begins (the garrote of Breiman 1995). ``usual`` are the `gaussian_spacings` of n.
+    Copies of rows are no likelier than rows: a value that is there several times counts once.
     """
     n = values.size
     m = usual.steps
@@ -152,8 +152,8 @@ class FreeShape:
     Parameters
     ----------
     doubt : float
-        How much more than a Gaussian a shape must gain to count, in standard deviations of what chance gains. Noise
-        that does not is Gaussian. Minus infinity: the shape always counts.
+        How much more than a Gaussian a shape must gain to count, in standard deviations of what chance gains.
+        Noise that does not is Gaussian. Minus infinity: the shape always counts.
     """
 
     doubt: float = -np.inf
@@ -176,7 +176,7 @@ class FreeShape:
         return max(gain_of_shape(sample, gaussian_spacings(sample.size), self.doubt), 0.0)
 
     def fit(self, residuals: FloatArray) -> GaussianDensity | RelativeDensity:
-        """A histogram of sqrt(n) bins relative to the logistic distribution of the same variance, or a Gaussian."""
+        """A histogram of sqrt(n) bins beside the logistic distribution of the same variance, or a Gaussian."""
         sample = residuals[:MAX_ROWS]
         if self.doubt > -np.inf and self._gain(sample) <= 0.0:
             return GaussianDensity(_spread(residuals) ** 2)

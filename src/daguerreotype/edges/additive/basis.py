@@ -264,10 +264,11 @@ def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatAr
 def without_rough_columns(
     bases: Sequence[Basis], moments: FloatArray, n_rows: int, per_dof: float, per_parent: float
 ) -> tuple[list[Basis], IntArray]:
-    """The bases, splines of which no column asks for more than a smooth curve cut to that, and the columns that stay.
+    """The bases, splines of which no column asks for more than a smooth curve cut to that, and the columns that
+    stay.
 
-    What the rough columns explain of the line of each other column, given the smooth ones, is compared with a share
-    of their penalty: other causes may hide the rest.
+    What the rough columns explain of the line of each other column, given the smooth ones, is compared with a
+    share of their penalty: other causes may hide the rest.
     """
     stride, kept, cut = max(basis.width for basis in bases), [], list(bases)
     variances = np.maximum(np.diag(moments), 1e-300)
@@ -327,8 +328,8 @@ class BSplines:
         The span of the B-splines B holds 1 = B e and x = B g. With P the projection that removes [e, g] in the
         metric M = B'B / n,  and N the coefficients of splines that are straight beyond the ends, the basis is
         B P N T,  T being orthonormal in  N'P'MPN  and making  T'N'P'D'DPNT  diagonal and ascending: smooth columns
-        come first (Demmler and Reinsch 1975). D takes second differences of coefficients, a measure of roughness on
-        the scale on which the knots are equally far apart. The linear model is nested.
+        come first (Demmler and Reinsch 1975). D takes second differences of coefficients, a measure of roughness
+        on the scale on which the knots are equally far apart. The linear model is nested.
 
         Parameters
         ----------
@@ -373,8 +374,8 @@ def knot_shares(n_knots: int) -> FloatArray:
 def straight_ends(knots: FloatArray) -> FloatArray:
     """Coefficients (b, b - 2) of cubic B-splines that are straight at both ends.
 
-    The second derivative at an end is  (c_2 - c_1) / g_2 - (c_1 - c_0) / g_1,  but for a factor, with the first knot
-    beyond it g_1 away, and the second g_2: so the first coefficient is  c_0 = c_1 - (c_2 - c_1) g_1 / g_2.
+    The second derivative at an end is  (c_2 - c_1) / g_2 - (c_1 - c_0) / g_1,  but for a factor, with the first
+    knot beyond it g_1 away, and the second g_2: so the first coefficient is  c_0 = c_1 - (c_2 - c_1) g_1 / g_2.
     """
     size = knots.size - DEGREE - 1
     natural = np.eye(size)[:, 1:-1]

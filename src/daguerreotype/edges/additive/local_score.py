@@ -78,13 +78,13 @@ class AdditiveFit(LocalFit):
         parents.
     shape : array of shape (k,)
         Cutpoints of ordered levels, the dispersion of counts, or the variance of whole numbers; of a number whose
-        spread depends on its parents the least and the largest log standard deviation over the training rows; empty
-        for others.
+        spread depends on its parents the least and the largest log standard deviation over the training rows;
+        empty for others.
     family : int
         Which of the families that a discrete node may have it has.
     gain : float
-        Nats per row by which scale, spread and shape of a number are likelier, all paid for, than Gaussian noise of
-        one spread on the scale of the table.
+        Nats per row by which scale, spread and shape of a number are likelier, all paid for, than Gaussian noise
+        of one spread on the scale of the table.
     """
 
     used: Annotated[IntArray, Shape("p", least=0)]

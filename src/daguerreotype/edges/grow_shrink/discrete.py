@@ -270,7 +270,8 @@ def removal_cost(fit: RowsFit, inverse: FloatArray, q: int, first: int, width: i
 def eliminate_likely(
     addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
 ) -> int:
-    """Remove some of the first ``count`` parents of the buffers, or all but their lines or a smooth curve, while BIC improves.
+    """Remove some of the first ``count`` parents of the buffers, or all but their lines or a smooth curve, while
+    BIC improves.
 
     As `eliminate` for Gaussian targets, ties too, but what is removed is chosen by fits without it. Parents that
     are clearly worth their penalty, by the Wald test in ``costs``, need none.

@@ -4,7 +4,8 @@ A walk chooses parents and their curves by second moments, as if noise were Gaus
 the scale of the table. Where a walk ends, and for given parents, all that may be true of the node beside that is
 weighed, in nats per row of the column as it came; every parameter is paid for:
 
-- a spread :math:`\log \sigma^2 = g_0 + \sum g_k b_k` by the first columns b of the parents that a score test names;
+- a spread :math:`\log \sigma^2 = g_0 + \sum g_k b_k` by the first columns b of parents that a score test
+  names;
 - a shape of any kind, as far as it gains more than chance does;
 - another scale of the node, with the benefit of the doubt for the one that it came on.
 
@@ -155,8 +156,8 @@ def fit_spread(
     r"""Fit mean and log variance in turns; returns the negative log-likelihood per row beyond a standard normal's.
 
     ``residuals`` (n,) come as those of least squares with coefficients ``beta`` (1 + m,), the constant's first.
-    They leave divided by their standard deviations, with ``beta`` and ``gamma`` (1 + q,) of the likeliest round. The
-    mean is fitted by weighted least squares, the log variance  V g  by steps of Fisher scoring under a ridge,
+    They leave divided by their standard deviations, with ``beta`` and ``gamma`` (1 + q,) of the likeliest round.
+    The mean is fitted by weighted least squares, the log variance  V g  by steps of Fisher scoring under a ridge,
 
     .. math:: g = (V'V + R)^{-1} V' (V g + r^2 e^{-V g} - 1) ,
 
@@ -271,7 +272,7 @@ def log_variances(
 
 @subkernel
 def gain_beyond_chance(problem: Problem, values: FloatArray, moments: FloatArray, what: int) -> float:
-    """Nats per row that the shape of values (n,) gains over a Gaussian; of several copies of a table their mean."""
+    """Nats per row that the shape of values (n,) gains over a Gaussian; of several copies of rows their mean."""
     if not what & (SHAPE | ALWAYS):
         return 0.0
     always = what & ALWAYS != 0
@@ -343,7 +344,7 @@ def judge(
 def regress_on_scale(
     problem: Problem, target: int, scale: int, columns: IntArray, m: int, inverse: FloatArray, beta: FloatArray
 ) -> float:
-    """Write the coefficients (m,) of a node on a scale, and return what it loses as a Gaussian, in nats per row."""
+    """Write the coefficients (m,) of a node on a scale; returns what it loses as a Gaussian, in nats per row."""
     moments = problem.moments
     size, variable = moments.shape[0], problem.variables[target]
     if scale < 0:
