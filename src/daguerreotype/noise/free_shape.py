@@ -35,7 +35,7 @@ CHANCE = 3.0  # standard deviations of what chance gains, that a shape must gain
 
 
 class GaussianSpacings(NamedTuple):
-    """Spacings of n standardized Gaussian values: how many steps they have, their mean logarithm, its deviation."""
+    """Spacings of n standardized Gaussian values: how many steps they have, their mean logarithm and deviation."""
 
     steps: int
     mean: float
