@@ -239,7 +239,7 @@ class ColumnScales:
         return self._by_column(values, lambda scale: scale.log_slope)
 
     def _by_column(self, values: FloatArray, part: Callable[[Scale], Callable[..., FloatArray]]) -> FloatArray:
-        columns, names = np.empty(values.shape), np.array(self.names)
+        columns, names = np.empty(values.shape, order="F"), np.array(self.names)
         for name in dict.fromkeys(self.names):
             own = np.flatnonzero(names == name)
             columns[:, own] = part(SCALES[name])(values[:, own], self.parameters[own].T)

@@ -433,5 +433,5 @@ def nonlinear_columns(spline: BSpline, values: FloatArray) -> FloatArray:
     """Nonlinear basis at any values, shape (m, b); straight lines beyond the data it was fitted on."""
     basis = np.zeros((spline.t.size - DEGREE - 1, len(values)))
     evaluate(np.ascontiguousarray(values, dtype=np.float64), spline.t, basis)
-    columns: FloatArray = basis.T @ spline.c
-    return columns
+    columns: FloatArray = spline.c.T @ basis
+    return columns.T

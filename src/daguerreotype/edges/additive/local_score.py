@@ -327,10 +327,10 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def columns(self, values: FloatArray) -> FloatArray:
         """Basis columns (m, d * stride) of rows (m, d), owner by owner."""
-        columns = np.zeros((len(values), len(self.bases), int(self._widths.max())))
-        for i, basis in enumerate(self.bases):
-            columns[:, i, : basis.width] = basis.columns(values[:, i])
-        return columns.reshape(len(values), -1)
+        columns = np.zeros((len(self.bases), int(self._widths.max()), len(values)))  # as searches lay them out
+        for own, basis, column in zip(columns, self.bases, values.T, strict=True):
+            own[: basis.width] = basis.columns(column).T
+        return columns.reshape(-1, len(values)).T
 
     def _weighing(self, table: Table, scales: OtherScales | None) -> Weighing | None:
         """The rows that numbers are weighed by: the first ones of every copy of a long table."""
@@ -340,9 +340,13 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             return None
         width = len(self.bases) * int(self._widths.max())
         n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
-        rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
+        rows: IntArray | slice = slice(None)
+        if n_first < table.n_rows:
+            rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
         numbers = table.values[rows]
-        rescaled = np.zeros((rows.size, 0)) if scales is None else numbers[:, scales.variables]
+        rescaled = (
+            np.zeros((len(numbers), 0)) if scales is None else np.asfortranarray(numbers[:, scales.variables])
+        )
         if table.rescaled is not None:
             rescaled[:, self._scales >= 0] = table.rescaled.untied(rows)
         if table.dither is not None:
