@@ -14,7 +14,17 @@ from daguerreotype.edges.base import Draws, SearchableModels
 from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows, try_given
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
 from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
-from daguerreotype.edges.grow_shrink.problem import OPEN, PREDICTORS, SHAPES, Problem, new_problem
+from daguerreotype.edges.grow_shrink.problem import (
+    HEAD,
+    N_SPREAD,
+    OPEN,
+    OVER,
+    PREDICTORS,
+    SCALE,
+    SHAPES,
+    Problem,
+    new_problem,
+)
 from daguerreotype.edges.grow_shrink.shrink import coefficients, eliminate, shrink
 from daguerreotype.edges.grow_shrink.sweep import OrderState, new_order_state, sweep_some
 from daguerreotype.edges.grow_shrink.tree import (
@@ -32,7 +42,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     walk,
     walk_scale,
 )
-from daguerreotype.edges.grow_shrink.weigh import ALWAYS, HEAD, N_SPREAD, OVER, SCALE, SHAPE, weigh
+from daguerreotype.edges.grow_shrink.weigh import ALWAYS, SHAPE, weigh
 from daguerreotype.edges.penalty import Penalty
 from daguerreotype.noise.newton import Rows
 

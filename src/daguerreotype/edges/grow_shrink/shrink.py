@@ -8,7 +8,7 @@ import numpy as np
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
-from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
+from daguerreotype.edges.grow_shrink.problem import DOUBTFUL, GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
 from daguerreotype.edges.grow_shrink.tree import (
     NONE,
     OWNER,
@@ -293,6 +293,39 @@ def eliminate(
     return count
 
 
+@subkernel
+def eliminate_weighed(
+    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, count: int, scores: FloatArray
+) -> None:
+    """Weigh what rows say, and go on removing parents where that makes others needless.
+
+    Only where anything but a Gaussian of one spread suggests itself: else `eliminate` has removed what can be.
+    """
+    owners, used, variable = buffers.owners, buffers.used, problem.variables[target]
+    nats_per_dof = 0.5 * problem.penalty_per_dof / (problem.n_rows * problem.share)
+    trial = np.empty(2)
+    call_address(addresses.weigh, addresses, problem, buffers, target, scores)
+    if buffers.weighed[DOUBTFUL] == 0.0:
+        return
+    while True:
+        least, choice = scores[0] + nats_per_dof * scores[1], -1
+        for i in range(count):
+            had = used[i]
+            required = owners[i] < problem.widths.size and is_required(problem.required, owners[i], variable)
+            if had == 0 or required:
+                continue
+            used[i] = 0
+            call_address(addresses.weigh, addresses, problem, buffers, target, trial)
+            used[i] = had
+            loss = trial[0] + nats_per_dof * trial[1]
+            if loss < least:
+                least, choice = loss, i
+        if choice < 0:
+            break
+        used[choice] = 0
+        call_address(addresses.weigh, addresses, problem, buffers, target, scores)
+
+
 @kernel
 def shrink(
     addresses: Addresses, problem: Problem, arena: TreeArena, buffers: WalkBuffers, target: int, node: int
@@ -313,7 +346,7 @@ def shrink(
             keep_all = count < 0  # never; a literal would compile the callee once more
             call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
             if addresses.weigh != 0:
-                call_address(addresses.weigh, addresses, problem, buffers, target, scores)
+                eliminate_weighed(addresses, problem, buffers, target, count, scores)
         else:
             call_address(addresses.eliminate_likely, addresses, problem, buffers, target, count, scores)
     if limited:

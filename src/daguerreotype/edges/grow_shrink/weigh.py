@@ -17,10 +17,16 @@ import numpy as np
 from daguerreotype._lib.numba import algebra_kernel, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.problem import (
+    DOUBTFUL,
     FIRST,
+    GAIN,
+    HEAD,
     LAST,
+    N_SPREAD,
     OPEN,
+    OVER,
     OWN,
+    SCALE,
     Problem,
 )
 from daguerreotype.edges.grow_shrink.shrink import cost_in_dof, factorise, invert, solve_upper
@@ -37,10 +43,6 @@ ROUNDS, ENOUGH = 4, 0.002  # of fitting mean and spread in turns, and nats per r
 RIDGE = 3e-3  # of spread, of the sum of squares of each column
 NARROW, WIDE = -7.0, 4.0  # log variances, from that at the mean of all parents, that spread may reach
 FEW_SCALES = 2  # that are looked at row by row
-# Places in what is weighed: the scale; how many columns spread has; nats per row that the shape gains; whether
-# anything but a Gaussian of one spread suggested itself; nats per row that all this gains over a Gaussian of one
-# spread on the scale of the table; coefficients of the mean, then of spread, and its columns.
-SCALE, N_SPREAD, GAIN, DOUBTFUL, OVER, HEAD = 0, 1, 2, 3, 4, 5
 
 
 @algebra_kernel
