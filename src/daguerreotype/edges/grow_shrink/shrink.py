@@ -300,6 +300,7 @@ def eliminate_weighed(
     """Weigh what rows say, and go on removing parents where that makes others needless.
 
     Only where anything but a Gaussian of one spread suggests itself: else `eliminate` has removed what can be.
+    What `weigh` is sure of stays.
     """
     owners, used, variable = buffers.owners, buffers.used, problem.variables[target]
     nats_per_dof = 0.5 * problem.penalty_per_dof / (problem.n_rows * problem.share)
@@ -308,11 +309,11 @@ def eliminate_weighed(
     if buffers.weighed[DOUBTFUL] == 0.0:
         return
     while True:
-        least, choice = scores[0] + nats_per_dof * scores[1], -1
+        least, choice, doubts = scores[0] + nats_per_dof * scores[1], -1, buffers.steps.gains.copy()
         for i in range(count):
             had = used[i]
             required = owners[i] < problem.widths.size and is_required(problem.required, owners[i], variable)
-            if had == 0 or required:
+            if had == 0 or required or doubts[i] < 0.0:
                 continue
             used[i] = 0
             call_address(addresses.weigh, addresses, problem, buffers, target, trial)

@@ -42,6 +42,7 @@ UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond whic
 ROUNDS, ENOUGH = 4, 0.002  # of fitting mean and spread in turns, and nats per row that one must gain for another
 RIDGE = 3e-3  # of spread, of the sum of squares of each column
 NARROW, WIDE = -7.0, 4.0  # log variances, from that at the mean of all parents, that spread may reach
+SLACK = 0.02  # nats per row beyond which a Gaussian must not lose without a parent for that to be tried
 FEW_SCALES = 2  # that are looked at row by row
 
 
@@ -365,6 +366,39 @@ def regress_on_scale(
     return float(0.5 * np.log(max(variance, LEAST_VARIANCE)) + offset)
 
 
+@subkernel
+def write_doubts(
+    problem: Problem,
+    used: IntArray,
+    inverse: FloatArray,
+    beta: FloatArray,
+    variance: float,
+    gain: float,
+    doubts: FloatArray,
+) -> None:
+    r"""Write how many nats per row each owner lacks of being clearly needed to ``doubts``; negative if it is.
+
+    As a Gaussian on the scale that was chosen a node loses  log(1 + rise / variance) / 2  without the columns b of
+    an owner,  rise = beta_b' (A_bb)^-1 beta_b,  A being the inverse of the moments of all columns. Shape and
+    spread may make up for as much as their ``gain`` is now, and a little more.
+    """
+    price = 0.5 * problem.penalty_per_dof / problem.n_rows
+    start = 0
+    for i in range(used.size):
+        width = used[i]
+        if width == 0:
+            doubts[i] = -1.0
+            continue
+        block, side = np.empty((width, width)), np.empty(width)
+        for a in range(width):
+            side[a] = beta[start + a]
+            for b in range(width):
+                block[a, b] = inverse[start + a, start + b]
+        rise = solve_in_place(block, side, width)
+        start += width
+        doubts[i] = max(gain, 0.0) + SLACK + price * width - 0.5 * np.log1p(max(rise, 0.0) / variance)
+
+
 @kernel
 def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, scores: FloatArray) -> int:
     """Weigh what rows say of a target on the parents of the buffers, which have the columns that a walk left them.
@@ -411,6 +445,11 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
                 least = loss
                 for k in range(weighed.size):
                     weighed[k] = trial[k]
+    scale = int(weighed[SCALE])
+    excess = regress_on_scale(problem, target, scale, columns, m, inverse, other)
+    offset = problem.offsets[variable] if scale < 0 else problem.other_scales[scale, moments.shape[0] + 1]
+    variance = np.exp(2.0 * (excess - offset))
+    write_doubts(problem, used, inverse, other, variance, excess - least, buffers.steps.gains)
     weighed[OVER] = regress_on_scale(problem, target, -1, columns, m, inverse, other) - least
     dof = weighed[N_SPREAD]
     scores[0] = least - dof * 0.5 * problem.penalty_per_dof / problem.n_rows
