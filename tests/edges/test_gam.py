@@ -231,3 +231,16 @@ def test_fits_of_many_requests_are_those_of_each_alone(edges, rng):
             np.testing.assert_array_equal(fit.parents, expected.parents)
             np.testing.assert_array_equal(fit.weights, expected.weights)
             assert (fit.nll, fit.dof) == (expected.nll, expected.dof)
+
+
+def test_a_column_keeps_rough_columns_where_something_asks_for_them_whatever_the_units():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    X[:, 1] = np.sin(3.5 * X[:, 0]) + 0.5 * rng.normal(size=600)
+    X[:, 3] = np.tanh(X[:, 2]) + 0.5 * rng.normal(size=600)
+    X -= X.mean(axis=0)
+    for factors in ([1.0, 1.0, 1.0, 1.0], [1e-3, 1e3, 50.0, 0.2], [1e4, 0.1, 1e-4, 7.0]):
+        models = GamEdges().prepare(Table(X * factors, tuple("abcd")))
+        assert [basis.width for basis in models.bases] == [8, 4, 4, 4]
+        assert [basis.stops for basis in models.bases] == [(1, 2, 4, 8), *3 * [(1, 2, 4)]]
+        assert models.fit(1, np.array([0, 2, 3])).used.tolist() == [8]
