@@ -50,20 +50,22 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     edges : {"gam", "bic", "lars", "lasso", "linear", "mlp"}, regressor, or EdgeEstimator
-        From predecessors to parents. "gam": additive splines, for smooth effects of any shape, linear ones
-        included. "bic": linear, the fastest for many columns. "lars": the paper's. "linear", "mlp": L0
-        gates trained by gradient (needs torch). Any scikit-learn regressor.
+        From predecessors to parents. "gam": lines, splines from smooth to rough, and products of two causes, each
+        where it is worth its parameters. "bic": linear, the fastest for many columns. "lars": the paper's.
+        "linear", "mlp": L0 gates trained by gradient (needs torch). Any scikit-learn regressor.
     noise : "auto", a name, a NoiseModel, or a dict of them by column
         Distribution of a column given its parents. "auto": for continuous columns what the loss implies,
-        "gaussian", but "free-shape" for "entropy", and for "auto" where residuals are clearly not Gaussian;
-        "bernoulli" for binary ones, "categorical" for levels, "ordinal" or "categorical" for levels with an
-        order, "poisson", "negative-binomial" or "gaussian", rounded to whole numbers, for counts: for every set of
-        parents whichever is likelier.
-        A single name holds for all columns of the kinds that it can describe; ``columns_`` says what each got.
+        "gaussian" or "free-shape"; for the loss "auto" a Gaussian whose spread may depend on the parents, or any
+        shape as far as it gains more than chance, but for linear edges and streamed rows "gaussian"; "bernoulli"
+        for binary ones, "categorical" for levels; "ordinal" or "categorical" for levels with an order, "poisson",
+        "negative-binomial" or "gaussian", rounded to whole numbers, for counts: for every set of parents whichever
+        is likelier. A single name holds for all columns of the kinds that it can describe; ``columns_`` says what
+        each got.
     scales : {"auto", "none", "log", "yeo-johnson"}
-        Change of scale of all continuous columns. "auto" leaves columns as they came unless residuals ask for
-        other scales; then it finds one for each column, by the likelihood of the values as they came, the measured
-        one having the benefit of the doubt; ``columns_`` says which. Fewer than 50 rows stay as they came.
+        Scale of continuous columns. "auto": columns are causes as they came; as an effect each is, on every set of
+        causes, on the likeliest scale, by the likelihood of the values as they came, the measured one having the
+        benefit of the doubt; ``columns_`` says which. Other names hold for causes and effects alike. Fewer than 50
+        rows stay as they came, and so do rows that are streamed.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``columns_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
@@ -334,7 +336,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         quantiles, second moments of the splines), for ``scales="log"`` once more. Memory holds a few chunks.
 
         Edges may be "bic", "lars", "lasso", "linear" or "gam", the loss any but "entropy", the scales "none" or
-        "log". What compares residuals row by row is not there: "auto" means "bic" as loss and "none" as scales.
+        "log". What looks at rows one by one is not there: noise is Gaussian, of one spread, effects are lines or
+        splines without products, and "auto" means "bic" as loss and "none" as scales.
         Ties of rounded columns are not spread on the scale of logarithms. Rows with missing values are left out
         with ``missing="drop"`` and refused otherwise: learn from them in memory, with :meth:`fit`.
 
@@ -372,9 +375,9 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn the graph behind a covariance matrix, without any row.
 
-        Edges may be "bic", "lars", "lasso" or "linear", the loss any but "entropy" ("auto" means "bic"), and
-        columns stay on their scale. Two columns alone, whose directions moments cannot tell apart, are taken as
-        they are numbered.
+        Edges may be "bic", "lars", "lasso" or "linear", the loss any but "entropy" ("auto" means "bic"): effects
+        are lines, noise is Gaussian, and columns stay on their scale. Two columns alone, whose directions moments
+        cannot tell apart, are taken as they are numbered.
 
         Parameters
         ----------

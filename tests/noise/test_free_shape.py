@@ -9,9 +9,15 @@ from support.noises import NOISES
 
 
 def mean_log_spacing(sample, m):
-    """Of the spacings of m steps in a sample that is sorted and divided by its standard deviation."""
+    """Of spacings from m values below each to m above, as far as there are, in standard deviations."""
+    places = np.arange(sample.size)
     ordered = np.sort(sample) / sample.std()
-    return np.mean(np.log(ordered[m:] - ordered[:-m]))
+    return np.mean(np.log(ordered[np.minimum(places + m, places[-1])] - ordered[np.maximum(places - m, 0)]))
+
+
+def less_chance(gain, chance):
+    """A gain as far as it counts beside what chance does."""
+    return gain - chance**2 / gain if gain > chance else gain - chance
 
 
 def test_the_gain_of_a_shape_is_what_its_spacings_lack_of_those_of_gaussian_samples(rng):
@@ -23,19 +29,16 @@ def test_the_gain_of_a_shape_is_what_its_spacings_lack_of_those_of_gaussian_samp
         for noise in NOISES.values():
             sample = noise.rvs(n, random_state=rng)
             for doubt in (0.0, CHANCE):
-                gain = (
-                    gaussian_spacings(n).mean
-                    - mean_log_spacing(sample, m)
-                    - doubt * gaussian_spacings(n).deviation
-                )
+                gain = gaussian_spacings(n).mean - mean_log_spacing(sample, m)
+                gain = less_chance(gain, doubt * gaussian_spacings(n).deviation)
                 assert gain_of_shape(sample, gaussian_spacings(n), doubt) == pytest.approx(gain, abs=1e-12)
 
 
 def test_a_value_that_is_there_several_times_counts_once(rng):
     sample = rng.exponential(size=400)
     copied, usual = np.concatenate([sample, sample[:200]]), gaussian_spacings(600)
-    spacings = np.log(np.sort(sample)[usual.steps :] - np.sort(sample)[: -usual.steps]) - np.log(copied.std())
-    gain = usual.mean + np.log(600 / 400) - spacings.mean()
+    spacings = mean_log_spacing(sample, usual.steps) + np.log(sample.std() / copied.std())
+    gain = usual.mean + np.log(600 / 400) - spacings
     assert gain_of_shape(copied, usual, 0.0) == pytest.approx(gain, abs=1e-12)
     assert gain_of_shape(np.repeat(sample, 3), gaussian_spacings(1200), 0.0) == 0.0  # too few are left to tell
 
@@ -47,7 +50,7 @@ def test_gaussian_noise_gains_nothing_but_for_chance_and_other_noise_does_where_
     for noise in ("laplace", "uniform", "exponential"):
         samples = NOISES[noise].rvs((50, n), random_state=rng)
         told = np.mean([gain_of_shape(sample, gaussian_spacings(n), CHANCE) > 0.0 for sample in samples])
-        assert told == 1.0 or n < 500
+        assert told >= 0.95 or n < 500
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -64,8 +67,9 @@ def test_noise_whose_shape_does_not_go_beyond_chance_is_gaussian(rng):
     assert doubtful.fit(sample).variance == pytest.approx(gaussian.fit(sample).variance, abs=1e-12)
     assert name_of(doubtful, doubtful.fit(sample)) == "gaussian"
     skewed = rng.exponential(size=500)
-    deviation = gaussian_spacings(500).deviation
-    assert doubtful.nll(skewed) == pytest.approx(FreeShape().nll(skewed) + CHANCE * deviation, abs=1e-12)
+    skewed -= skewed.mean()
+    gain, chance = gaussian.nll(skewed) - FreeShape().nll(skewed), CHANCE * gaussian_spacings(500).deviation
+    assert doubtful.nll(skewed) == pytest.approx(gaussian.nll(skewed) - less_chance(gain, chance), abs=1e-12)
     assert doubtful.nll(skewed) < gaussian.nll(skewed)
     points = np.linspace(-1.0, 4.0, 50)
     expected = FreeShape().fit(skewed).log_density(points)

@@ -11,7 +11,7 @@ from scipy.special import fdtrc
 
 from daguerreotype._lib.checks import Check, check_count, check_frequency, optional
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.additive.basis import fit_nonlinear_basis
+from daguerreotype.edges.additive.basis import DEGREE, STRAIGHT, BSplines
 
 SPANNED = 1e-10  # share of a column's variance below which what is left of it is rounding noise
 CUBIC = 3  # columns of a cubic polynomial, beside the constant
@@ -73,7 +73,7 @@ def spline_curves(X: FloatArray, n_basis: int, n_parents: int) -> Curves:
     widths = np.ones(d, dtype=np.int64)
     for i, values in enumerate((X / scales).T):
         basis[:, i, 0] = values
-        spline = fit_nonlinear_basis(values, stride - 1) if stride > 1 else None
+        spline = _bends(values, stride - 1) if stride > 1 else None
         if spline is not None:
             sizes, turn = np.linalg.eigh(_roughness(spline))
             widths[i] += sizes.size
@@ -81,6 +81,23 @@ def spline_curves(X: FloatArray, n_basis: int, n_parents: int) -> Curves:
             roughness[i, 1 : widths[i]] = sizes
     flat = basis.reshape(n, -1)
     return Curves(flat.T @ flat / n, widths, roughness, scales, n)
+
+
+def _bends(values: FloatArray, n_knots: int) -> BSpline | None:
+    """Cubic splines of one column (n,), orthonormal on it and orthogonal to constants and the column; None: none.
+
+    Knots are at quantiles, the two ends counted.
+    """
+    splines = BSplines([np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_knots)))])
+    slopes, columns = splines.slopes(0), splines(values[:, None])
+    if not slopes.size:
+        return None
+    metric, lines = columns.T @ columns / values.size, np.column_stack([np.ones_like(slopes), slopes])
+    turn = np.eye(slopes.size) - lines @ np.linalg.lstsq(lines.T @ metric @ lines, lines.T @ metric, rcond=None)[0]
+    sizes, directions = np.linalg.eigh(turn.T @ metric @ turn)
+    kept = sizes > STRAIGHT * np.trace(metric)
+    turn = turn @ (directions[:, kept] / np.sqrt(sizes[kept]))
+    return BSpline(splines.knots[0], turn, DEGREE) if kept.any() else None
 
 
 def _roughness(spline: BSpline) -> FloatArray:

@@ -46,10 +46,10 @@ class Bilevel(Parameters):
         Move single columns to their best place in the order until nothing improves, then train on around the
         new mode. Gradient steps alone get stuck when there are many columns.
     loss : {"auto", "bic", "nll_ev", "nll_nv", "mse", "entropy"} or callable
-        What an order loses. "bic": Gaussian likelihood less a penalty per parameter. "entropy": the same for
-        noise of any shape, by the entropy of the residuals. "auto": "bic", and from there on "entropy" where
-        residuals turn out clearly non-Gaussian. "nll_ev": the paper's, equal noise variances; only for columns on
-        one natural scale. A callable takes (variance, dof, n_rows) of one node.
+        What an order loses. "bic": Gaussian likelihood less a penalty per parameter. "entropy": the same for noise
+        of any shape, by the entropy of the residuals. "auto": the same as far as a shape gains more than chance
+        does; "bic" for linear edges, and where rows are not in memory. "nll_ev": the paper's, equal noise
+        variances; only for columns on one natural scale. A callable takes (variance, dof, n_rows) of one node.
 
     Examples
     --------

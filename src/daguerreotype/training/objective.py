@@ -169,7 +169,7 @@ LOSSES: Registry[LossEntry] = Registry(
     "loss",
     {
         "auto": LossEntry(
-            PenalizedLikelihood, "BIC, for noise of any shape where residuals ask for it", takes_kinds=True
+            PenalizedLikelihood, "BIC, for noise of any shape that gains more than chance", takes_kinds=True
         ),
         "nll_ev": LossEntry(lambda _: EqualVariance(), "Gaussian likelihood, equal variances: the paper's"),
         "nll_nv": LossEntry(lambda _: PenalizedLikelihood(), "Gaussian likelihood, a variance for every column"),

@@ -76,7 +76,7 @@ class Engine:
             self.buffers.fit.state[0] = -1
         parents = np.array(parents, dtype=np.int64)
         used = self.problem.widths[parents] if used is None else np.array(used)
-        fit, columns = self.buffers.fit, self.models.columns_of(parents, used)
+        fit, columns = self.buffers.fit, self.models.columns_of(self.target, parents, used)
         m = columns.size
         fit.columns[:m] = columns
         fit_given(self.models._addresses, self.problem, self.buffers, self.target, m)

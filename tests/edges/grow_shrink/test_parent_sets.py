@@ -42,17 +42,19 @@ def test_curves_have_the_likeliest_of_all_shapes_or_nearly(seed, n):
     X = additive_data(seed, n, 4, density=0.8)
     models = GamEdges().prepare(standard_table(X))
     problem, penalty = models.problem, 0.5 * np.log(n) / n
-    moments, stride = problem.moments, problem.blocks.shape[1]
+    moments, response = problem.moments, problem.responses[3]
+    first, last = problem.product_starts[3:5]
     for parents in ([0], [0, 1], [0, 1, 2]):
         losses = []
-        for nonlinear in product((False, True), repeat=len(parents)):
-            used = [int(problem.widths[p]) if b else 1 for p, b in zip(parents, nonlinear, strict=True)]
-            if any(nonlinear) and sum(used) > n // 10:
+        products = [4 + k for k, pair in enumerate(problem.products[first:last]) if np.isin(pair, parents).all()]
+        ways = [np.unique(problem.stops[p]) for p in parents] + [(0, 1) for _ in products]
+        for used in product(*ways):
+            if sum(used) > max(n // 10, len(parents)):
                 continue
-            columns = [p * stride + a for p, u in zip(parents, used, strict=True) for a in range(u)]
-            with_target = moments[columns, 3 * stride]
+            columns = models.columns_of(3, np.array([*parents, *products]), np.array(used))
+            with_target = moments[columns, response]
             inside = moments[np.ix_(columns, columns)]
-            variance = moments[3 * stride, 3 * stride] - with_target @ np.linalg.solve(inside, with_target)
+            variance = moments[response, response] - with_target @ np.linalg.solve(inside, with_target)
             losses.append(0.5 * np.log(variance) + penalty * sum(used))
         excess, dof = models.score_parents(3, as_sets(4, parents))[0]
         found = excess + penalty * dof
@@ -68,7 +70,9 @@ def test_what_fits_choose_is_scored_as_they_are():
             fit = models.fit(node, others)
             assert models.choose(node, others).tolist() == fit.parents.tolist()
             score = models.score_parents(node, as_sets(6, fit.parents))[0]
-            np.testing.assert_allclose(score, [fit.excess, fit.dof], atol=1e-9)
+            lost = (score - [fit.excess, fit.dof]) @ [1.0, 0.5 * np.log(300) / 300]
+            assert lost < 0.01  # curves and products of given parents may be others than those that a walk grew
+            assert abs(lost) < 1e-9 or isinstance(edges, GamEdges)
         order = np.array([3, 1, 5, 0, 2, 4])
         chosen = models.parents_in(order)
         for place, node in enumerate(order):

@@ -215,7 +215,7 @@ def test_moves_equal_single_fits_exactly(seed, d, stride):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3]))
 def test_what_was_asked_before_does_not_change_an_answer(seed, stride):
-    """Not even where steps tie, to columns that are copies of others, nor with products; and asking again grows none."""
+    """Not even where steps tie, to columns that are copies of others, or products; asking again grows none."""
     rng = np.random.default_rng(seed)
     columns, widths = random_columns(rng, 8, stride, 60)
     copies = [4, 5, 6]

@@ -1,4 +1,4 @@
-"""Additive edges by BIC with grow-shrink trees: straight ones, and lines or cubic splines."""
+"""Edges by BIC with grow-shrink trees: straight ones; and lines, splines and products."""
 
 from dataclasses import replace
 
@@ -12,18 +12,26 @@ ADDITIVE = replace(AdditiveModels.can, kinds=True, scales=True, copies=True, rul
 
 
 class GamEdges(EdgeEstimator):
-    r"""Additive parents, linear or cubic spline each, by BIC with grow-shrink trees.
+    r"""Parents by lines, splines and products, by BIC with grow-shrink trees.
 
-    For node j among predecessors P, searches  x_j = sum_{i in S} f_i(x_i) + noise  over S within P that
-    minimises  n log(variance(j | f)) + penalty log(n) dof(f).  A linear f_i costs one degree of freedom, a
-    spline one per basis column. Growing adds the parent that improves most, as a line or as a spline,
-    whichever is better, or turns a line into a spline; shrinking removes a parent or straightens a spline.
+    For node j among predecessors P, searches
+
+    .. math:: x_j = \sum_{i \in S} f_i(x_i) + \sum_{i, k \in S} c_{ik} \, b_i(x_i) \, b_k(x_k) + noise
+
+    over S within P that minimises  n log(variance(j | f)) + penalty log(n) dof(f).  Every f_i has the first 1, 2,
+    4 or all columns of a natural spline, from the line to rough curves, and costs one degree of freedom for each;
+    a product of two of the smoothest columns b costs one, and is not there where ``max_parents`` limits parents.
+    Growing adds or bends the parent, or adds the product, that improves most; shrinking removes or straightens.
+
+    Where a search ends, the rows of a number are looked at: its spread may depend on its parents, its noise may
+    have any shape, and it may be on another scale, as far as the learner's ``noise`` and ``scales`` leave that
+    open and it pays. Streamed rows have Gaussian noise, lines and splines alone.
 
     Parameters
     ----------
     n_knots : int
-        Knots of each spline, at quantiles, the two ends counted: a spline costs ``n_knots + 1`` degrees of
-        freedom. 2 is a cubic polynomial; more follow wilder curves and need more rows.
+        Knots of each spline, at quantiles: it has ``n_knots - 1`` columns, the line among them, and is straight
+        beyond the outer ones. 2 is a line; more follow wilder curves and need more rows.
     penalty : float
         Multiplies the BIC term. 1 is BIC; 1.5 to 2 gives sparser graphs with fewer false edges.
     gamma : float
@@ -68,8 +76,9 @@ class BicEdges(EdgeEstimator):
     r"""Linear parents by BIC subset selection with grow-shrink trees.
 
     For node j among predecessors P, searches  min_{S in P}  n log(variance(j | S)) + penalty log(n) |S|,
-    variance(j | S) being the mean squared residual of least squares: adds the parent that improves most
-    while one does, then removes the parent whose removal improves most while one does.
+    variance(j | S) being the mean squared residual of least squares: adds the parent that improves most while one
+    does, then removes the parent whose removal improves most while one does. Noise is Gaussian unless the
+    learner's ``noise`` says otherwise; a number may be on another scale where ``scales`` leaves that open.
 
     Parameters
     ----------

@@ -239,8 +239,9 @@ def find_blocks(
     max_dof, max_nonlinear_dof = problem.max_dof, problem.max_nonlinear_dof
     any_product = problem.product_starts[variable] < problem.product_starts[variable + 1]
     enough = np.empty(stride + 1)
+    new_parent = min(per_parent, 0.0) if any_product else per_parent  # which a product may have paid for
     for stop in range(stride + 1):
-        price = per_column * stop + (0.0 if any_product else per_parent)  # a product may have paid
+        price = per_column * stop + new_parent
         enough[stop] = variance * -np.expm1(-price / n_rows) if gaussian else least
     spent = columns_in_use(path)
     count = 0

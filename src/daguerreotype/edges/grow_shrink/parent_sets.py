@@ -169,6 +169,7 @@ def near_steps(
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
     reused = start < 0  # never; a literal would compile the callee once more
     variable, n_owned = problem.variables[target], problem.widths.size * problem.blocks.shape[1]
+    less = problem.penalty_per_parent - cheaper.penalty_per_parent
     first = moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable]
     last = first + problem.product_starts[variable + 1] - problem.product_starts[variable]
     for s in range(start, sets.shape[0]):
@@ -203,7 +204,12 @@ def near_steps(
         n_steps = call_address(addresses.find_steps, addresses, cheaper, path, buffers, target)
         for i in range(n_steps):
             owner = buffers.steps.owners[i]
-            if owner < near.shape[1] and not sets[s, owner]:
+            if owner >= near.shape[1]:
+                pair = problem.products[problem.product_starts[variable] + owner - near.shape[1]]
+                one, other = sets[s, pair[0]], sets[s, pair[1]]
+                if one != other and buffers.steps.gains[i] > less:  # which was taken off twice
+                    near[s, pair[1] if one else pair[0]] = True
+            elif not sets[s, owner]:
                 near[s, owner] = True
         buffers.fit.state[0] = NONE
     return int(sets.shape[0])
