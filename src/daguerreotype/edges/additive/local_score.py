@@ -125,7 +125,7 @@ class AdditivePredictor(LocalModels):
             predictors += self._component(fit, place, values[:, parent])
         for pair, shares in zip(fit.products, fit.coefficients[1 + fit.used.sum() :], strict=True):
             first, second = (
-                self.bases[parent].columns(values[:, parent])[:, column]
+                self.bases[parent].columns(self.bases[parent].within(values[:, parent]))[:, column]
                 for parent, column in zip(pair[:2], pair[2:], strict=True)
             )
             predictors += np.outer(first * second, shares)
@@ -286,12 +286,12 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         least = penalty.per_dof(n) + 2.0 * penalty.per_parent(d)
         linear = np.array([basis.line == 1 for basis in self.bases])
         allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
-        columns = self.columns(table.values[:n])
-        promising = screen_pairs(columns, self._curves, linear, ~table.discrete, allowed, least)
+        columns, within = self.columns(table.values[:n]), self._within(table.values[:n])
+        promising = screen_pairs(columns, within, self._curves, linear, ~table.discrete, allowed, least)
         promising = strongest(promising, d)
         if not promising.targets.size:
             return None
-        products, self._pair_means = lay_out(promising, table, n_rows, d, self.columns)
+        products, self._pair_means = lay_out(promising, table, n_rows, d, self.columns, self._within)
         self._pairs = promising.pairs
         return products
 
@@ -311,6 +311,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         width = len(self.bases) * int(self._widths.max())
         n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
         rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
+    def _within(self, values: FloatArray) -> FloatArray:
+        """The columns that products are made of."""
+        inner = [basis.within(column) for basis, column in zip(self.bases, values.T, strict=True)]
+        return self.columns(np.column_stack(inner))
+
         numbers, rescaled = table.values[rows], np.zeros((rows.size, 0))
         if table.dither is not None:
             numbers = numbers + table.dither[rows]
@@ -318,7 +323,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             rescaled = table.rescaled.untied(rows)
         centres, spreads = np.array([basis.unit for basis in self.bases]).T
         columns = self.columns(table.values[rows])
-        products = products_of(self._pairs, columns, len(self.bases)) - self._pair_means
+        products = products_of(self._pairs, self._within(table.values[rows]), len(self.bases)) - self._pair_means
         return Weighing(columns, products, (numbers - centres) / spreads, rescaled, what, table.copies)
 
     # ------------------------------------------------------------------ fits
