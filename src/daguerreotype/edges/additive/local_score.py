@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from daguerreotype.edges.additive.basis import (
     EXACT_SIZE,
     SMOOTH,
     Basis,
+    LevelBasis,
     NumberBasis,
     spline_bases,
     without_rough_columns,
@@ -50,6 +52,7 @@ from daguerreotype.noise.gaussian import STANDARD_ENTROPY
 LIKELIHOOD_ROWS = MAX_ROWS
 CELLS, LEAST_ROWS = 2**24, 2**12  # of basis columns that are kept for weighing rows, and rows of them at least
 CHUNK = 2**14  # rows whose basis columns are laid out at a time
+SEEN = 64  # values of columns of streams that curves are looked at
 # What may be weighed of a number, by the name of its noise.
 WEIGHED = {"auto": SPREAD | SHAPE, "free-shape": SHAPE | ALWAYS}
 
@@ -77,12 +80,17 @@ class AdditiveFit(LocalFit):
     shape : array of shape (k,)
         Cutpoints of ordered levels, or the dispersion of counts; of a number whose spread depends on its parents
         the least and the largest log standard deviation over the training rows; empty for others.
+    bounds : array of shape (2, p, q)
+        The least and the most that each parent contributes: what it does in training rows, as far as these support
+        that. They do where the effect, less all that others contribute, comes near it, give or take the standard
+        deviation of the noise. Lines and levels have no bounds.
     """
 
     used: Annotated[IntArray, Shape("p", least=0)]
     products: Annotated[IntArray, Shape("k", 4)]
     coefficients: Annotated[FloatArray, Shape("m", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
+    bounds: Annotated[FloatArray, Shape(2, "p", "q", empty=True)]
 
     def check_saved(self) -> None:
         """Refuse coefficients of more or fewer columns than are used, and products of others than parents."""
@@ -134,9 +142,9 @@ class AdditivePredictor(LocalModels):
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
 
-        It has mean zero over the training rows, and goes on as a straight line beyond them. Products with other
-        parents are not part of it. The predictor of a
-        number is its value, of a level the log-odds, of a count the logarithm of its mean.
+        It has mean zero over the training rows. A straight one goes on beyond them; any other stays between the
+        least and the largest that it reaches in them. Products with other parents are not part of it. The
+        predictor of a number is its value, of a level the log-odds, of a count the logarithm of its mean.
         """
         fit = additive(fit)
         if parent not in fit.parents:
@@ -153,7 +161,8 @@ class AdditivePredictor(LocalModels):
         """What the parent at one place contributes (m, q) at values (m,)."""
         first, used = 1 + int(fit.used[:place].sum()), int(fit.used[place])
         columns = self.bases[fit.parents[place]].columns(values)[:, :used]
-        component: FloatArray = columns @ fit.coefficients[first : first + used]
+        low, high = fit.bounds[:, place]
+        component: FloatArray = np.clip(columns @ fit.coefficients[first : first + used], low, high)
         return component
 
 
@@ -302,6 +311,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             columns[:, i, : basis.width] = basis.columns(values[:, i])
         return columns.reshape(len(values), -1)
 
+    def _within(self, values: FloatArray) -> FloatArray:
+        """The columns that products are made of."""
+        inner = [basis.within(column) for basis, column in zip(self.bases, values.T, strict=True)]
+        return self.columns(np.column_stack(inner))
+
     def _weighing(self, table: Table) -> Weighing | None:
         """The rows that numbers are weighed by: the first ones of every copy of a long table."""
         names = table.families or ("",) * table.n_columns
@@ -311,11 +325,6 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         width = len(self.bases) * int(self._widths.max())
         n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
         rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
-    def _within(self, values: FloatArray) -> FloatArray:
-        """The columns that products are made of."""
-        inner = [basis.within(column) for basis, column in zip(self.bases, values.T, strict=True)]
-        return self.columns(np.column_stack(inner))
-
         numbers, rescaled = table.values[rows], np.zeros((rows.size, 0))
         if table.dither is not None:
             numbers = numbers + table.dither[rows]
@@ -392,7 +401,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         weights = norms.copy()
         weights[directed] = slopes[directed] * of_mean[starts[directed], 0]
         coefficients[0] -= means @ coefficients[coefficients.shape[0] - len(pairs) :]
-        return AdditiveFit(
+        bounds = np.full((2, parents.size, coefficients.shape[1]), np.inf)
+        bounds[0] = -np.inf
+        fit = AdditiveFit(
             parents,
             weights,
             excess + STANDARD_ENTROPY,
@@ -401,9 +412,50 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             pairs,
             coefficients,
             shape,
+            bounds,
             norms=norms,
             scale=scale,
         )
+        offset = 0.0 if scale < 0 else problem.others[scale, -1]  # of likelihoods on other scales
+        self._bound(node, fit, None if discrete else float(np.exp(excess - offset)))
+        return fit
+
+    def _bound(self, node: int, fit: AdditiveFit, noise: float | None) -> None:
+        """Write the bounds of the curves of a fit; ``noise`` is the standard deviation of a number's."""
+        curved = [
+            used > self.bases[parent].line and not isinstance(self.bases[parent], LevelBasis)
+            for parent, used in zip(fit.parents, fit.used, strict=True)
+        ]
+        if not any(curved):
+            return
+        rows, n_means = self._rows_seen, fit.coefficients.shape[1] if noise is None else 1
+        residuals = None
+        if self._table.holds_rows and noise is not None:
+            predicted = self.predict(node, fit, rows)
+            residuals = self._effect(node, fit) - (predicted if predicted.ndim == 1 else predicted[:, 0])
+        for place in np.flatnonzero(curved).tolist():
+            reached = self._component(fit, place, rows[:, fit.parents[place]])[:, :n_means]
+            low, high = np.nanmin(reached, axis=0), np.nanmax(reached, axis=0)
+            if residuals is not None and noise is not None:
+                # Where the spread depends on parents, rows of large noise may not have held a curve near them.
+                supported = reached[:, 0] + residuals
+                low = np.maximum(low, np.nanmin(supported) - noise)
+                high = np.minimum(high, np.nanmax(supported) + noise)
+            fit.bounds[:, place, :n_means] = low, high
+
+    @cached_property
+    def _rows_seen(self) -> FloatArray:
+        """Training rows (m, d), of long tables the first ones; of streams values of single columns, side by side."""
+        table = self._table
+        if table.holds_rows:
+            return table.values[:MAX_ROWS]
+        ends = table.quantiles(np.array([0.0, 1.0]))
+        seen: FloatArray = np.empty((SEEN, len(self.bases)))
+        for column, basis, own in zip(seen.T, self.bases, ends.T, strict=True):
+            knots = basis.spline.t if isinstance(basis, NumberBasis) and basis.spline is not None else own
+            points = np.unique(np.append(own, knots))
+            column[:] = np.interp(np.linspace(0.0, points.size - 1.0, SEEN), np.arange(points.size), points)
+        return seen
 
     def _products_of(self, chosen: Chosen) -> tuple[IntArray, FloatArray]:
         """The products (k, 4) that a search ended with, and what they are on average (k,)."""
@@ -431,17 +483,20 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Noise of a number on the training rows, shape (n,); of long tables on the first ones."""
-        table, values = self._table, self._table.values[:MAX_ROWS]
-        if fit.scale >= 0:
-            assert table.rescaled is not None
-            effect = table.rescaled.untied(slice(MAX_ROWS))[:, fit.scale]
-        else:
-            effect = values[:, node] + (0.0 if table.dither is None else table.dither[:MAX_ROWS, node])
-        predicted = self.predict(node, fit, values)
+        effect, predicted = self._effect(node, fit), self.predict(node, fit, self._table.values[:MAX_ROWS])
         if predicted.ndim == 1:
             return np.asarray(effect - predicted)
         residuals: FloatArray = (effect - predicted[:, 0]) * np.exp(-log_spread(additive(fit), predicted))
         return residuals
+
+    def _effect(self, node: int, fit: LocalFit) -> FloatArray:
+        """A number in these rows, on the scale of its fit."""
+        table = self._table
+        if fit.scale >= 0:
+            assert table.rescaled is not None
+            return table.rescaled.untied(slice(MAX_ROWS))[:, fit.scale]
+        dither = 0.0 if table.dither is None else table.dither[:MAX_ROWS, node]
+        return np.asarray(table.values[:MAX_ROWS, node] + dither)
 
     def fork(self) -> Self:
         """The same for another thread."""
