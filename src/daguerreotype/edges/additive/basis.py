@@ -25,6 +25,7 @@ DEGREE = 3  # of splines
 SMOOTH = 4  # columns of a number, its line and the first ones of its spline, that make a smooth curve
 ROUGH = 0.6  # share of the penalty of rough columns from which on they are searched with
 OUTER = 2.0  # standard deviations of a normal column at which the outer knots are
+BEYOND = 2  # pieces of a spline's length, beyond the outer knots, where products end: 3 deviations if normal
 EXACT_SIZE = 1200  # functions of all columns, up to which ties do not hang on the sequence of rows
 # Share of the largest variance that a direction must keep beside others, so that the data can tell it from them.
 SPANNED = 1e-9  # beside the levels or counts before it
@@ -56,6 +57,10 @@ class Basis(ABC):
     def stops(self) -> tuple[int, ...]:
         """How many of them a parent may have, ascending, from its line to all."""
         return (self.line, self.width) if self.line < self.width else (self.width,)
+
+    def within(self, values: FloatArray) -> FloatArray:
+        """Values (m,) of the column, those far out moved to where products of it with other columns end."""
+        return values
 
     @property
     @abstractmethod
@@ -94,6 +99,13 @@ class NumberBasis(Basis):
     def unit(self) -> tuple[float, float]:
         """Those of the line."""
         return self.centre, self.spread
+
+    def within(self, values: FloatArray) -> FloatArray:
+        """Values between the outer knots, and ``BEYOND`` pieces beyond them."""
+        if self.spline is None:
+            return values
+        low, high = self.spline.t[DEGREE : DEGREE + 2], self.spline.t[-DEGREE - 2 : -DEGREE]
+        return np.clip(values, low[0] - BEYOND * np.ptp(low), high[1] + BEYOND * np.ptp(high))
 
     @property
     def slope(self) -> float:

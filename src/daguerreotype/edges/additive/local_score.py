@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from daguerreotype.edges.additive.basis import (
     EXACT_SIZE,
     SMOOTH,
     Basis,
+    LevelBasis,
     NumberBasis,
     spline_bases,
     without_rough_columns,
@@ -52,6 +54,7 @@ LIKELIHOOD_ROWS = MAX_ROWS
 CELLS, LEAST_ROWS = 2**24, 2**12  # of basis columns that are kept for weighing rows, and rows of them at least
 LEAST_NOTED = 0.005  # nats per row of scale, spread and shape that are worth a note
 CHUNK = 2**14  # rows whose basis columns are laid out at a time
+SEEN = 64  # values of columns of streams that curves are looked at
 # What may be weighed of a number, by the name of its noise.
 WEIGHED = {"auto": SPREAD | SHAPE, "free-shape": SHAPE | ALWAYS}
 
@@ -80,6 +83,10 @@ class AdditiveFit(LocalFit):
         Cutpoints of ordered levels, the dispersion of counts, or the variance of whole numbers; of a number whose
         spread depends on its parents the least and the largest log standard deviation over the training rows;
         empty for others.
+    bounds : array of shape (2, p, q)
+        The least and the most that each parent contributes: what it does in training rows, as far as these support
+        that. They do where the effect, less all that others contribute, comes near it, give or take the standard
+        deviation of the noise. Lines and levels have no bounds.
     family : int
         Which of the families that a discrete node may have it has.
     gain : float
@@ -91,6 +98,7 @@ class AdditiveFit(LocalFit):
     products: Annotated[IntArray, Shape("k", 4)]
     coefficients: Annotated[FloatArray, Shape("m", "q", filled=True)]
     shape: Annotated[FloatArray, Shape("s")]
+    bounds: Annotated[FloatArray, Shape(2, "p", "q", empty=True)]
     family: int = field(default=0, kw_only=True)
     gain: float = field(default=0.0, kw_only=True)
 
@@ -148,7 +156,7 @@ class AdditivePredictor(LocalModels):
             predictors += self._component(fit, place, values[:, parent])
         for pair, shares in zip(fit.products, fit.coefficients[1 + fit.used.sum() :], strict=True):
             first, second = (
-                self.bases[parent].columns(values[:, parent])[:, column]
+                self.bases[parent].columns(self.bases[parent].within(values[:, parent]))[:, column]
                 for parent, column in zip(pair[:2], pair[2:], strict=True)
             )
             predictors += np.outer(first * second, shares)
@@ -157,9 +165,10 @@ class AdditivePredictor(LocalModels):
     def curve(self, node: int, fit: LocalFit, parent: int, grid: FloatArray) -> FloatArray:
         """Component of ``parent`` at values ``grid`` (m,) of its column: (m,), or (m, q) for several predictors.
 
-        It has mean zero over the training rows, and goes on as a straight line beyond them. Products with other
-        parents are not part of it. The predictor of a number is its value, of a level the log-odds, of a count the
-        logarithm of its mean, or its value where that is likelier.
+        It has mean zero over the training rows. A straight one goes on beyond them; any other stays between the
+        least and the largest that it reaches in them. Products with other parents are not part of it. The
+        predictor of a number is its value, of a level the log-odds, of a count the logarithm of its mean, or its
+        value where that is likelier.
         """
         fit = additive(fit)
         if parent not in fit.parents:
@@ -176,7 +185,8 @@ class AdditivePredictor(LocalModels):
         """What the parent at one place contributes (m, q) at values (m,)."""
         first, used = 1 + int(fit.used[:place].sum()), int(fit.used[place])
         columns = self.bases[fit.parents[place]].columns(values)[:, :used]
-        component: FloatArray = columns @ fit.coefficients[first : first + used]
+        low, high = fit.bounds[:, place]
+        component: FloatArray = np.clip(columns @ fit.coefficients[first : first + used], low, high)
         return component
 
 
@@ -313,12 +323,12 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         least = penalty.per_dof(n) + 2.0 * penalty.per_parent(d)
         linear = np.array([basis.line == 1 for basis in self.bases])
         allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
-        columns = self.columns(table.values[:n])
-        promising = screen_pairs(columns, self._curves, linear, ~table.discrete, allowed, least)
+        columns, within = self.columns(table.values[:n]), self._within(table.values[:n])
+        promising = screen_pairs(columns, within, self._curves, linear, ~table.discrete, allowed, least)
         promising = strongest(promising, d)
         if not promising.targets.size:
             return None
-        products, self._pair_means = lay_out(promising, table, n_rows, d, self.columns)
+        products, self._pair_means = lay_out(promising, table, n_rows, d, self.columns, self._within)
         self._pairs = promising.pairs
         with_scales = np.zeros((self._scales.size, len(self._pairs)))  # families of discrete columns have none
         of_numbers = self._scales >= 0
@@ -331,6 +341,11 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         for own, basis, column in zip(columns, self.bases, values.T, strict=True):
             own[: basis.width] = basis.columns(column).T
         return columns.reshape(-1, len(values)).T
+
+    def _within(self, values: FloatArray) -> FloatArray:
+        """The columns that products are made of."""
+        inner = [basis.within(column) for basis, column in zip(self.bases, values.T, strict=True)]
+        return self.columns(np.column_stack(inner))
 
     def _weighing(self, table: Table, scales: OtherScales | None) -> Weighing | None:
         """The rows that numbers are weighed by: the first ones of every copy of a long table."""
@@ -353,7 +368,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             numbers = numbers + table.dither[rows]
         centres, spreads = np.array([basis.unit for basis in self.bases]).T
         columns = self.columns(table.values[rows])
-        products = products_of(self._pairs, columns, len(self.bases)) - self._pair_means
+        products = products_of(self._pairs, self._within(table.values[rows]), len(self.bases)) - self._pair_means
         return Weighing(columns, products, (numbers - centres) / spreads, rescaled, what, table.copies)
 
     # ------------------------------------------------------------------ fits
@@ -429,7 +444,9 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         weights = norms.copy()
         weights[directed] = slopes[directed] * of_mean[starts[directed], 0]
         coefficients[0] -= means @ coefficients[coefficients.shape[0] - len(pairs) :]
-        return AdditiveFit(
+        bounds = np.full((2, parents.size, coefficients.shape[1]), np.inf)
+        bounds[0] = -np.inf
+        fit = AdditiveFit(
             parents,
             weights,
             float(excess) + STANDARD_ENTROPY,
@@ -438,11 +455,52 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             pairs,
             coefficients,
             shape,
+            bounds,
             norms=norms,
             scale=scale,
             family=family,
             gain=gain,
         )
+        offset = 0.0 if scale < 0 else problem.other_scales[place, -1]  # of likelihoods on other scales
+        self._bound(node, fit, None if discrete else float(np.exp(excess - offset)))
+        return fit
+
+    def _bound(self, node: int, fit: AdditiveFit, noise: float | None) -> None:
+        """Write the bounds of the curves of a fit; ``noise`` is the standard deviation of a number's."""
+        curved = [
+            used > self.bases[parent].line and not isinstance(self.bases[parent], LevelBasis)
+            for parent, used in zip(fit.parents, fit.used, strict=True)
+        ]
+        if not any(curved):
+            return
+        rows, n_means = self._rows_seen, fit.coefficients.shape[1] if noise is None else 1
+        residuals = None
+        if self._table.holds_rows and noise is not None:
+            predicted = self.predict(node, fit, rows)
+            residuals = self._effect(node, fit) - (predicted if predicted.ndim == 1 else predicted[:, 0])
+        for place in np.flatnonzero(curved).tolist():
+            reached = self._component(fit, place, rows[:, fit.parents[place]])[:, :n_means]
+            low, high = np.nanmin(reached, axis=0), np.nanmax(reached, axis=0)
+            if residuals is not None and noise is not None:
+                # Where the spread depends on parents, rows of large noise may not have held a curve near them.
+                supported = reached[:, 0] + residuals
+                low = np.maximum(low, np.nanmin(supported) - noise)
+                high = np.minimum(high, np.nanmax(supported) + noise)
+            fit.bounds[:, place, :n_means] = low, high
+
+    @cached_property
+    def _rows_seen(self) -> FloatArray:
+        """Training rows (m, d), of long tables the first ones; of streams values of single columns, side by side."""
+        table = self._table
+        if table.holds_rows:
+            return table.values[:MAX_ROWS]
+        ends = table.quantiles(np.array([0.0, 1.0]))
+        seen: FloatArray = np.empty((SEEN, len(self.bases)))
+        for column, basis, own in zip(seen.T, self.bases, ends.T, strict=True):
+            knots = basis.spline.t if isinstance(basis, NumberBasis) and basis.spline is not None else own
+            points = np.unique(np.append(own, knots))
+            column[:] = np.interp(np.linspace(0.0, points.size - 1.0, SEEN), np.arange(points.size), points)
+        return seen
 
     def _products_of(self, chosen: Chosen) -> tuple[IntArray, FloatArray]:
         """The products (k, 4) that a search ended with, and what they are on average (k,)."""
@@ -469,17 +527,20 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     def residuals(self, node: int, fit: LocalFit) -> FloatArray:
         """Noise of a number on the training rows, shape (n,); of long tables on the first ones."""
-        table, values = self._table, self._table.values[:MAX_ROWS]
-        if fit.scale >= 0:
-            assert table.rescaled is not None
-            effect = table.rescaled.untied(slice(MAX_ROWS))[:, fit.scale]
-        else:
-            effect = values[:, node] + (0.0 if table.dither is None else table.dither[:MAX_ROWS, node])
-        predicted = self.predict(node, fit, values)
+        effect, predicted = self._effect(node, fit), self.predict(node, fit, self._table.values[:MAX_ROWS])
         if predicted.ndim == 1:
             return np.asarray(effect - predicted)
         residuals: FloatArray = (effect - predicted[:, 0]) * np.exp(-log_spread(additive(fit), predicted))
         return residuals
+
+    def _effect(self, node: int, fit: LocalFit) -> FloatArray:
+        """A number in these rows, on the scale of its fit."""
+        table = self._table
+        if fit.scale >= 0:
+            assert table.rescaled is not None
+            return table.rescaled.untied(slice(MAX_ROWS))[:, fit.scale]
+        dither = 0.0 if table.dither is None else table.dither[:MAX_ROWS, node]
+        return np.asarray(table.values[:MAX_ROWS, node] + dither)
 
     def fork(self) -> Self:
         """The same for another thread."""

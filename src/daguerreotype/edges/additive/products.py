@@ -1,8 +1,9 @@
 r"""Products of two causes that may have an effect on a number beside their curves.
 
 A product is one of a column of each basis: of the two lines, or of the smoothest bend of one or both, which
-together are a coarse surface. Every product p is screened for every number y once, by its *partial covariance*
-given the smooth curves Z of both,
+together are a coarse surface. A little beyond the outer knots of a column it changes no more: else a few rows far
+out would decide on it. Every product p is screened for every number y once, by its *partial covariance* given
+the smooth curves Z of both,
 
 .. math:: gain = -n \log (1 - \rho^2), \qquad \rho^2 = cov(y, p \mid Z)^2 / var(p \mid Z) / var(y \mid Z) .
 
@@ -91,6 +92,7 @@ def gains_of_pairs(
 
 def screen_pairs(
     columns: FloatArray,
+    within: FloatArray,
     curves: IntArray,
     linear: BoolArray,
     numbers: BoolArray,
@@ -100,7 +102,7 @@ def screen_pairs(
     """The products of two ``linear`` columns that gain more than ``least``, in half nats, of one of the numbers.
 
     ``columns`` (n, d * stride) are rows, the line of each variable first, of which a smooth curve has ``curves``
-    (d,); ``allowed`` (d, d) says who may be a parent of whom.
+    (d,); products are of ``within``; ``allowed`` (d, d) says who may be a parent of whom.
     """
     n, d, width = len(columns), curves.size, int(curves.max())
     columns = columns.reshape(n, d, -1)[:, :, :width].reshape(n, -1)
@@ -114,9 +116,10 @@ def screen_pairs(
         rests[i] = np.diag(moments)[::width] - np.sum(onto * np.linalg.solve(own + ridge, onto), axis=0)
     rows = np.ascontiguousarray(columns.T.astype(np.float32)).reshape(d, width, n)  # enough to screen by
     lines, bends = np.ascontiguousarray(rows[:, 0].T), min(BENDS, width)
+    within = within.reshape(n, d, -1)[:, :, :bends].transpose(1, 2, 0).astype(np.float32)  # (d, bends, n)
     targets, pairs, gains = [], [], []
     for i in np.flatnonzero(linear[:-1]).tolist():
-        drawn = rows[i, :bends, None] * rows[i + 1 :, None, :bends]  # (m, bends, bends, n)
+        drawn = within[i, :, None] * within[i + 1 :, None]  # (m, bends, bends, n)
         drawn = drawn.reshape(len(drawn), bends * bends, n)
         drawn -= drawn.mean(axis=2, keepdims=True)
         variances = np.einsum("kpn,kpn->kp", drawn, drawn)
@@ -158,11 +161,16 @@ def strongest(promising: PairGains, d: int) -> PairGains:
 
 
 def lay_out(
-    promising: PairGains, table: Table, n_rows: int, d: int, columns: Callable[[FloatArray], FloatArray]
+    promising: PairGains,
+    table: Table,
+    n_rows: int,
+    d: int,
+    columns: Callable[[FloatArray], FloatArray],
+    within: Callable[[FloatArray], FloatArray],
 ) -> tuple[Products, FloatArray]:
     """The moments of products in the first rows, and their means (p,) there.
 
-    ``columns`` gives the basis columns (m, d * stride) of rows (m, d).
+    ``columns`` gives the basis columns (m, d * stride) of rows (m, d), ``within`` those that products are made of.
     """
     rescaled = None if table.rescaled is None else table.rescaled.values[:n_rows]
     s, p = 0 if rescaled is None else rescaled.shape[1], len(promising.pairs)
@@ -171,7 +179,7 @@ def lay_out(
     for first in range(0, n_rows, CHUNK):
         part = slice(first, min(first + CHUNK, n_rows))
         features = columns(table.values[part])
-        drawn = products_of(promising.pairs, features, d)
+        drawn = products_of(promising.pairs, within(table.values[part]), d)
         parts = [features, np.zeros((len(features), 0)) if rescaled is None else rescaled[part], drawn]
         sums = sums + np.hstack(parts).T @ drawn if sums.size else np.hstack(parts).T @ drawn
         means += drawn.sum(axis=0)
