@@ -129,16 +129,18 @@ def test_the_plain_logarithm_is_for_positive_columns_alone(rng):
 
 
 def test_scales_have_words_and_one_name_if_one_fits_all():
-    names = ("none", "log", "shifted log", "mirrored log", "logit", "asinh")
-    parameters = np.zeros((6, 3))
-    parameters[2:, 0], parameters[4:, 1] = [-2.5, 9.0, 0.0, 1.0], [1.0, 2.0]
+    names = ("none", "log", "shifted log", "mirrored log", "logit", "asinh", "modulus")
+    parameters = np.zeros((7, 3))
+    parameters[2:, 0], parameters[4:, 1] = [-2.5, 9.0, 0.0, 1.0, 1.0], [1.0, 2.0, 2.0]
+    parameters[6, 2] = 0.5
     scales = ColumnScales(names, parameters)
-    assert scales.words == ("none", "log", "log(x - 2.5)", "-log(9 - x)", "logit(0, 1)", "asinh((x - 1) / 2)")
+    assert scales.words[:4] == ("none", "log", "log(x - 2.5)", "-log(9 - x)")
+    assert scales.words[4:] == ("logit(0, 1)", "asinh((x - 1) / 2)", "modulus(0.5, (x - 1) / 2)")
     assert scales.name == "per column"
     assert scales.take([1, 2]).name == "log"
     assert scales.take([0]).name == "none"
-    assert scales.surprise.tolist() == [0.0, 1.0, 2.0, 2.0, 2.0, 2.0]
-    assert scales.n_parameters.sum() == 0 + 0 + 1 + 1 + 2 + 2
+    assert scales.surprise.tolist() == [0.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    assert scales.n_parameters.tolist() == [0, 0, 1, 1, 2, 2, 2]
     assert set(SCALES) == {*names, "yeo-johnson"}
 
 
