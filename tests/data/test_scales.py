@@ -139,7 +139,6 @@ def test_scales_have_words_and_one_name_if_one_fits_all():
     assert scales.name == "per column"
     assert scales.take([1, 2]).name == "log"
     assert scales.take([0]).name == "none"
-    assert scales.surprise.tolist() == [0.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert scales.n_parameters.tolist() == [0, 0, 1, 1, 2, 2, 2]
     assert set(SCALES) == {*names, "yeo-johnson"}
 
@@ -166,7 +165,7 @@ def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
         x, own = table.values[counted, node], others.scales.take([place])
         y, h = own.apply(x[:, None])[:, 0], others.scales.take([place]).log_slopes(x[:, None])[:, 0]
         np.testing.assert_allclose(others.values[counted, place], (y - y.mean()) / y.std(), atol=1e-9)
-        price = 0.5 * np.log(4000) / 4000 * own.n_parameters[0] + 0.03 * own.surprise[0]
+        price = 0.5 * np.log(4000) / 4000 * own.n_parameters[0] + 0.01
         # What a Gaussian on the scale loses as a density of the column on the table's scale, x / spread.
         loss = -(stats.norm(y.mean(), y.std()).logpdf(y) + h).mean() - np.log(scaled.spread[node])
         assert others.offsets[place] == pytest.approx(loss - stats.norm.entropy() + price, abs=1e-9)

@@ -245,11 +245,6 @@ class ColumnScales:
         return np.array([SCALES[name].n_parameters for name in self.names], dtype=np.int64)
 
     @property
-    def surprise(self) -> FloatArray:
-        """How unusual the scales (d,) are: 0 as measured, 1 a plain logarithm, 2 a scale fitted to the column."""
-        return np.array([name != "none" for name in self.names], dtype=np.float64) + (self.n_parameters > 0)
-
-    @property
     def words(self) -> tuple[str, ...]:
         """What users read of each column's scale."""
         all_words = ((name, SCALES[name].words, p) for name, p in zip(self.names, self.parameters, strict=True))
