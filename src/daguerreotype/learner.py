@@ -152,11 +152,11 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
     columns_ : DataFrame
         A row for every column. ``kind`` and, in ``notes``, why. ``scale``, on which its causes' effects and its
         noise add up: "none", as measured; "log" and "log(x + 2)"; "-log(9 - x)" from the other end; "logit(0, 1)"
-        between both; "asinh((x - 4) / 2)" in either direction from the middle; "yeo-johnson(0.5)", a power of the
-        standardized column. Of a column without causes no scale is likelier than another: there it is the one on
-        which it looks most Gaussian. ``cause_scale``, on which a straight effect of it is straight. ``noise``, the
-        model of it given its causes; ``missing``, the share of its values that were; ``intervened``, in how many
-        rows it was intervened on.
+        between both; "asinh((x - 4) / 2)" in either direction from the middle, "modulus(0.5, (x - 4) / 2)", a
+        power of the distance from there; "yeo-johnson(0.5)", a power of the standardized column. Of a column
+        without causes no scale is likelier than another: there it is the one on which it looks most Gaussian.
+        ``cause_scale``, on which a straight effect of it is straight. ``noise``, the model of it given its causes;
+        ``missing``, the share of its values that were; ``intervened``, in how many rows it was intervened on.
     weights_ : array or DataFrame of shape (d, d)
         Slope of every edge, with its sign: the coefficient of a line; of a curve f(x) the slope of the best line
         through it, cov(f(x), x) / var(x), an average of its slopes; the average slope of a network. In standard

@@ -129,16 +129,17 @@ def test_the_plain_logarithm_is_for_positive_columns_alone(rng):
 
 
 def test_scales_have_words_and_one_name_if_one_fits_all():
-    names = ("none", "log", "shifted log", "mirrored log", "logit", "asinh")
-    parameters = np.zeros((6, 3))
-    parameters[2:, 0], parameters[4:, 1] = [-2.5, 9.0, 0.0, 1.0], [1.0, 2.0]
+    names = ("none", "log", "shifted log", "mirrored log", "logit", "asinh", "modulus")
+    parameters = np.zeros((7, 3))
+    parameters[2:, 0], parameters[4:, 1] = [-2.5, 9.0, 0.0, 1.0, 1.0], [1.0, 2.0, 2.0]
+    parameters[6, 2] = 0.5
     scales = ColumnScales(names, parameters)
-    assert scales.words == ("none", "log", "log(x - 2.5)", "-log(9 - x)", "logit(0, 1)", "asinh((x - 1) / 2)")
+    assert scales.words[:4] == ("none", "log", "log(x - 2.5)", "-log(9 - x)")
+    assert scales.words[4:] == ("logit(0, 1)", "asinh((x - 1) / 2)", "modulus(0.5, (x - 1) / 2)")
     assert scales.name == "per column"
     assert scales.take([1, 2]).name == "log"
     assert scales.take([0]).name == "none"
-    assert scales.surprise.tolist() == [0.0, 1.0, 2.0, 2.0, 2.0, 2.0]
-    assert scales.n_parameters.sum() == 0 + 0 + 1 + 1 + 2 + 2
+    assert scales.n_parameters.tolist() == [0, 0, 1, 1, 2, 2, 2]
     assert set(SCALES) == {*names, "yeo-johnson"}
 
 
@@ -164,7 +165,7 @@ def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
         x, own = table.values[counted, node], others.scales.take([place])
         y, h = own.apply(x[:, None])[:, 0], others.scales.take([place]).log_slopes(x[:, None])[:, 0]
         np.testing.assert_allclose(others.values[counted, place], (y - y.mean()) / y.std(), atol=1e-9)
-        price = 0.5 * np.log(4000) / 4000 * own.n_parameters[0] + 0.03 * own.surprise[0]
+        price = 0.5 * np.log(4000) / 4000 * own.n_parameters[0] + 0.01
         # What a Gaussian on the scale loses as a density of the column on the table's scale, x / spread.
         loss = -(stats.norm(y.mean(), y.std()).logpdf(y) + h).mean() - np.log(scaled.spread[node])
         assert others.offsets[place] == pytest.approx(loss - stats.norm.entropy() + price, abs=1e-9)

@@ -1,4 +1,5 @@
-r"""Scales of measurement: as measured, logarithms, logits, inverse hyperbolic sines, Yeo-Johnson powers.
+r"""Scales of measurement: as measured, logarithms, logits, inverse hyperbolic sines, powers of Yeo and
+Johnson (2000) and of John and Draper (1980).
 
 Effects may add up on a scale that is not the one a column was measured on: on that of its logarithm, say, if
 they multiply. A scale is a monotone function h of one column, with up to three parameters. For  y = h(x)  the
@@ -23,6 +24,9 @@ from daguerreotype.data.kinds import Kind
 LEAST = float(np.finfo(np.float64).tiny)
 BEYOND = (0.02, 0.1)  # standard deviations beyond its ends at which a column's logarithm may begin
 STRAIGHT = (0.2, 1.0)  # standard deviations from the middle to where an inverse hyperbolic sine turns logarithmic
+# Exponents of modulus scales, and standard deviations from the middle to where they begin to bend: roots of the
+# distance, nearly plain ones and ones that are straight near the middle, and powers that draw out ends.
+MODULI = ((2.0 / 3.0, 0.05), (0.5, 0.5), (2.0, 1.0), (3.0, 1.0))
 POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
 POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
 LEAST_POWER, MOST_POWER = -3.0, 5.0
@@ -77,6 +81,13 @@ def _power(x: FloatArray, p: FloatArray) -> FloatArray:
     """Yeo-Johnson of (x - p[1]) / p[2] to the power p[0]."""
     z = (x - p[1]) / p[2]
     powers: FloatArray = np.where(z >= 0.0, boxcox1p(np.abs(z), p[0]), -boxcox1p(np.abs(z), 2.0 - p[0]))
+    return powers
+
+
+def _modulus(x: FloatArray, p: FloatArray) -> FloatArray:
+    """One more than distances (x - p[0]) / p[1] from the middle, to the power p[2], in either direction."""
+    z = (x - p[0]) / p[1]
+    powers: FloatArray = np.sign(z) * boxcox1p(np.abs(z), p[2])
     return powers
 
 
@@ -155,6 +166,20 @@ SCALES: Registry[Scale] = Registry(
             words=lambda p: f"asinh((x{_shift(-p[0])}) / {p[1]:.3g})",
             n_parameters=2,
         ),
+        "modulus": Scale(
+            "powers of the distance from the middle, in either direction",
+            _modulus,
+            lambda x, p: (p[2] - 1.0) * np.log1p(np.abs((x - p[0]) / p[1])) - np.log(p[1]),
+            words=lambda p: f"modulus({p[2]:.3g}, (x{_shift(-p[0])}) / {p[1]:.3g})",
+            n_parameters=2,
+        ),
+        "modulus": Scale(
+            "powers of the distance from the middle, in either direction",
+            _modulus,
+            lambda x, p: (p[2] - 1.0) * np.log1p(np.abs((x - p[0]) / p[1])) - np.log(p[1]),
+            words=lambda p: f"modulus({p[2]:.3g}, (x{_shift(-p[0])}) / {p[1]:.3g})",
+            n_parameters=2,
+        ),
     },
 )
 
@@ -220,11 +245,6 @@ class ColumnScales:
         return np.array([SCALES[name].n_parameters for name in self.names], dtype=np.int64)
 
     @property
-    def surprise(self) -> FloatArray:
-        """How unusual the scales (d,) are: 0 as measured, 1 a plain logarithm, 2 a scale fitted to the column."""
-        return np.array([name != "none" for name in self.names], dtype=np.float64) + (self.n_parameters > 0)
-
-    @property
     def words(self) -> tuple[str, ...]:
         """What users read of each column's scale."""
         all_words = ((name, SCALES[name].words, p) for name, p in zip(self.names, self.parameters, strict=True))
@@ -261,17 +281,19 @@ def family(values: FloatArray) -> ColumnScales:
     """The scales that one column (n,) may have beside the one it came on, one after the other.
 
     Logarithms, plain where all values are positive, and from a little below the least value; the same from a
-    little above the largest; between both ends, and from the middle in either direction; and powers of the
-    standardized column.
+    little above the largest; between both ends, and from the middle in either direction; powers of the distance
+    from there, and of the standardized column.
     """
-    low, high, centre, spread = (float(f(values)) for f in (np.min, np.max, np.mean, np.std))
+    low, high, middle = (float(f(values)) for f in (np.min, np.max, np.median))
+    centre, spread = float(np.mean(values)), float(np.std(values))
     scales: list[tuple[str, tuple[float, float, float]]] = []
     if low > 0.0:
         scales.append(("log", (0.0, 0.0, 0.0)))
     scales += [("shifted log", (share * spread - low, 0.0, 0.0)) for share in BEYOND]
     scales += [("mirrored log", (high + share * spread, 0.0, 0.0)) for share in BEYOND]
     scales += [("logit", (low - share * spread, high + share * spread, 0.0)) for share in BEYOND]
-    scales += [("asinh", (float(np.median(values)), share * spread, 0.0)) for share in STRAIGHT]
+    scales += [("asinh", (middle, share * spread, 0.0)) for share in STRAIGHT]
+    scales += [("modulus", (middle, share * spread, power)) for power, share in MODULI]
     scales += [("yeo-johnson", (power, centre, spread)) for power in POWERS]
     return ColumnScales(tuple(name for name, _ in scales), np.array([p for _, p in scales]))
 

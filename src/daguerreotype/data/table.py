@@ -28,10 +28,10 @@ SEED = 31_415_926  # of what spreads draws over the cells of grids
 SUMMARY_STEPS, FEATURE_STEPS, SUMMARY_TOLERANCE = 50, 8, 1e-4
 SCALE_ROWS = 50  # that tell scales apart: of fewer, a fitted scale is chance
 MOST_CELLS = 2**25  # of columns on other scales: longer tables stay as they came
-# Nats per row that a plain logarithm must gain to be more than the measured scale; scales that are fitted to the
-# column twice that. Some tables are exactly as likely on several: y = x + e with both exponential is x = y U on
-# the scale of logarithms, with uniform U.
-AS_MEASURED = 0.03
+# Nats per row that another scale must gain beyond its parameters. Some tables are exactly as likely on several:
+# y = x + e with both exponential is x = y U on the scale of logarithms, with uniform U. It is not much, because a
+# column without causes pays nothing for a scale: its shape is free.
+AS_MEASURED = 0.01
 # Nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for then.
 FAR = 0.05
 
@@ -470,7 +470,7 @@ class Table:
         else:
             means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
-        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED * scales.surprise
+        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED
         # As Gaussians without causes, on the table's scale and on these.
         gains = means + np.log(scaled.table.values.std(axis=0))[columns]
         searched = np.zeros(columns.size, dtype=np.bool_)

@@ -194,7 +194,7 @@ def test_a_number_on_another_scale_loses_what_a_gaussian_there_loses_as_a_densit
     assert own.names[0].endswith("log")
     rest = least_squares(design_of(models, scaled.table, fit)[0], own.apply(came[:, 1:])[:, 0])
     density = stats.norm(0, rest.std()).logpdf(rest) + own.log_slopes(came[:, 1:])[:, 0]
-    price = 0.5 * np.log(N) / N * own.n_parameters[0] + 0.03 * own.surprise[0]
+    price = 0.5 * np.log(N) / N * own.n_parameters[0] + 0.01
     assert fit.nll + np.log(scaled.spread[1]) == pytest.approx(price - density.mean(), abs=1e-9)
     np.testing.assert_allclose(models.residuals(1, fit) * rescaled.spread[fit.scale], rest, atol=1e-9)
 

@@ -490,7 +490,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     @cached_property
     def _rows_seen(self) -> FloatArray:
-        """Training rows (m, d), of long tables the first ones; of streams values of single columns, side by side."""
+        """Training rows (m, d), of long tables the first; of streams values of single columns, side by side."""
         table = self._table
         if table.holds_rows:
             return table.values[:MAX_ROWS]
