@@ -173,13 +173,6 @@ SCALES: Registry[Scale] = Registry(
             words=lambda p: f"modulus({p[2]:.3g}, (x{_shift(-p[0])}) / {p[1]:.3g})",
             n_parameters=2,
         ),
-        "modulus": Scale(
-            "powers of the distance from the middle, in either direction",
-            _modulus,
-            lambda x, p: (p[2] - 1.0) * np.log1p(np.abs((x - p[0]) / p[1])) - np.log(p[1]),
-            words=lambda p: f"modulus({p[2]:.3g}, (x{_shift(-p[0])}) / {p[1]:.3g})",
-            n_parameters=2,
-        ),
     },
 )
 

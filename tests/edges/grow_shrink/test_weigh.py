@@ -48,7 +48,10 @@ def design_of(models, table, fit):
     by_parent = zip(fit.parents, fit.used, strict=True)
     bases = [basis.columns(column) for basis, column in zip(models.bases, table.values.T, strict=True)]
     columns = [bases[i][:, :used] for i, used in by_parent]
-    products = [bases[i][:, a] * bases[j][:, b] for i, j, a, b in fit.products]
+    within = [
+        basis.columns(basis.within(column)) for basis, column in zip(models.bases, table.values.T, strict=True)
+    ]
+    products = [within[i][:, a] * within[j][:, b] for i, j, a, b in fit.products]
     design = np.column_stack([np.ones(len(table.values)), *columns, *products])
     used = fit.coefficients != 0.0
     return design, [design[:, used[:, q]] for q in range(used.shape[1])]

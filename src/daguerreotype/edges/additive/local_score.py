@@ -54,7 +54,7 @@ LIKELIHOOD_ROWS = MAX_ROWS
 CELLS, LEAST_ROWS = 2**24, 2**12  # of basis columns that are kept for weighing rows, and rows of them at least
 LEAST_NOTED = 0.005  # nats per row of scale, spread and shape that are worth a note
 CHUNK = 2**14  # rows whose basis columns are laid out at a time
-SEEN = 64  # values of columns of streams that curves are looked at
+SEEN = 64  # values of a column that a curve is looked at where fits are made by moments
 # What may be weighed of a number, by the name of its noise.
 WEIGHED = {"auto": SPREAD | SHAPE, "free-shape": SHAPE | ALWAYS}
 
@@ -474,25 +474,35 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if not any(curved):
             return
         rows, n_means = self._rows_seen, fit.coefficients.shape[1] if noise is None else 1
-        residuals = None
-        if self._table.holds_rows and noise is not None:
+        residuals: FloatArray = np.zeros(0)
+        if self._by_rows and noise is not None:
             predicted = self.predict(node, fit, rows)
             residuals = self._effect(node, fit) - (predicted if predicted.ndim == 1 else predicted[:, 0])
         for place in np.flatnonzero(curved).tolist():
             reached = self._component(fit, place, rows[:, fit.parents[place]])[:, :n_means]
-            low, high = np.nanmin(reached, axis=0), np.nanmax(reached, axis=0)
-            if residuals is not None and noise is not None:
+            low, high = reached.min(axis=0), reached.max(axis=0)
+            if noise is not None and self._by_rows:
                 # Where the spread depends on parents, rows of large noise may not have held a curve near them.
                 supported = reached[:, 0] + residuals
-                low = np.maximum(low, np.nanmin(supported) - noise)
-                high = np.minimum(high, np.nanmax(supported) + noise)
+                low, high = np.maximum(low, supported.min() - noise), np.minimum(high, supported.max() + noise)
+            elif noise is not None:  # rows in between may reach a little further
+                low, high = low - noise, high + noise
             fit.bounds[:, place, :n_means] = low, high
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether fits are made by rows, and not by moments alone, which streams have too."""
+        return self.problem.rows.size > 0 or self.problem.features.size > 0
 
     @cached_property
     def _rows_seen(self) -> FloatArray:
+<<<<<<< ours
         """Training rows (m, d), of long tables the first; of streams values of single columns, side by side."""
+=======
+        """Training rows (m, d), of long tables the first ones; or values of single columns, side by side."""
+>>>>>>> theirs
         table = self._table
-        if table.holds_rows:
+        if self._by_rows:
             return table.values[:MAX_ROWS]
         ends = table.quantiles(np.array([0.0, 1.0]))
         seen: FloatArray = np.empty((SEEN, len(self.bases)))
