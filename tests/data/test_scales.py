@@ -158,7 +158,7 @@ def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
     values[:1000, 0] *= 3.0 if intervened else 1.0
     table = Table(values, ("a", "b"), intervened=out if intervened else None).canonical(np.arange(2))
     scaled = table.on_scale(ColumnScales.as_measured(2), True)
-    others = table.with_other_scales(scaled).table.rescaled
+    others = table.with_other_scales(scaled, 4000).table.rescaled
     nats = np.full(others.columns.size, np.nan)
     for place, node in enumerate(others.columns):
         counted = np.ones(4000, dtype=np.bool_) if table.intervened is None else ~table.intervened[:, node]

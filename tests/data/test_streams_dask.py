@@ -35,7 +35,7 @@ def rows():
 @pytest.mark.parametrize("settings", [{"edges": "bic"}, {"edges": "gam"}, {"edges": "lars", "scales": "log"}])
 def test_the_graph_of_partitions_is_that_of_all_rows(rows, settings):
     learner = make_learner(loss="bic", n_restarts=0, **({"scales": "none"} | settings))
-    expected = learner.fit(rows).weights_
+    expected = learner.fit_chunks([rows]).weights_
     with dask.config.set(scheduler="threads", num_workers=2):
         found = learner.fit_chunks(frame()).weights_
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
@@ -53,7 +53,7 @@ def test_trouble_is_named_with_the_partition():
 def test_partitions_are_taken_in_by_processes_of_a_cluster_and_left_as_they_are(rows):
     """Tasks are pure: what a worker that dies had taken in is taken in again."""
     learner = make_learner(edges="gam", loss="bic", n_restarts=0, scales="none")
-    expected = learner.fit(rows).weights_
+    expected = learner.fit_chunks([rows]).weights_
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 60}
     with LocalCluster(processes=True, **settings) as cluster, Client(cluster) as client:
         assert os.getpid() not in client.run(os.getpid).values()

@@ -111,7 +111,7 @@ def test_edge_shares_are_sums_over_the_rankings_whose_mode_sorts_theta(operator)
 def test_the_loss_is_that_of_the_causal_order():
     X = linear_data(2, 100, 5)
     for loss, noise in (("bic", None), ("nll_ev", None), ("entropy", FreeShape(CHANCE))):
-        model = fit(X, loss=loss, noise=noise or "auto", penalty=1.5)
+        model = fit(X, loss=loss, noise=noise or "auto", penalty=1.5, trust=None)
         models, objective = ESTIMATORS["bic"].prepare(standard_table(X)), make_objective(loss, 1.5)
         assert model.loss_ == pytest.approx(direct_loss(models, objective, model.causal_order_, 100, noise))
 

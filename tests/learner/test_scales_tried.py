@@ -121,7 +121,9 @@ def test_training_rows_score_what_fits_lose_but_for_prices(interventions):
         assert set(model.columns_["noise"]) == {"gaussian"}
         assert set(scales.names) > {"none"}
         rows = np.full(4, 600) if interventions is None else training.rows_per_node
-        prices = 0.5 * np.log(600) / 600 * scales.n_parameters + 0.01 * (np.array(scales.names) != "none")
-        paid = 0.5 * np.log(rows) / 600 * [fit.dof for fit in training.fits] + rows / 600 * prices
+        evidence = rows / (1.0 + rows / model.trust)
+        whole = 600 / (1.0 + 600 / model.trust)
+        prices = 0.5 * np.log(whole) / whole * scales.n_parameters + 0.01 * (np.array(scales.names) != "none")
+        paid = rows / 600 * (0.5 * np.log(evidence) / evidence * [fit.dof for fit in training.fits] + prices)
         expected = result.log_likelihood + paid.sum()
         assert model.score(X, interventions=interventions) == pytest.approx(expected, abs=1e-6)

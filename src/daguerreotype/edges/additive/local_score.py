@@ -67,7 +67,7 @@ class AdditiveFit(LocalFit):
     The weight of a parent is the slope of the least-squares line through its component over the training rows,
     cov(f(x), x) / var(x): an average of the slopes f'(x), and their plain mean where x is normal (Stein's lemma).
     Levels without an order, and parents of a node with several linear predictors, have no direction: their weight
-    is the size of their effect.
+    is the size of their effect. A parent by products alone has the slope of these.
 
     Attributes
     ----------
@@ -443,6 +443,12 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         directed = (slopes != 0.0) & (used_by_parent > 0) & (of_mean.shape[1] == 1)
         weights = norms.copy()
         weights[directed] = slopes[directed] * of_mean[starts[directed], 0]
+        for place in np.flatnonzero(
+            (used_by_parent == 0) & (slopes != 0.0)
+        ):  # that of the best line through products
+            line, its = parents[place] * problem.blocks.shape[1], (pairs[:, :2] == parents[place]).any(axis=1)
+            with_line = problem.moments[line, places[of_columns.size :][its]] / problem.moments[line, line]
+            weights[place] = slopes[place] * (with_line @ of_mean[of_columns.size :, 0][its])
         coefficients[0] -= means @ coefficients[coefficients.shape[0] - len(pairs) :]
         bounds = np.full((2, parents.size, coefficients.shape[1]), np.inf)
         bounds[0] = -np.inf
@@ -496,11 +502,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
 
     @cached_property
     def _rows_seen(self) -> FloatArray:
-<<<<<<< ours
-        """Training rows (m, d), of long tables the first; of streams values of single columns, side by side."""
-=======
         """Training rows (m, d), of long tables the first ones; or values of single columns, side by side."""
->>>>>>> theirs
         table = self._table
         if self._by_rows:
             return table.values[:MAX_ROWS]
