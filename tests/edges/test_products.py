@@ -28,7 +28,7 @@ def test_the_screen_has_the_partial_correlations_of_least_squares():
     n, d, curves = 600, 4, np.array([4, 2, 4, 1])
     columns = models.columns(models._table.values)
     stride, every = columns.shape[1] // d, np.ones(d, dtype=np.bool_)
-    gains = screen_pairs(columns, curves, every, every, np.ones((d, d), dtype=np.bool_), 0.0)
+    gains = screen_pairs(columns, columns, curves, every, every, np.ones((d, d), dtype=np.bool_), 0.0)
     told = {
         (int(y), *map(int, pair)): gain
         for y, pair, gain in zip(gains.targets, gains.pairs, gains.gains, strict=True)
@@ -58,7 +58,10 @@ def test_a_planted_product_is_found_without_main_effects_and_is_what_least_squar
         assert [0, 1] in fit.products[:, :2].tolist()
         columns = [basis.columns(values) for basis, values in zip(models.bases, table.values.T, strict=True)]
         design = [columns[i][:, :used] for i, used in zip(fit.parents, fit.used, strict=True)]
-        design += [(columns[i][:, a] * columns[j][:, b])[:, None] for i, j, a, b in fit.products]
+        inner = [
+            basis.columns(basis.within(values)) for basis, values in zip(models.bases, table.values.T, strict=True)
+        ]
+        design += [(inner[i][:, a] * inner[j][:, b])[:, None] for i, j, a, b in fit.products]
         design = np.hstack([np.ones((len(table.values), 1)), *design])
         rest = left_of(table.values[:, 4], design)
         assert fit.excess == pytest.approx(0.5 * np.log(np.mean(rest**2)), abs=1e-9)

@@ -152,7 +152,7 @@ def on_scale(X):
 def test_a_table_that_is_there_three_times_says_what_it_says_once():
     numbers, mixed = on_scale(problem("gp-add", 0, d=5)[0]), on_scale(mixed_table(n=400))
     trust = GamEdges(trust=100.0, gamma=1.0)
-    for edges, table in ((BicEdges(), numbers), (GamEdges(), numbers), (trust, numbers), (trust, mixed)):
+    for edges, table in ((BicEdges(), numbers), (GamEdges(gamma=1.0), numbers), (trust, numbers), (trust, mixed)):
         dither = None if table.dither is None else np.tile(table.dither, (3, 1))
         three = dataclasses.replace(table, values=np.tile(table.values, (3, 1)), dither=dither, copies=3)
         once, thrice = edges.prepare(table), edges.prepare(three)

@@ -20,7 +20,8 @@ TABLES = {
 
 @pytest.mark.parametrize(
     ("name", "edges"),
-    [*((name, "gam") for name in TABLES), *((name, "bic") for name in TABLES if "curves" not in name)],
+    # Lines see causes as they came, so that logarithms of lognormal causes are out of their reach.
+    [*((name, "gam") for name in TABLES), ("linear", "bic"), ("exponential", "bic")],
 )
 def test_the_scale_that_is_chosen_is_the_likeliest_if_one_is_clearly_likelier(name, edges):
     chosen, none, log = (

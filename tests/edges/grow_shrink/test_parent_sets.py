@@ -71,7 +71,7 @@ def test_what_fits_choose_is_scored_as_they_are():
             assert models.choose(node, others).tolist() == fit.parents.tolist()
             score = models.score_parents(node, as_sets(6, fit.parents))[0]
             lost = (score - [fit.excess, fit.dof]) @ [1.0, 0.5 * np.log(300) / 300]
-            assert lost < 0.01  # curves and products of given parents may be others than those that a walk grew
+            assert lost < 0.03  # curves and products of given parents may be others than those that a walk grew
             assert abs(lost) < 1e-9 or isinstance(edges, GamEdges)
         order = np.array([3, 1, 5, 0, 2, 4])
         chosen = models.parents_in(order)

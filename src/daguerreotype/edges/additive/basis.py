@@ -247,14 +247,14 @@ def _orthonormal(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
 # ------------------------------------------------------------------ splines of numbers
 
 
-def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatArray]:
-    """Bases of a table of numbers, and the second moments (d * stride,) * 2 of their columns, owner by owner.
+def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatArray, FloatArray]:
+    """Bases of a table of numbers, moments (d * stride,) * 2 of their columns, and the ends (2, d) of these.
 
     Takes one pass over the rows for quantiles and one for moments, and needs no row in memory. Each basis is a
     linear function of the B-splines of its column, so that its moments are those of these, turned.
     """
-    breaks = table.quantiles(knot_shares(n_knots))  # (n_knots, d)
-    splines = BSplines([np.unique(column) for column in breaks.T])
+    low, *breaks, high = table.quantiles(np.concatenate([[0.0], knot_shares(n_knots), [1.0]]))  # (n_knots + 2, d)
+    splines = BSplines([np.unique(column) for column in np.array(breaks).T])
     second = table.moments_of(splines, exact=splines.size <= EXACT_SIZE)
     bases = [NumberBasis(splines.nonlinear(i, second[part, part])) for i, part in enumerate(splines.parts)]
     stride = max(basis.width for basis in bases)
@@ -270,7 +270,7 @@ def spline_bases(table: Table, n_knots: int) -> tuple[list[NumberBasis], FloatAr
         moments = np.ascontiguousarray(half.T)
     moments = 0.5 * (half + moments)  # rounding leaves the two sides a little apart
     moments[::stride, ::stride] = table.moments  # known to more digits
-    return bases, moments
+    return bases, moments, np.array([low, high])
 
 
 def without_rough_columns(

@@ -220,6 +220,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def __init__(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None = None) -> None:
         self._table = table
         self._families: Families | None = None
+        self._ends: FloatArray | None = None  # of the columns, where a pass over the rows has seen them
         self._scales: IntArray = np.arange(0 if table.rescaled is None else table.rescaled.columns.size)
         self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
         if table.discrete.any():
@@ -228,7 +229,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         bases: list[Basis] = [NumberBasis(None) for _ in table.names]
         moments = table.moments
         if n_knots:
-            bases, moments = self._without_rough(*spline_bases(table, n_knots), table.n_rows, penalty)
+            splines, moments, self._ends = spline_bases(table, n_knots)
+            bases, moments = self._without_rough(splines, moments, table.n_rows, penalty)
         AdditivePredictor.__init__(self, table.names, bases)
         scales = other_scales(table, self.columns)
         products = self._choose_products(table, len(table.values), penalty, rules)
@@ -506,7 +508,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         table = self._table
         if self._by_rows:
             return table.values[:MAX_ROWS]
-        ends = table.quantiles(np.array([0.0, 1.0]))
+        ends = table.quantiles(np.array([0.0, 1.0])) if self._ends is None else self._ends
         seen: FloatArray = np.empty((SEEN, len(self.bases)))
         for column, basis, own in zip(seen.T, self.bases, ends.T, strict=True):
             knots = basis.spline.t if isinstance(basis, NumberBasis) and basis.spline is not None else own

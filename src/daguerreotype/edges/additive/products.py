@@ -26,6 +26,7 @@ from daguerreotype.noise.newton import solve_in_place
 # Rows that pairs are screened on, and pairs times rows: more find weaker products, and take longer.
 SCREENED_ROWS, SCREENED_CELLS = 2**11, 2**25
 MOST_COLUMNS = 200  # of a table whose pairs are screened: their number grows with the square
+ALIKE = 0.95  # correlation from which on the product of two columns is a bend of either
 BENDS = 2  # columns of a basis that products are made of
 PER_TARGET, PER_COLUMN = 12, 4  # products of one number at most, and of all numbers for each column
 CHUNK = 2**14  # rows whose columns are laid out at a time
@@ -63,6 +64,8 @@ def gains_of_pairs(
     for k in range(gains.shape[0]):
         other = i + 1 + k
         w, m = curves[i], curves[i] + curves[other]
+        shared = blocks[i, 0, other, 0]
+        alike = shared * shared > ALIKE * ALIKE * blocks[i, 0, i, 0] * blocks[other, 0, other, 0]
         gram, side, room = np.empty((m, m)), np.empty(m), np.empty((m, m))
         for a in range(m):
             for b in range(a + 1):
@@ -78,7 +81,7 @@ def gains_of_pairs(
             rest = variance - solve_in_place(room, side, m)  # side: coefficients
             for target in range(d):
                 gains[k, target, p] = 0.0
-                if target in (i, other) or rest <= 1e-6 * variance:
+                if target in (i, other) or rest <= 1e-6 * variance or alike:
                     continue
                 shared = with_lines[k, p, target]
                 for a in range(m):

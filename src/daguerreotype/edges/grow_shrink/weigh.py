@@ -279,7 +279,7 @@ def gain_beyond_chance(problem: Problem, values: FloatArray, moments: FloatArray
     if not what & (SHAPE | ALWAYS):
         return 0.0
     always = what & ALWAYS != 0
-    if not always and looks_gaussian(moments, values.size):
+    if not always and looks_gaussian(moments, values.size // problem.copies):
         return 0.0
     copies = problem.copies
     n = values.size // copies
@@ -319,7 +319,7 @@ def judge(
     q = name_spread(problem, owners, used, residuals, shape, price, spreads) if what & SPREAD else 0
     gain = gain_beyond_chance(problem, residuals, shape, what)
     weighed[SCALE], weighed[N_SPREAD], weighed[GAIN] = scale, 0.0, gain
-    weighed[DOUBTFUL] = 1.0 if q > 0 or not looks_gaussian(shape, n) else 0.0
+    weighed[DOUBTFUL] = 1.0 if q > 0 or not looks_gaussian(shape, n // problem.copies) else 0.0
     weighed[HEAD] = shape[0]
     for k in range(m):
         weighed[HEAD + 1 + k] = beta[k]
