@@ -205,7 +205,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         missing: Literal["auto", "error", "drop"] = "auto",
         knowledge: Any = None,
         penalty: float | None = None,
-        trust: float | None = 2000.0,
+        trust: float | None = 5000.0,
         min_gain: float = 0.02,
         operator: Any = "sparsemax",
         training: Any = "bilevel",

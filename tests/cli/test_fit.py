@@ -286,7 +286,7 @@ class Fitted:
         self.causal_order_ = order
         self.adjacency_matrix_ = nx.to_pandas_adjacency(graph, order, weight=None).astype(int)
         self.edges, self.operator, self.penalty, self.random_state = "bic", "sparsemax", 1.0, 0
-        self.scales, self.knowledge, self.trust, self.min_gain = "auto", None, 2000.0, 0.02
+        self.scales, self.knowledge, self.trust, self.min_gain = "auto", None, 5000.0, 0.02
         self.weak_edges_ = pd.DataFrame(weak, columns=["cause", "effect", "explains", "probability"])
         self.training, self.posterior = "bilevel", 200 if chains else 0
         self.interrupted_, self.missing_ = False, None

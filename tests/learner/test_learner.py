@@ -262,7 +262,7 @@ def test_it_is_silent_unless_verbose_which_draws_a_bar_on_stderr(capfd):
 def test_without_a_penalty_parents_are_priced_by_the_extended_bic():
     X = linear_data(4, 200, 6)
     model = fit(X, edges="bic", loss="bic")
-    explicit = fit(X, edges=BicEdges(penalty=1.0, gamma=1.0, trust=2000.0), loss="bic", penalty=1.0)
+    explicit = fit(X, edges=BicEdges(penalty=1.0, gamma=1.0, trust=5000.0), loss="bic", penalty=1.0)
     np.testing.assert_array_equal(model.adjacency_matrix_, explicit.adjacency_matrix_)
     assert model.loss_ == explicit.loss_
     dear = 2 * np.log(6) / np.log(200 / 1.1)  # 200 rows are worth 200 / 1.1; one column per parent
