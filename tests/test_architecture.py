@@ -18,7 +18,7 @@ LIMITS = {
     "frames from fit to the Adam loop": 3,
     "constructor parameters": 16,
     "fitted attributes": 17,  # 16
-    "lines of tests": 27_300,  # 23,000
+    "lines of tests": 27_500,  # 23,000
     "words of the manual": 16_000,  # without the notebook
 }
 # Names that say nothing of what they hold. `left` is the opposite of `right`, and no word for what remains.

@@ -47,7 +47,7 @@ def fit(
             min=0.0,
             help="Rows of evidence that a table is at most: more where the model holds; 0: every row counts.",
         ),
-    ] = 2000.0,
+    ] = 5000.0,
     min_gain: Annotated[
         float,
         typer.Option(
