@@ -265,7 +265,7 @@ def test_without_a_penalty_parents_are_priced_by_the_extended_bic():
     explicit = fit(X, edges=BicEdges(penalty=1.0, gamma=1.0, trust=5000.0), loss="bic", penalty=1.0)
     np.testing.assert_array_equal(model.adjacency_matrix_, explicit.adjacency_matrix_)
     assert model.loss_ == explicit.loss_
-    dear = 2 * np.log(6) / np.log(200 / 1.1)  # 200 rows are worth 200 / 1.1; one column per parent
+    dear = 2 * np.log(6) / np.log(200 / 1.04)  # 200 rows are worth 200 / 1.04; one column per parent
     linear = fit(X, edges="bic", loss="bic", penalty=1 + dear)
     assert model.loss_ == pytest.approx(linear.loss_)
 

@@ -61,7 +61,7 @@ def test_any_number_of_threads_finds_the_same_order_by_the_same_sweeps(seed, d, 
 def test_the_same_holds_for_larger_problems_in_which_restarts_improve(estimator):
     improved = 0
     for seed in range(3):
-        values = (additive_data if estimator == "gam" else linear_data)(seed, 150, 20, density=0.3)
+        values = (additive_data if estimator == "gam" else linear_data)(seed, 150, 20, density=0.5)
         start = np.random.default_rng(seed).permutation(20)
         alone = refined(start, scores_of(values, estimator), n_restarts=6)
         improved += alone[1] < refined(start, scores_of(values, estimator))[1]
