@@ -85,7 +85,7 @@ def test_independent_columns_have_no_edges():
 
 
 def test_noise_that_a_wrong_order_hides_is_noticed():
-    """To a Gaussian criterion both directions of a chain are the same, and mixed noise looks Gaussian: nearly all."""
+    """To a Gaussian criterion both directions of a chain are the same, and mixed noise looks Gaussian."""
     right = 0
     for noise, seed in product(("laplace", "gumbel", "uniform"), range(6)):
         X, adjacency = planted("chain", noise, n=600, seed=seed)

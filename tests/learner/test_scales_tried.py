@@ -88,8 +88,8 @@ def test_noise_of_another_shape_is_no_other_scale():
             model = Daguerreotype(posterior=0).fit(np.column_stack([cause + error, cause]))
             right += int(model.adjacency_matrix_[1, 0])
             measured += model._result.transform == "none"
-        assert right >= 5
-        assert measured >= 4
+        assert measured >= 5
+        assert right >= 4  # that product is also noise of a spread that depends on the effect
 
 
 def test_edges_that_cannot_weigh_scales_leave_columns_as_they_came():
