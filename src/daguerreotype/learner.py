@@ -65,7 +65,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Scale of continuous columns. "auto": columns are causes as they came; as an effect each is, on every set of
         causes, on the likeliest scale, by the likelihood of the values as they came, the measured one having the
         benefit of the doubt; ``columns_`` says which. Other names hold for causes and effects alike. Fewer than 50
-        rows stay as they came, and so do rows that are streamed.
+        rows stay as they came, and so do rows that are streamed, and columns with edges other than "gam" and "bic",
+        which cannot weigh scales.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``columns_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
@@ -330,7 +331,7 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
             return self._learn(read, settings, run)
 
     def fit_chunks(self, source: Any) -> Self:
-        """Learn the graph of a table that need not fit into memory; the same graph as :meth:`fit` would.
+        """Learn the graph of a table that need not fit into memory, by what passes over its rows can tell.
 
         All rows are read once, for ``edges="gam"`` three times (moments and a sketch of quantiles, exact
         quantiles, second moments of the splines), for ``scales="log"`` once more. Memory holds a few chunks.
