@@ -65,8 +65,8 @@ class Daguerreotype(BaseEstimator):  # type: ignore[misc]
         Scale of continuous columns. "auto": columns are causes as they came; as an effect each is, on every set of
         causes, on the likeliest scale, by the likelihood of the values as they came, the measured one having the
         benefit of the doubt; ``columns_`` says which. Other names hold for causes and effects alike. Fewer than 50
-        rows stay as they came, and so do rows that are streamed, and columns with edges other than "gam" and "bic",
-        which cannot weigh scales.
+        rows stay as they came, and so do rows that are streamed, and all columns with edges other than "gam" and
+        "bic", which cannot weigh scales.
     kinds : "auto" or dict
         How columns are measured: "continuous", "count", "binary", "ordinal" or "categorical". "auto" tells by
         types and values; ``columns_`` says what and why. A dict such as ``{"age": "count", 3: "ordinal"}`` says
