@@ -1,7 +1,7 @@
 """Grow-shrink search in plain Python, with a fit for every step: an oracle of the tree search."""
 
 
-def grow_shrink(cost, owners, stops, *, required=(), room=float("inf"), nonlinear=(), start=None):
+def grow_shrink(cost, owners, stops, *, required=(), room=float("inf"), nonlinear=(), start=None, shrinks=True):
     """Columns used by each parent after growing and shrinking by the best step while one lowers the cost.
 
     Parameters
@@ -20,6 +20,8 @@ def grow_shrink(cost, owners, stops, *, required=(), room=float("inf"), nonlinea
         Owners that are more than lines by their first column.
     start : dict, optional
         Columns used by parents from the start, in place of those required; without ``owners`` they only shrink.
+    shrinks : bool
+        Whether to shrink what has grown.
     """
 
     def larger(parents):
@@ -38,7 +40,7 @@ def grow_shrink(cost, owners, stops, *, required=(), room=float("inf"), nonlinea
                     yield used_by({**parents, owner: size})
 
     parents = start or {int(owner): int(stops[owner][0]) for owner in required}
-    for steps in (larger, smaller):
+    for steps in (larger, smaller) if shrinks else (larger,):
         while True:
             best = min(steps(parents), key=cost, default=parents)
             if cost(best) >= cost(parents):

@@ -21,6 +21,7 @@ from numba.extending import intrinsic
 
 logger = logging.getLogger("daguerreotype")
 F = TypeVar("F", bound=Callable[..., object])
+T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
 # What a file holds that has kernels, or tuples for them to take.
 KERNELS = re.compile(rb"^@\w*kernel$|NamedTuple", re.MULTILINE)
@@ -76,6 +77,31 @@ def _call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
 # Within kernels: what the kernel at an address, the first argument, returns for the others. These must have the
 # types that the address was asked for. It is neither linked nor optimised again, however many kernels call it.
 call_address = cast(Callable[..., int], intrinsic(_call_address))
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, numba.types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = array.meminfo.type(None)
+        return array._getvalue()
+    if isinstance(kind, numba.types.BaseTuple):
+        for place, part in enumerate(cast(Any, kind)):
+            member = _without_owner(context, builder, part, builder.extract_value(value, place))
+            value = builder.insert_value(value, member, place)
+    return value
+
+
+def _borrow(typing_context: Any, arguments: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _without_owner(context, builder, signature.args[0], values[0])
+
+    return arguments(arguments), lower
+
+
+# Within kernels: the same tuples of arrays, which nobody counts from here on. numba counts every array of a tuple
+# at every call, by an atomic operation each: a quarter of the time of a search. Only for a kernel that is called
+# from Python, whose arguments live as long as the call.
+borrow = cast(Callable[[T], T], intrinsic(_borrow))
 
 
 def _address_in(typing_context: Any, table: Any, place: Any) -> Any:

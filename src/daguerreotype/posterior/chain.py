@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from daguerreotype._lib.bits import from_bits
-from daguerreotype._lib.numba import kernel, subkernel
+from daguerreotype._lib.numba import borrow, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.tree import contains
 
@@ -466,6 +466,7 @@ def run_chain(
 
     After ``every`` sweeps the graph is kept: its sets are written to the next row of ``kept`` (g, d).
     """
+    lists, state, scratch = borrow((lists, state, scratch))
     d = len(state.parents)
     turns = np.empty(d, dtype=np.int64)
     for _ in range(n_sweeps):
@@ -503,6 +504,7 @@ def list_graphs(lists: SetLists, state: ChainState, most_loss: float, most_steps
     (``loss``) and the best sets of those to come (``least``) are too much together. ``state`` is one without
     edges, and is so again in the end.
     """
+    lists, state = borrow((lists, state))
     d, words = state.parents.shape
     avoid, nothing = np.zeros((2, words), dtype=np.int64)
     stack = np.empty(d, dtype=np.int64)

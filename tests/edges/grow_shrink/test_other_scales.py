@@ -11,13 +11,14 @@ from daguerreotype.data.scales import ColumnScales
 from daguerreotype.data.table import RescaledColumns, Table
 from daguerreotype.edges import BicEdges, GamEdges
 from daguerreotype.edges.base import EdgeRules
+from daguerreotype.noise.free_shape import gain_of_shape, gaussian_spacings
 from support.fits import standard_table
 from support.noises import looks_gaussian
 
 EDGES = {"bic": BicEdges(), "gam": GamEdges(), "trust": GamEdges(trust=100.0)}
 
 
-def scaled_table(seed, n=150, d=5, n_others=6):
+def scaled_table(seed, n=150, d=5, n_others=6, noise=""):
     """A table, and some of its columns on other scales, on some of which parents are searched for."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n, d)) @ np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.7) + np.eye(d))
@@ -29,7 +30,7 @@ def scaled_table(seed, n=150, d=5, n_others=6):
     offsets, searched = 0.05 * rng.normal(size=n_others), np.arange(n_others) % 2 == 0
     scales = ColumnScales.as_measured(n_others)
     rescaled = RescaledColumns(nodes, scales, centre, spread, (other - centre) / spread, offsets, searched)
-    return Table(table.values, table.names, rescaled=rescaled)
+    return Table(table.values, table.names, rescaled=rescaled, families=(noise,) * d)
 
 
 def targets_of(table, node):
@@ -39,7 +40,7 @@ def targets_of(table, node):
 
 
 @pytest.mark.parametrize(("name", "seed"), list(product(EDGES, range(3))))
-def test_a_node_gets_the_scale_of_least_squares_unless_it_looks_gaussian_on_that_of_its_search(name, seed):
+def test_a_node_with_gaussian_noise_gets_the_scale_of_least_squares(name, seed):
     table, rng = scaled_table(seed), np.random.default_rng(seed)
     rescaled, moved = table.rescaled, 0
     models = EDGES[name].prepare(table)
@@ -53,7 +54,7 @@ def test_a_node_gets_the_scale_of_least_squares_unless_it_looks_gaussian_on_that
             rests[place] = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
             losses[place] = np.log(rests[place].std()) + (rescaled.offsets[place] if place >= 0 else 0.0)
         own = -1 if target < 5 else np.flatnonzero(rescaled.searched)[target - 5]
-        expected = own if looks_gaussian(rests[own]) else min(losses, key=losses.get)
+        expected = min(losses, key=losses.get)
         moved += expected != own
         weighed = models.weigh(found)
         assert weighed.scale == expected
@@ -64,6 +65,26 @@ def test_a_node_gets_the_scale_of_least_squares_unless_it_looks_gaussian_on_that
             atol=1e-8,
         )
     assert moved > 0
+
+
+def test_a_node_whose_noise_is_open_keeps_the_scale_of_its_search_where_it_looks_gaussian_there():
+    kept = 0
+    for seed in range(6):
+        table = scaled_table(seed, noise="free-shape")
+        models = EDGES["bic"].prepare(table)
+        for node in range(5):
+            found = models.search_target(node, np.setdiff1d(np.arange(5), node))
+            weighed = models.weigh(found)
+            design = np.column_stack(
+                [np.ones(150), *models.problem.rows[models.columns_of(node, found.owners, found.used)]]
+            )
+            rest = table.values[:, node] - design @ np.linalg.lstsq(design, table.values[:, node], rcond=None)[0]
+            if looks_gaussian(rest):
+                kept += 1
+                assert weighed.scale == -1
+                gain = gain_of_shape(rest, gaussian_spacings(150), 0.0)
+                assert weighed.excess == pytest.approx(np.log(rest.std()) - gain, abs=1e-9)
+    assert kept > 5
 
 
 @pytest.mark.parametrize("name", EDGES)

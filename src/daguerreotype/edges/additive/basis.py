@@ -332,7 +332,7 @@ class BSplines:
     def slopes(self, column: int) -> FloatArray:
         """The coefficients (b,) that give back the column itself: averages of three successive knots."""
         knots = self.knots[column]
-        return np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(max(knots.size - DEGREE - 1, 0))])
+        return np.convolve(knots, np.full(DEGREE, 1.0 / DEGREE), "valid")[1:-1] if knots.size else knots
 
     def nonlinear(self, column: int, metric: FloatArray) -> BSpline | None:
         """Natural splines of one column, orthonormal on it and orthogonal to constants and the column.

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from daguerreotype._lib.numba import call_address, kernel, subkernel
+from daguerreotype._lib.numba import borrow, call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.discrete import excess_of_fit, keep_start
 from daguerreotype.edges.grow_shrink.grow import reset_path
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
-from daguerreotype.edges.grow_shrink.shrink import collect_parents, cost_in_dof, factorise
+from daguerreotype.edges.grow_shrink.shrink import collect_parents, cost_in_dof, factorise, makes_parent
 from daguerreotype.edges.grow_shrink.tree import (
     NONE,
     OWNER,
@@ -16,8 +16,12 @@ from daguerreotype.edges.grow_shrink.tree import (
     TreeArena,
     WalkBuffers,
     columns_of,
+    contains,
+    empty,
     first_column,
+    include,
     is_required,
+    recall,
 )
 
 ROUNDING = 1e-9  # share of a loss that an exchange must gain, so that rounding cannot go round in circles
@@ -116,34 +120,113 @@ def choose_shapes(
 
 
 @subkernel
-def write_owners(problem: Problem, target: int, sets: BoolArray, row: int, buffers: WalkBuffers) -> int:
-    """Write the members of the set of one row, and the products of two, to the buffers; returns how many."""
-    count, d, variable = 0, sets.shape[1], problem.variables[target]
-    for owner in range(d):
-        if sets[row, owner]:
-            buffers.owners[count] = owner
-            count += 1
-    first = problem.product_starts[variable]
-    for product in range(first, problem.product_starts[variable + 1]):
-        pair = problem.products[product]
-        if sets[row, pair[0]] and sets[row, pair[1]]:
-            buffers.owners[count] = d + product - first
+def add_missing(problem: Problem, variable: int, buffers: WalkBuffers, count: int) -> int:
+    """Put those of ``before`` that are no parents yet among the owners of the buffers; returns how many there are.
+
+    They come with all of their columns, or as lines where rows are too few for that many.
+    """
+    owners, used, before = buffers.owners, buffers.used, buffers.before
+    columns = 0
+    for i in range(count):
+        columns += used[i]
+    for turn in range(2):  # to count columns, then to add them
+        enough = columns <= problem.max_nonlinear_dof
+        for member in range(problem.widths.size):
+            if not contains(before, member) or makes_parent(problem, variable, owners, used, member, NONE):
+                continue
+            columns += problem.widths[member]
+            if turn == 0:
+                continue
+            spot = count
+            while spot > 0 and owners[spot - 1] > member:
+                owners[spot] = owners[spot - 1]
+                used[spot] = used[spot - 1]
+                spot -= 1
+            owners[spot] = member
+            used[spot] = problem.widths[member] if enough else problem.lines[member]
             count += 1
     return count
 
 
 @kernel
-def score_sets(
-    addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: int, sets: BoolArray, scores: FloatArray
+def fit_set(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    target: int,
+    scores: FloatArray,
 ) -> int:
-    """Write excess and dof (m, 2) of a target on each of ``sets`` (m, d) of parents, all of which stay.
+    """Fit a target on the parents in ``before`` of the buffers, all of which stay; returns how many owners there
+    are, or NO_ROOM.
 
-    Returns how many sets there are. The owners of the last one are left in the buffers, with how many of their
-    columns are used.
+    A walk among them grows what pays, on the trees that all searches share. If it ends with all of them, that is
+    the fit: no search sees the same parents otherwise. Else those that it lacks come in, and what the others have
+    is eliminated as far as that pays. Discrete targets take no walk, which would cost more fits: see
+    `choose_shapes`. Without an address to shrink by, ends of walks are not looked at. Writes excess and dof to
+    ``scores`` (2,), and how many columns of each owner are used to the buffers.
     """
-    for s in range(sets.shape[0]):
-        count = write_owners(problem, target, sets, s, buffers)
-        call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores[s])
+    owners, used, before, d = buffers.owners, buffers.used, buffers.before, problem.widths.size
+    variable = problem.variables[target]
+    if problem.families[target, LIKELIHOOD] != GAUSSIAN:
+        count = 0
+        for member in range(d):
+            if contains(before, member):
+                owners[count] = member
+                count += 1
+        return int(call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores))
+    end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
+    if end < 0:
+        return int(end)
+    if addresses.shrink != 0:
+        count, complete = recall(problem, arena, buffers, end), True
+        for member in range(d):
+            if contains(before, member):
+                complete = complete and makes_parent(problem, variable, owners, used, member, NONE)
+        if complete:
+            scores[0] = arena.scores[end, 0]
+            scores[1] = arena.scores[end, 1]
+            return count
+    count = add_missing(problem, variable, buffers, collect_parents(problem, arena, buffers, target))
+    keep_all = count >= 0  # always; a literal would compile the callee once more
+    call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
+    if addresses.weigh != 0:
+        call_address(addresses.weigh, addresses, problem, buffers, target, scores)
+    return count
+
+
+@subkernel
+def read_set(sets: BoolArray, row: int, before: IntArray) -> None:
+    """Make the set of one row that of the predecessors."""
+    empty(before)
+    for member in range(sets.shape[1]):
+        if sets[row, member]:
+            include(before, member)
+
+
+@kernel
+def score_sets(
+    addresses: Addresses,
+    problem: Problem,
+    arena: TreeArena,
+    path: CholeskyRows,
+    buffers: WalkBuffers,
+    target: int,
+    sets: BoolArray,
+    scores: FloatArray,
+    start: int,
+) -> int:
+    """Write excess and dof (m, 2) of a target on each of ``sets`` (m, d) of parents from ``start`` on.
+
+    Returns how many sets are done before room runs out. The owners of the last one are left in the buffers, with
+    how many of their columns are used.
+    """
+    problem, arena, path, buffers = borrow((problem, arena, path, buffers))
+    for s in range(start, sets.shape[0]):
+        read_set(sets, s, buffers.before)
+        if call_address(addresses.fit_set, addresses, problem, arena, path, buffers, target, scores[s]) < 0:
+            return s
     return int(sets.shape[0])
 
 
@@ -152,6 +235,7 @@ def near_steps(
     addresses: Addresses,
     problem: Problem,
     cheaper: Problem,
+    arena: TreeArena,
     path: CholeskyRows,
     buffers: WalkBuffers,
     target: int,
@@ -161,10 +245,11 @@ def near_steps(
 ) -> int:
     """Note in ``near`` (m, d) who gains beside each of ``sets`` (m, d), from ``start`` on, at lower penalties.
 
-    The parents of a set have the shapes that `choose_shapes` gives them; conditioned on these, ``path`` has what
+    The parents of a set have the shapes that `fit_set` gives them; conditioned on these, ``path`` has what
     is left of the moments, from which all steps are scored by the penalties of the problem ``cheaper``. Returns
     how many sets are done before room runs out.
     """
+    problem, cheaper, arena, path, buffers = borrow((problem, cheaper, arena, path, buffers))
     scores = np.empty(2)
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
     reused = start < 0  # never; a literal would compile the callee once more
@@ -173,8 +258,10 @@ def near_steps(
     first = moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable]
     last = first + problem.product_starts[variable + 1] - problem.product_starts[variable]
     for s in range(start, sets.shape[0]):
-        count = write_owners(problem, target, sets, s, buffers)
-        call_address(addresses.choose_shapes, addresses, problem, buffers, target, count, scores)
+        read_set(sets, s, buffers.before)
+        count = call_address(addresses.fit_set, addresses, problem, arena, path, buffers, target, scores)
+        if count < 0:
+            return s
         columns = 0
         for i in range(count):
             columns += buffers.used[i]

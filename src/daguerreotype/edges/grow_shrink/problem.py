@@ -18,8 +18,9 @@ GAUSSIAN = -1  # family of a target whose likelihood is made from moments; other
 FIRST, LAST, OWN, OPEN = 0, 1, 2, 3  # columns of `Problem.places`
 # Places in what is weighed of a number: the scale; how many columns spread has; nats per row that the shape gains;
 # whether anything but a Gaussian of one spread suggested itself; nats per row that all this gains over a Gaussian
-# of one spread on the scale of the table; coefficients of the mean, then of spread, and its columns.
-SCALE, N_SPREAD, GAIN, DOUBTFUL, OVER, HEAD = 0, 1, 2, 3, 4, 5
+# of one spread on the scale of the table; the scale that alone is to be judged, nan for any; coefficients of the
+# mean, then of spread, and its columns.
+SCALE, N_SPREAD, GAIN, DOUBTFUL, OVER, ONLY, HEAD = 0, 1, 2, 3, 4, 5, 6
 
 
 class Problem(NamedTuple):

@@ -8,12 +8,18 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from daguerreotype._lib.numba import address_of, address_table, call_address, kernel
+from daguerreotype._lib.numba import address_of, address_table, borrow, call_address, kernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.base import Draws, SearchableModels
 from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, find_likely, fit_given, fit_rows, try_given
 from daguerreotype.edges.grow_shrink.grow import condition_on, expand, find_steps
-from daguerreotype.edges.grow_shrink.parent_sets import choose_shapes, limit_parents, near_steps, score_sets
+from daguerreotype.edges.grow_shrink.parent_sets import (
+    choose_shapes,
+    fit_set,
+    limit_parents,
+    near_steps,
+    score_sets,
+)
 from daguerreotype.edges.grow_shrink.problem import (
     HEAD,
     N_SPREAD,
@@ -39,6 +45,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     new_arena,
     new_buffers,
     new_path,
+    recall,
     walk,
     walk_scale,
 )
@@ -66,6 +73,7 @@ def walk_many(
 
     A row of ``scores`` (r, 3) is the excess, the dof, and where the walk ends.
     """
+    problem, arena, path, buffers = borrow((problem, arena, path, buffers))
     before = buffers.before
     for i in range(start, nodes.size):
         node = nodes[i]
@@ -93,12 +101,13 @@ def walk_target(
     target: int,
 ) -> int:
     """Node at which the search for a variable on one scale ends, its parents in the buffers; or NO_ROOM."""
+    problem, arena, path, buffers = borrow((problem, arena, path, buffers))
     empty(buffers.before)
     for i in range(predecessors.size):
         include(buffers.before, predecessors[i])
     end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
     if end >= 0:
-        call_address(addresses.shrink, addresses, problem, arena, buffers, target, end)
+        recall(problem, arena, buffers, end)
     return int(end)
 
 
@@ -142,6 +151,7 @@ def walk_addresses(
         expand=address_of(expand, addresses, problem, arena, path, buffers, 0, 0, 0),
         walk_scale=address_of(walk_scale, addresses, problem, arena, path, buffers, 0),
         walk=address_of(walk, addresses, problem, arena, path, buffers, 0),
+        fit_set=address_of(fit_set, addresses, problem, arena, path, buffers, 0, np.zeros(2)),
     )
 
 
@@ -338,15 +348,25 @@ class GrowShrinkTrees(SearchableModels):
         """Excess and dof (m, 2) of ``node`` on each of ``sets`` (m, d) of parents, all of which stay."""
         sets, targets = np.ascontiguousarray(sets), self._targets(node)
         scores = np.empty((len(targets), len(sets), 2))
-        addresses = self._addresses if by_rows else self._addresses._replace(weigh=0)
-        with self._lock:
-            for own, target in zip(scores, targets, strict=True):
-                for first in range(0, len(sets), self._at_once):
-                    part = slice(first, first + self._at_once)
-                    score_sets(addresses, self.problem, self._buffers, target, sets[part], own[part])
+        for own, target in zip(scores, targets, strict=True):
+            self._score_sets(target, sets, own, by_rows)
         likeliest = np.argmin(scores @ [1.0, self._nats_per_dof], axis=0)
         best: FloatArray = scores[likeliest, np.arange(len(sets))]
         return best
+
+    def _score_sets(self, target: int, sets: BoolArray, scores: FloatArray, by_rows: bool = True) -> Chosen:
+        """Write excess and dof (m, 2) of a target on each of ``sets``; what it has on the last one."""
+        done = 0
+        with self._lock:
+            while done < len(sets):
+                addresses, problem, arena, path, buffers = self._trees()
+                if not by_rows:
+                    addresses = addresses._replace(weigh=0, shrink=0)
+                stop = min(done + self._at_once, len(sets))
+                done = score_sets(addresses, problem, arena, path, buffers, target, sets[:stop], scores, done)
+                if done < stop:
+                    self._make_room()
+            return self._chosen(target, *scores[-1].tolist())
 
     @property
     def _nats_per_dof(self) -> float:
@@ -361,13 +381,8 @@ class GrowShrinkTrees(SearchableModels):
         """What ``node`` has on exactly these parents, ascending: on which scale, and how many columns of each."""
         sets = np.zeros((1, self.problem.widths.size), dtype=np.bool_)
         sets[0, parents] = True
-        choices: list[Chosen] = []
-        with self._lock:
-            for target in self._targets(node):
-                scores = np.empty((1, 2))
-                score_sets(self._addresses, self.problem, self._buffers, target, sets, scores)
-                choices.append(self._chosen(target, *scores[0].tolist()))
-        return min(choices, key=self._loss)
+        targets, scores = self._targets(node), np.empty((1, 2))
+        return min((self._score_sets(target, sets, scores) for target in targets), key=self._loss)
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:
         """Which others (m, d) cost less than ``nats``, in the whole table, beside each of ``sets`` (m, d)."""
@@ -375,15 +390,13 @@ class GrowShrinkTrees(SearchableModels):
         cheaper = self.problem._replace(penalty_per_parent=self.problem.penalty_per_parent - less)
         sets, near = np.ascontiguousarray(sets), np.zeros(sets.shape, dtype=np.bool_)
         with self._lock:
-            addresses = self._addresses
             for target in self._targets(node):
                 done = 0
                 while done < len(sets):
+                    addresses, problem, arena, path, buffers = self._trees()
                     stop = min(done + self._at_once, len(sets))
                     part = sets[:stop], near[:stop]
-                    done = near_steps(
-                        addresses, self.problem, cheaper, self._path, self._buffers, target, *part, done
-                    )
+                    done = near_steps(addresses, problem, cheaper, arena, path, buffers, target, *part, done)
                     if done < stop:
                         self._make_room()
         return near

@@ -8,7 +8,15 @@ import numpy as np
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.grow import subtract
-from daguerreotype.edges.grow_shrink.problem import DOUBTFUL, GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
+from daguerreotype.edges.grow_shrink.problem import (
+    DOUBTFUL,
+    GAUSSIAN,
+    LIKELIHOOD,
+    ONLY,
+    PREDICTORS,
+    SCALE,
+    Problem,
+)
 from daguerreotype.edges.grow_shrink.tree import (
     NONE,
     OWNER,
@@ -18,6 +26,7 @@ from daguerreotype.edges.grow_shrink.tree import (
     WalkBuffers,
     columns_of,
     is_required,
+    keep,
 )
 
 
@@ -300,16 +309,17 @@ def eliminate_weighed(
     """Weigh what rows say, and go on removing parents where that makes others needless.
 
     Only where anything but a Gaussian of one spread suggests itself: else `eliminate` has removed what can be.
-    What `weigh` is sure of stays.
+    What `weigh` is sure of stays. Trials are on the scale that was chosen with all parents.
     """
     owners, used, variable = buffers.owners, buffers.used, problem.variables[target]
     nats_per_dof = 0.5 * problem.penalty_per_dof / (problem.n_rows * problem.share)
-    trial = np.empty(2)
+    trial, weighed = np.empty(2), buffers.weighed
     call_address(addresses.weigh, addresses, problem, buffers, target, scores)
-    if buffers.weighed[DOUBTFUL] == 0.0:
+    if weighed[DOUBTFUL] == 0.0:
         return
     while True:
         least, choice, doubts = scores[0] + nats_per_dof * scores[1], -1, buffers.steps.gains.copy()
+        weighed[ONLY] = weighed[SCALE]
         for i in range(count):
             had = used[i]
             required = owners[i] < problem.widths.size and is_required(problem.required, owners[i], variable)
@@ -321,6 +331,7 @@ def eliminate_weighed(
             loss = trial[0] + nats_per_dof * trial[1]
             if loss < least:
                 least, choice = loss, i
+        weighed[ONLY] = np.nan
         if choice < 0:
             break
         used[choice] = 0
@@ -333,23 +344,18 @@ def shrink(
 ) -> int:
     """Remove parents, or their nonlinear columns, while BIC improves, at the node where the last walk ended.
 
-    Writes the parents that stay to ``buffers``, and their excess and dof to the arena; returns how many parents
-    there were. If the dof before shrinking are those that the arena has already, nothing was let go when they were
-    written, and nothing is left to do; with a limit on parents they may be of fewer than shrinking leaves, and a
-    spread may cost what was let go.
+    Writes the parents that stay, and their excess and dof, to the arena; returns how many parents there were.
     """
-    scores, limited = arena.scores[node], problem.max_parents.size > 0
+    scores = arena.scores[node]
     count = collect_parents(problem, arena, buffers, target)
-    q, gaussian = problem.families[target, PREDICTORS], problem.families[target, LIKELIHOOD] == GAUSSIAN
-    dof = cost_in_dof(problem, problem.variables[target], buffers.owners, buffers.used, q)
-    if limited or dof != scores[1] or (gaussian and addresses.weigh != 0):
-        if gaussian:
-            keep_all = count < 0  # never; a literal would compile the callee once more
-            call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
-            if addresses.weigh != 0:
-                eliminate_weighed(addresses, problem, buffers, target, count, scores)
-        else:
-            call_address(addresses.eliminate_likely, addresses, problem, buffers, target, count, scores)
-    if limited:
+    if problem.families[target, LIKELIHOOD] == GAUSSIAN:
+        keep_all = count < 0  # never; a literal would compile the callee once more
+        call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
+        if addresses.weigh != 0:
+            eliminate_weighed(addresses, problem, buffers, target, count, scores)
+    else:
+        call_address(addresses.eliminate_likely, addresses, problem, buffers, target, count, scores)
+    if problem.max_parents.size > 0:
         call_address(addresses.limit_parents, addresses, problem, arena, buffers, target, node)
+    keep(problem, arena, buffers, node)
     return count

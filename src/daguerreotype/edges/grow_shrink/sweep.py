@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daguerreotype._lib.numba import call_address, kernel, subkernel
+from daguerreotype._lib.numba import borrow, call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.problem import Problem
 from daguerreotype.edges.grow_shrink.tree import (
@@ -153,6 +153,7 @@ def sweep_some(
     position, and a move must gain more than rounding could. After it the terms and the ``heeds`` of those are
     brought up to date that it touched.
     """
+    problem, arena, path, buffers, state = borrow((problem, arena, path, buffers, state))
     before, missed, taken = buffers.before, buffers.missed, buffers.taken
     order, ranks, terms = state.order, state.ranks, state.terms
     d = order.size

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from daguerreotype._lib.numba import call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.edges.grow_shrink.problem import PREDICTORS, SHAPES, Problem
+from daguerreotype.edges.grow_shrink.problem import HEAD, ONLY, PREDICTORS, SHAPES, Problem
 from daguerreotype.noise.newton import RowsFit
 
 NONE, UNKNOWN, NO_ROOM = -1, -2, -3
@@ -44,6 +44,8 @@ class TreeArena(NamedTuple):
     scores : array of shape (nodes, 2)
         Excess (negative log-likelihood beyond that of a standard normal variable) and degrees of freedom of the
         shrink result; nan until a walk first ends here.
+    kept : array of shape (nodes, 3 words)
+        The shrink result: which of its stops each owner has, from one, zero for none; a set for each of 3 bits.
     """
 
     size: IntArray
@@ -51,6 +53,7 @@ class TreeArena(NamedTuple):
     better: IntArray
     improving: IntArray
     scores: FloatArray
+    kept: IntArray
 
 
 class CholeskyRows(NamedTuple):
@@ -145,6 +148,7 @@ class Addresses(NamedTuple):
     shrink: int
     limit_parents: int
     choose_shapes: int
+    fit_set: int
     weigh: int
     walk_scale: int
     walk: int
@@ -164,6 +168,7 @@ def new_arena(count: int, words: int) -> TreeArena:
         better=np.zeros((count, words), dtype=np.int64),
         improving=np.zeros((count, words), dtype=np.int64),
         scores=np.full((count, 2), np.nan),
+        kept=np.zeros((count, 3 * words), dtype=np.int64),
     )
 
 
@@ -202,7 +207,8 @@ def new_buffers(problem: Problem) -> WalkBuffers:
     owners, used, step_owners, stops = np.zeros((4, count), dtype=np.int64)
     gains, penalties = np.zeros((2, count))
     steps, taken = Steps(gains, penalties, step_owners, stops), np.full(3 * count + 1, NONE)
-    weighed = np.zeros(4 * (problem.moments.shape[0] + 5))
+    weighed = np.zeros(4 * (problem.moments.shape[0] + HEAD))
+    weighed[ONLY] = np.nan
     fit = new_rows_fit(problem)
     return WalkBuffers(before, allowed, missed, relevant, taken, steps, owners, used, fit, weighed)
 
@@ -321,6 +327,38 @@ def name_missed(problem: Problem, variable: int, allowed: IntArray, missed: IntA
 
 
 @subkernel
+def keep(problem: Problem, arena: TreeArena, buffers: WalkBuffers, node: int) -> None:
+    """Note the shrink result at a node, which is in the buffers."""
+    owners, used, kept, stops = buffers.owners, buffers.used, arena.kept, problem.stops
+    words = arena.better.shape[1]
+    for i in range(used.size):
+        owner, place = owners[i], 1
+        if used[i] == 0:
+            continue
+        while owner < problem.widths.size and stops[owner, place - 1] < used[i]:
+            place += 1
+        for bit in range(3):
+            kept[node, bit * words + (owner >> 6)] |= ((place >> bit) & 1) << (owner & 63)
+
+
+@subkernel
+def recall(problem: Problem, arena: TreeArena, buffers: WalkBuffers, node: int) -> int:
+    """Write the shrink result at a node to the buffers; returns how many owners it has."""
+    owners, used, words = buffers.owners, buffers.used, arena.better.shape[1]
+    count = 0
+    for owner in range(used.size):
+        place = 0
+        for bit in range(3):
+            place |= ((arena.kept[node, bit * words + (owner >> 6)] >> (owner & 63)) & 1) << bit
+        used[owner] = 0
+        if place > 0:
+            owners[count] = owner
+            used[count] = problem.stops[owner, place - 1] if owner < problem.widths.size else 1
+            count += 1
+    return count
+
+
+@subkernel
 def is_required(required: BoolArray, owner: int, variable: int) -> bool:
     """Whether a parent of a variable may not leave. Of a loop's locals: to look into a problem takes longer."""
     return required.size > 0 and bool(required[owner, variable])
@@ -382,7 +420,7 @@ def walk_scale(
     if has_products:
         name_missed(problem, variable, allowed, missed)
     taken[depth] = NONE
-    if np.isnan(arena.scores[node, 0]):
+    if np.isnan(arena.scores[node, 0]) and addresses.shrink != 0:
         call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
     return node
 

@@ -12,6 +12,8 @@ weighed, in nats per row of the column as it came; every parameter is paid for:
 Residuals that look Gaussian and of one spread end that after one pass over the rows.
 """
 
+import math
+
 import numpy as np
 
 from daguerreotype._lib.numba import algebra_kernel, kernel, subkernel
@@ -23,6 +25,7 @@ from daguerreotype.edges.grow_shrink.problem import (
     HEAD,
     LAST,
     N_SPREAD,
+    ONLY,
     OPEN,
     OVER,
     OWN,
@@ -33,7 +36,7 @@ from daguerreotype.edges.grow_shrink.shrink import cost_in_dof, factorise, inver
 from daguerreotype.edges.grow_shrink.tree import Addresses, WalkBuffers, columns_of
 from daguerreotype.noise.free_shape import CHANCE, shape_gain
 from daguerreotype.noise.gaussian import LEAST_VARIANCE
-from daguerreotype.noise.newton import solve_in_place
+from daguerreotype.noise.newton import solve_in_place, weighted_gram
 
 SPREAD, SHAPE, ALWAYS = 1, 2, 4  # bits of OPEN: what may be weighed, and whether the shape is free in any case
 LEAST_GAIN = 0.02  # nats per row that spread must gain beyond its price
@@ -44,6 +47,8 @@ RIDGE = 3e-3  # of spread, of the sum of squares of each column
 NARROW, WIDE = -7.0, 4.0  # log variances, from that at the mean of all parents, that spread may reach
 SLACK = 0.02  # nats per row beyond which a Gaussian must not lose without a parent for that to be tried
 FEW_SCALES = 2  # that are looked at row by row
+LOG_2 = np.log(2.0)
+SERIES = tuple(1.0 / math.factorial(k) for k in range(12))  # of the exponential
 
 
 @algebra_kernel
@@ -97,11 +102,18 @@ def residuals_on(
     values = rows[response]
     for t in range(residuals.size):
         residuals[t] = values[t]
-    for k in range(m):
-        column = rows[columns[k]]
-        share = beta[k]
+    k = 0
+    while k + 4 <= m:  # four columns at a time: loading and storing residuals would be most of the work
+        row0, row1, row2, row3 = rows[columns[k]], rows[columns[k + 1]], rows[columns[k + 2]], rows[columns[k + 3]]
+        share0, share1, share2, share3 = beta[k], beta[k + 1], beta[k + 2], beta[k + 3]
         for t in range(residuals.size):
-            residuals[t] -= share * column[t]
+            residuals[t] -= (share0 * row0[t] + share1 * row1[t]) + (share2 * row2[t] + share3 * row3[t])
+        k += 4
+    while k < m:
+        row0, share0 = rows[columns[k]], beta[k]
+        for t in range(residuals.size):
+            residuals[t] -= share0 * row0[t]
+        k += 1
 
 
 @subkernel
@@ -168,71 +180,51 @@ def fit_spread(
     """
     n = residuals.size
     squares, log_variance, weights, work = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    hessian, room = np.empty((q + 1, q + 1)), np.empty((q + 1, q + 1))
-    gram, side = np.empty((m + 1, m + 1)), np.empty(m + 1)
-    step, least_beta, least_gamma = np.empty(q + 1), np.empty(m + 1), np.empty(q + 1)
-    values = rows[response]
+    # a constant and the columns of the mean, then the response; a constant and the columns of the spread
+    design, of_spread = np.empty((m + 2, n)), np.empty((q + 1, n))
+    room, gram, hessian = np.empty((max(m, q) + 2, n)), np.empty((m + 2, m + 2)), np.empty((q + 1, q + 1))
+    damped, step, side, places = np.empty((q + 1, q + 1)), np.empty(q + 1), np.empty(m + 1), np.arange(m + 1)
+    least_beta, least_gamma = np.empty(m + 1), np.empty(q + 1)
     total = 0.0
     for t in range(n):
         squares[t] = residuals[t] * residuals[t]
         total += squares[t]
-    for a in range(q + 1):
-        gamma[a] = 0.0
-        for b in range(a + 1):
-            if a == 0:
-                hessian[a, b] = n
-            elif b == 0:
-                shared = 0.0
-                for t in range(n):
-                    shared += rows[spreads[a - 1], t]
-                hessian[a, b] = shared
-            else:
-                hessian[a, b] = dot(rows[spreads[a - 1]], rows[spreads[b - 1]])
-        if a > 0:
-            hessian[a, a] *= 1.0 + RIDGE
+        weights[t] = design[0, t] = of_spread[0, t] = 1.0
+        design[m + 1, t] = rows[response, t]
+    for k in range(m):
+        for t in range(n):
+            design[k + 1, t] = rows[columns[k], t]
+    for a in range(q):
+        for t in range(n):
+            of_spread[a + 1, t] = rows[spreads[a], t]
+    weighted_gram(of_spread, weights, room[: q + 1], hessian)
     gamma[0] = np.log(max(total / n, 1e-300))
+    for a in range(1, q + 1):
+        gamma[a] = 0.0
+        hessian[a, a] *= 1.0 + RIDGE
+    for t in range(n):
+        log_variance[t] = gamma[0]
+        weights[t] = np.exp(-gamma[0])
     least = np.inf
     for _ in range(ROUNDS):
         for _ in range(2):
-            log_variances(rows, spreads, q, gamma, log_variance)
             for t in range(n):
-                excess = squares[t] * np.exp(-log_variance[t]) - 1.0
+                excess = squares[t] * weights[t] - 1.0
                 work[t] = log_variance[t] + (excess if excess < 8.0 else 8.0)
             for a in range(q + 1):
-                if a == 0:
-                    total = 0.0
-                    for t in range(n):
-                        total += work[t]
-                    step[a] = total
-                else:
-                    step[a] = dot(rows[spreads[a - 1]], work)
+                step[a] = dot(of_spread[a], work)
                 for b in range(a + 1):
-                    room[a, b] = hessian[a, b]
-            solve_in_place(room, step, q + 1)
+                    damped[a, b] = hessian[a, b]
+            solve_in_place(damped, step, q + 1)
             for a in range(q + 1):
                 gamma[a] = step[a]
-        log_variances(rows, spreads, q, gamma, log_variance)
-        for t in range(n):
-            weights[t] = np.exp(-log_variance[t])
+            weights_at(of_spread, gamma, log_variance, weights)
+        weighted_gram(design, weights, room[: m + 2], gram)
         for a in range(m + 1):
-            for t in range(n):
-                work[t] = weights[t] if a == 0 else weights[t] * rows[columns[a - 1], t]
-            total = 0.0
-            for t in range(n):
-                total += work[t]
-            gram[a, 0] = total
-            for b in range(1, a + 1):
-                gram[a, b] = dot(work, rows[columns[b - 1]])
+            side[a] = gram[m + 1, a]
             gram[a, a] *= 1.0 + 1e-9
-            side[a] = dot(work, values)
         solve_in_place(gram, side, m + 1)
-        for t in range(n):
-            work[t] = values[t] - side[0]
-        for k in range(m):
-            column = rows[columns[k]]
-            share = side[k + 1]
-            for t in range(n):
-                work[t] -= share * column[t]
+        residuals_on(design, m + 1, places, m + 1, side, work)
         total = 0.0
         for t in range(n):
             squares[t] = work[t] * work[t]
@@ -257,20 +249,34 @@ def fit_spread(
 
 
 @subkernel
-def log_variances(
-    rows: FloatArray, spreads: IntArray, q: int, gamma: FloatArray, log_variance: FloatArray
-) -> None:
-    """Write the log variance of every row (n,), within bounds."""
-    for t in range(log_variance.size):
+def weights_at(of_spread: FloatArray, gamma: FloatArray, log_variance: FloatArray, weights: FloatArray) -> None:
+    """Write the log variance of every row (n,), within bounds, and one over the variance.
+
+    The exponential is  2^k e^r  with |r| <= log(2) / 2, by the first terms of its series, to 14 digits: a loop
+    without calls, which vectorises.
+    """
+    n = weights.size
+    for t in range(n):
         log_variance[t] = gamma[0]
-    for a in range(q):
-        column = rows[spreads[a]]
-        share = gamma[a + 1]
-        for t in range(log_variance.size):
+    for a in range(1, gamma.size):
+        column, share = of_spread[a], gamma[a]
+        for t in range(n):
             log_variance[t] += share * column[t]
     low, high = gamma[0] + NARROW, gamma[0] + WIDE
-    for t in range(log_variance.size):
+    powers = np.empty(n, dtype=np.int64)
+    for t in range(n):
         log_variance[t] = min(max(log_variance[t], low), high)
+        exponent = -log_variance[t]
+        whole = np.floor(exponent * (1.0 / LOG_2) + 0.5)
+        rest = exponent - whole * LOG_2
+        total = SERIES[-1]
+        for k in range(len(SERIES) - 2, -1, -1):
+            total = SERIES[k] + total * rest
+        powers[t] = (np.int64(whole) + 1023) << 52  # the bits of 2^k
+        weights[t] = total
+    halves = powers.view(np.float64)
+    for t in range(n):
+        weights[t] *= halves[t]
 
 
 @subkernel
@@ -313,16 +319,19 @@ def judge(
     response = problem.moments.shape[0] + (problem.variables[target] if scale < 0 else problem.widths.size + scale)
     price = 0.5 * problem.penalty_per_dof / problem.n_rows
     shape = np.empty(5)
+    weighed[SCALE], weighed[N_SPREAD], weighed[GAIN], weighed[HEAD] = scale, 0.0, 0.0, 0.0
+    for k in range(m):
+        weighed[HEAD + 1 + k] = beta[k]
+    if what == 0:  # second moments say it all
+        weighed[DOUBTFUL] = 1.0 if scale != problem.places[target, OWN] else 0.0
+        return excess
     residuals_on(rows, response, columns, m, beta, residuals)
     variance = central_moments(residuals, shape)
     spreads = np.empty(2 * used.size, dtype=np.int64)
     q = name_spread(problem, owners, used, residuals, shape, price, spreads) if what & SPREAD else 0
     gain = gain_beyond_chance(problem, residuals, shape, what)
-    weighed[SCALE], weighed[N_SPREAD], weighed[GAIN] = scale, 0.0, gain
+    weighed[GAIN], weighed[HEAD] = gain, shape[0]
     weighed[DOUBTFUL] = 1.0 if q > 0 or not looks_gaussian(shape, n // problem.copies) else 0.0
-    weighed[HEAD] = shape[0]
-    for k in range(m):
-        weighed[HEAD + 1 + k] = beta[k]
     loss = excess - gain
     if q == 0:
         return loss
@@ -404,7 +413,7 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
     """Weigh what rows say of a target on the parents of the buffers, which have the columns that a walk left them.
 
     Writes excess and dof to ``scores`` (2,) in the place of those of a Gaussian, and what was chosen to the
-    ``weighed`` of the buffers; returns how many columns the parents have.
+    ``weighed`` of the buffers; returns how many columns the parents have. On trial ``ONLY`` one scale is judged.
     """
     owners, used, weighed = buffers.owners, buffers.used, buffers.weighed
     moments, limits, response = problem.moments, problem.limits, problem.responses[target]
@@ -416,15 +425,23 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
     work, inverse = np.empty((m, 2 * m + 1)), np.empty((m, m))
     columns_of(problem, variable, owners, used, used.size, columns)
     variance = factorise(moments, limits, response, columns, m, work) + problem.rounding[target]
-    solve_upper(work, m, beta)
-    invert(work, m, inverse)
-    residuals, trial, other = np.empty(problem.rows.shape[1]), np.empty(weighed.size), np.empty(m)
+    residuals, trial, other = np.empty(problem.rows.shape[1]), weighed.copy(), np.empty(m)
     own, first, last = problem.places[target, OWN], problem.places[target, FIRST], problem.places[target, LAST]
-    scores[0] = 0.5 * np.log(variance) + problem.offsets[target]
+    gaussian = 0.5 * np.log(variance) + problem.offsets[target]
     scores[1] = cost_in_dof(problem, variable, owners, used, 1)
-    gaussian = scores[0]
-    least = judge(problem, target, own, owners, used, columns, m, beta, scores[0], residuals, weighed)
-    if weighed[DOUBTFUL] > 0.0 and first < last:
+    only, least = weighed[ONLY], np.inf
+    if np.isnan(only):
+        solve_upper(work, m, beta)
+        least = judge(problem, target, own, owners, used, columns, m, beta, gaussian, residuals, weighed)
+        if weighed[DOUBTFUL] == 0.0 and own < 0 and problem.places[target, OPEN] != 0:
+            scores[0], weighed[OVER] = least, 0.0
+            return m
+    invert(work, m, inverse)
+    if not np.isnan(only):
+        excess = regress_on_scale(problem, target, int(only), columns, m, inverse, other)
+        least = judge(problem, target, int(only), owners, used, columns, m, other, excess, residuals, weighed)
+        first = last
+    if first < last and (weighed[DOUBTFUL] > 0.0 or problem.places[target, OPEN] == 0):
         tried = np.zeros(last - first + 1, dtype=np.bool_)
         for _ in range(FEW_SCALES):
             choice, likely = -2, gaussian
@@ -445,13 +462,15 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
                 least = loss
                 for k in range(weighed.size):
                     weighed[k] = trial[k]
+    dof = weighed[N_SPREAD]
+    scores[0] = least - dof * 0.5 * problem.penalty_per_dof / problem.n_rows
+    scores[1] += dof * problem.share
+    if not np.isnan(only):
+        return m
     scale = int(weighed[SCALE])
     excess = regress_on_scale(problem, target, scale, columns, m, inverse, other)
     offset = problem.offsets[variable] if scale < 0 else problem.other_scales[scale, moments.shape[0] + 1]
     variance = np.exp(2.0 * (excess - offset))
     write_doubts(problem, used, inverse, other, variance, excess - least, buffers.steps.gains)
     weighed[OVER] = regress_on_scale(problem, target, -1, columns, m, inverse, other) - least
-    dof = weighed[N_SPREAD]
-    scores[0] = least - dof * 0.5 * problem.penalty_per_dof / problem.n_rows
-    scores[1] += dof * problem.share
     return m
