@@ -30,6 +30,7 @@ MODULI = ((2.0 / 3.0, 0.05), (0.5, 0.5), (2.0, 1.0), (3.0, 1.0))
 POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
 POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
 LEAST_POWER, MOST_POWER = -3.0, 5.0
+UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which columns may not be Gaussian
 LEAST_EXPONENT = 1e-6  # by which a power is told from a logarithm
 
 Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
@@ -268,6 +269,21 @@ class ColumnScales:
     def take(self, places: Sequence[int] | IntArray) -> "ColumnScales":
         """Those of some columns."""
         return ColumnScales(tuple(self.names[i] for i in places), self.parameters[np.asarray(places, dtype=int)])
+
+
+def look_gaussian(columns: FloatArray, n_rows: int) -> BoolArray:
+    """Whether skewness, kurtosis and mean distance of columns (n, d) are those of Gaussians but for chance (d,).
+
+    Chance is that of ``n_rows``, each of which may be there several times.
+    """
+    z = columns - columns.mean(axis=0)
+    z /= np.maximum(z.std(axis=0), LEAST)
+    squares, near = z * z, np.sqrt(2.0 / np.pi)
+    moments = np.mean(squares * z, axis=0), np.mean(squares * squares, axis=0) - 3.0, np.abs(z).mean(axis=0) - near
+    variances = 6.0, 24.0, 1.0 - near**2
+    usual = [np.abs(m) <= UNUSUAL * np.sqrt(v / n_rows) for m, v in zip(moments, variances, strict=True)]
+    all_usual: BoolArray = np.logical_and.reduce(usual)
+    return all_usual
 
 
 def family(values: FloatArray) -> ColumnScales:

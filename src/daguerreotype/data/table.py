@@ -19,7 +19,7 @@ from daguerreotype.data.kinds import Kind
 from daguerreotype.data.missing import fit_normal
 from daguerreotype.data.moments import Moments, Summary
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support
-from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns, family
+from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns, family, look_gaussian
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 
@@ -451,9 +451,16 @@ class Table:
     def with_other_scales(self, scaled: OnScale, evidence: float) -> OnScale:
         """The table on its scale, with the other scales that its continuous columns may be on as effects.
 
-        Parameters of scales are paid for as by so many rows of ``evidence``.
+        Parameters of scales are paid for as by so many rows of ``evidence``. A column that looks Gaussian, and
+        that others leave looking so, needs no other scale.
         """
         numbers = np.flatnonzero(~self.discrete)
+        if self.intervened is None and numbers.size < self.n_rows // 2:
+            values = scaled.table.values[:, numbers]
+            rest = values @ np.linalg.pinv(np.cov(values.T, bias=True).reshape(numbers.size, -1))
+            numbers = numbers[~(look_gaussian(values, self.n_rows) & look_gaussian(rest, self.n_rows))]
+        if not numbers.size:
+            return scaled
         families = [family(self.all_values[:, node]) for node in numbers]
         columns = np.repeat(numbers, [len(scales.names) for scales in families])
         if columns.size * len(self.values) > MOST_CELLS:

@@ -223,6 +223,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         self._ends: FloatArray | None = None  # of the columns, where a pass over the rows has seen them
         self._scales: IntArray = np.arange(0 if table.rescaled is None else table.rescaled.columns.size)
         self._by_end: dict[int, AdditiveFit] = {}  # fits, by where their walks end
+        self._first_columns: FloatArray = np.zeros((0, 0))
         if table.discrete.any():
             self._prepare_rows(table, n_knots, penalty, rules)
             return
@@ -232,7 +233,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             splines, moments, self._ends = spline_bases(table, n_knots)
             bases, moments = self._without_rough(splines, moments, table.n_rows, penalty)
         AdditivePredictor.__init__(self, table.names, bases)
-        scales = other_scales(table, self.columns)
+        scales = other_scales(table, self._columns_of)
         products = self._choose_products(table, len(table.values), penalty, rules)
         problem = new_problem(
             moments,
@@ -246,6 +247,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             products=products,
             weighing=self._weighing(table, scales),
         )
+        self._first_columns = np.zeros((0, 0))
         GrowShrinkTrees.__init__(self, problem)
 
     def _prepare_rows(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None) -> None:
@@ -264,7 +266,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         self.bases, moments = self._without_rough(bases, moments, n_first, penalty)
         features = self.columns(table.values[:rows])
         families = self._families = Families.of(table, rows)
-        scales, order = families.beside(other_scales(table, self.columns, rows), features)
+        scales, order = families.beside(other_scales(table, self._columns_of, rows), features)
         self._scales = np.append(self._scales, np.full(order.size - self._scales.size, -1))[order]
         products = self._choose_products(table, rows, penalty, rules)
         problem = new_problem(
@@ -281,6 +283,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             products=products,
             weighing=self._weighing(table, scales),
         )
+        self._first_columns = np.zeros((0, 0))
         problem = families.describe(problem, table, self.bases, features)
         GrowShrinkTrees.__init__(self, problem, table.copies, families.kernels)
 
@@ -325,7 +328,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         least = penalty.per_dof(n) + 2.0 * penalty.per_parent(d)
         linear = np.array([basis.line == 1 for basis in self.bases])
         allowed = np.ones((d, d), dtype=np.bool_) if rules is None else rules.allowed
-        columns, within = self.columns(table.values[:n]), self._within(table.values[:n])
+        columns, within = self._columns_of(0, n), self._within(table.values[:n])
         promising = screen_pairs(columns, within, self._curves, linear, ~table.discrete, allowed, least)
         promising = strongest(promising, d)
         if not promising.targets.size:
@@ -343,6 +346,14 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         for own, basis, column in zip(columns, self.bases, values.T, strict=True):
             own[: basis.width] = basis.columns(column).T
         return columns.reshape(-1, len(values)).T
+
+    def _columns_of(self, first: int, last: int) -> FloatArray:
+        """Those of rows of the table; the first ones are asked for again and again while all is prepared."""
+        if first > 0:
+            return self.columns(self._table.values[first:last])
+        if len(self._first_columns) < last:
+            self._first_columns = self.columns(self._table.values[:last])
+        return self._first_columns[:last]
 
     def _within(self, values: FloatArray) -> FloatArray:
         """The columns that products are made of."""
@@ -369,8 +380,14 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if table.dither is not None:
             numbers = numbers + table.dither[rows]
         centres, spreads = np.array([basis.unit for basis in self.bases]).T
-        columns = self.columns(table.values[rows])
-        products = products_of(self._pairs, self._within(table.values[rows]), len(self.bases)) - self._pair_means
+        columns = (
+            self._columns_of(0, n_first) if n_first == len(table.values) else self.columns(table.values[rows])
+        )
+        products: FloatArray = np.zeros((len(columns), 0))
+        if len(self._pairs):
+            products = (
+                products_of(self._pairs, self._within(table.values[rows]), len(self.bases)) - self._pair_means
+            )
         return Weighing(columns, products, (numbers - centres) / spreads, rescaled, what, table.copies)
 
     # ------------------------------------------------------------------ fits
@@ -570,11 +587,11 @@ def log_spread(fit: AdditiveFit, predictors: FloatArray) -> FloatArray:
 
 
 def other_scales(
-    table: Table, features: Callable[[FloatArray], FloatArray], n_rows: int | None = None
+    table: Table, features: Callable[[int, int], FloatArray], n_rows: int | None = None
 ) -> OtherScales | None:
-    """What a search needs of the other scales of a table: moments with the features (m, p) of its rows (m, d).
+    """What a search needs of the other scales of a table: moments with the features (m, p) of its rows.
 
-    ``n_rows``: the first ones, which alone count.
+    ``features`` gives those from one row to another; ``n_rows``: the first ones, which alone count.
     """
     rescaled = table.rescaled
     if rescaled is None or not rescaled.columns.size:
@@ -582,8 +599,7 @@ def other_scales(
     n = len(table.values) if n_rows is None else n_rows
     values = rescaled.values[:n] - rescaled.values[:n].mean(axis=0)
     second = sum(
-        features(table.values[first : min(first + CHUNK, n)]).T @ values[first : first + CHUNK]
-        for first in range(0, n, CHUNK)
+        features(first, min(first + CHUNK, n)).T @ values[first : first + CHUNK] for first in range(0, n, CHUNK)
     )
     rounding = (
         np.zeros(rescaled.columns.size) if rescaled.dither is None else np.mean(rescaled.dither[:n] ** 2, axis=0)

@@ -18,6 +18,7 @@ import numpy as np
 
 from daguerreotype._lib.numba import algebra_kernel, kernel, subkernel
 from daguerreotype._lib.typing import FloatArray, IntArray
+from daguerreotype.data.scales import UNUSUAL
 from daguerreotype.edges.grow_shrink.problem import (
     DOUBTFUL,
     FIRST,
@@ -41,7 +42,7 @@ from daguerreotype.noise.newton import solve_in_place, weighted_gram
 SPREAD, SHAPE, ALWAYS = 1, 2, 4  # bits of OPEN: what may be weighed, and whether the shape is free in any case
 LEAST_GAIN = 0.02  # nats per row that spread must gain beyond its price
 PROMISING = 0.25  # share of that, which a score test must promise
-UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which residuals may not be Gaussian
+SCREENED_ROWS = 2**12  # by which that is judged: they tell a hundredth of what spread must gain
 ROUNDS, ENOUGH = 4, 0.002  # of fitting mean and spread in turns, and nats per row that one must gain for another
 RIDGE = 3e-3  # of spread, of the sum of squares of each column
 NARROW, WIDE = -7.0, 4.0  # log variances, from that at the mean of all parents, that spread may reach
@@ -131,7 +132,7 @@ def name_spread(
     ``price`` is what a column costs in nats per row. Zero columns also where all together promise too little.
     """
     rows, stride = problem.rows, problem.blocks.shape[1]
-    n = residuals.size
+    n = min(residuals.size, SCREENED_ROWS)
     tailed = max(moments[3] - 1.0, 0.1)  # variance of the squares
     squares = np.empty(n)
     for t in range(n):
@@ -146,7 +147,7 @@ def name_spread(
         gain = 0.0
         for a in range(width):
             column = owners[i] * stride + a
-            shared = dot(squares, rows[column]) / n
+            shared = dot(squares, rows[column, :n]) / n
             gain += 0.5 * shared * shared / (tailed * problem.moments[column, column])
         if gain > width * price:
             promised += gain
