@@ -13,6 +13,7 @@ from daguerreotype.edges.base import searchable
 from daguerreotype.missing.rounds import MissingRounds
 from daguerreotype.noise import name_of
 from daguerreotype.posterior import Posterior
+from daguerreotype.posterior.decide import decide, likelier_order
 from daguerreotype.posterior.parent_sets import UnknownEvidenceError
 from daguerreotype.posterior.sample import draw_graphs, short_effort
 from daguerreotype.result import FitResult
@@ -24,7 +25,8 @@ from daguerreotype.training.weak_edges import leave_out_weak
 
 logger = logging.getLogger("daguerreotype")
 
-ROUNDS = 3  # of completing a table by draws, and learning from them with all choices
+# Of completing a table by draws, and learning from them with all choices; of searching where the posterior leads.
+ROUNDS = 3
 
 
 def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
@@ -40,7 +42,7 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
     posterior = None
     try:
         state = search(state) if rounds is None else learn_from_draws(rounds, state)
-        posterior = short_posterior(state)
+        state, posterior = with_posterior(state)
         if posterior is not None and posterior.interrupted:
             state = as_interrupted(state)
     except KeyboardInterrupt as interrupt:
@@ -50,7 +52,7 @@ def fit_table(table: Table, plan: Plan, run: Run) -> FitResult:
         logger.warning("interrupted at the end of the fit: what was found is kept.")
         state = as_interrupted(state)
     with run.cancel.held():
-        state = leave_out_weak(state)
+        state = leave_out_weak(decide(state, posterior))
     return result_of(state, posterior, rounds, table, ordered)
 
 
@@ -77,6 +79,18 @@ def learn_from_draws(rounds: MissingRounds, state: State) -> State:
         rounds.settle_moments()
         best = rounds.finish()
     return best
+
+
+def with_posterior(state: State) -> tuple[State, Posterior | None]:
+    """A short posterior around what was learned; where it meets a better graph, the search goes on from that."""
+    for _ in range(ROUNDS):
+        posterior = short_posterior(state)
+        better = None if posterior is None or posterior.interrupted else likelier_order(state, posterior)
+        if better is None:
+            break
+        logger.info("the posterior met a better graph: the search goes on from it")
+        state = search(state, better, models=state.trained.prepared)
+    return state, posterior
 
 
 def short_posterior(state: State) -> Posterior | None:

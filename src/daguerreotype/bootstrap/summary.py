@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from daguerreotype._lib.checks import check_frequency
 from daguerreotype._lib.labels import label
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
-from daguerreotype.bootstrap.consensus import consensus_order
+from daguerreotype.graphs.consensus import consensus_order, most_frequent
 from daguerreotype.knowledge import Knowledge
 
 logger = logging.getLogger("daguerreotype")
@@ -186,16 +186,6 @@ class Bootstrap:
     def _like(self, matrix: Any) -> Any:
         """With the names of the table, if it had any."""
         return label(matrix, getattr(self.edge_frequencies, "columns", None))
-
-
-def most_frequent(edges: BoolArray, frequencies: FloatArray, ranks: IntArray, max_parents: IntArray) -> BoolArray:
-    """Those of ``edges`` (d, d) that find room within the limits (d,), the most frequent first; ties by ranks."""
-    cause, effect = np.nonzero(edges)
-    first = np.lexsort([ranks[effect], ranks[cause], -frequencies[cause, effect]])
-    kept = np.zeros_like(edges)
-    for i, j in zip(cause[first], effect[first], strict=True):
-        kept[i, j] = kept[:, j].sum() < max_parents[j]
-    return kept
 
 
 def summarise(

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 
-from daguerreotype._lib.typing import IntArray
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 
 EXACT = 14  # most columns of one knot of contradictions that are ordered exactly, by all 2^14 subsets
 
@@ -47,6 +47,16 @@ def consensus_order(edges: IntArray, precedence: IntArray, n_graphs: int) -> Int
     # No sum of counts outweighs an edge that the first step has kept.
     second = best_order(counts + kept * (counts.sum() + 1))
     return order[first[second]]
+
+
+def most_frequent(edges: BoolArray, frequencies: FloatArray, ranks: IntArray, max_parents: IntArray) -> BoolArray:
+    """Those of ``edges`` (d, d) that find room within the limits (d,), the most frequent first; ties by ranks."""
+    cause, effect = np.nonzero(edges)
+    first = np.lexsort([ranks[effect], ranks[cause], -frequencies[cause, effect]])
+    kept = np.zeros_like(edges)
+    for i, j in zip(cause[first], effect[first], strict=True):
+        kept[i, j] = kept[:, j].sum() < max_parents[j]
+    return kept
 
 
 def best_order(weights: IntArray) -> IntArray:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daguerreotype.bootstrap import consensus as module
-from daguerreotype.bootstrap.consensus import best_order, consensus_order
 from daguerreotype.bootstrap.summary import Resample, summarise
+from daguerreotype.graphs import consensus as module
+from daguerreotype.graphs.consensus import best_order, consensus_order
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -1,0 +1,86 @@
+"""The one graph that a posterior stands for: what is printed, drawn, saved and exported.
+
+Of all graphs without cycles it agrees most with those of the posterior, pair by pair: two columns are connected if
+they are in at least half of the probability, by the likelier arrow.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
+from daguerreotype.edges.base import searchable
+from daguerreotype.graphs.consensus import best_order, most_frequent
+from daguerreotype.posterior.record import Posterior
+from daguerreotype.training.state import State
+
+CONNECTED = 0.5  # probability of any edge between two columns from which on one is shown
+ALIKE = 1e-6  # difference of two directions' probabilities that says nothing
+PARTS = 10**9  # of a probability, which orders are compared in
+BETTER = 1e-6  # nats per row that an order must gain for the search to go on from it
+
+
+def decide(state: State, posterior: Posterior | None) -> State:
+    """The same with the graph that the posterior stands for, and mechanisms fitted anew where parents changed.
+
+    The mode of the search stays where there is no posterior, and with estimators that cannot fit given parents.
+    """
+    training, rules = state.trained, state.plan.constraints.rules
+    models = searchable(training.models)
+    if posterior is None or models is None or training.scores is None or not training.scores.moves_obey:
+        return state
+    d = len(training.fits)
+    ranks = np.argsort(training.order)
+    most = None if rules is None else np.array([rules.most_parents(node) for node in range(d)])
+    graph = agreed_graph(posterior.probabilities, ranks, most)
+    fits = list(training.fits)
+    for node, fit in enumerate(training.fits):
+        parents = np.flatnonzero(graph[:, node])
+        if not np.array_equal(parents, fit.parents):
+            fits[node] = models.fit_parents(node, parents)
+    order = training.order
+    if (graph & (ranks[:, None] > ranks)).any():
+        order = along(graph, order)
+    scaled = state.scaled.with_effects([fit.scale for fit in fits])
+    return replace(state, scaled=scaled, training=replace(training, fits=fits, order=order))
+
+
+def agreed_graph(probabilities: FloatArray, ranks: IntArray, most_parents: IntArray | None = None) -> BoolArray:
+    r"""The DAG (d, d) of highest expected agreement with graphs that have edges with these probabilities (d, d).
+
+    Connected are pairs with  p_ij + p_ji >= 1/2,  by the likelier arrow; where both are alike, by that along
+    ``ranks`` (d,). Arrows that would close a cycle are left out: those against the order of the columns that
+    maximises the sum of  p_ij - p_ji  over its arrows. Of more parents than a node may have the likeliest stay.
+    """
+    p, alike = probabilities, np.abs(probabilities - probabilities.T) <= ALIKE
+    connected = p + p.T >= CONNECTED
+    np.fill_diagonal(connected, False)
+    arrows: BoolArray = connected & np.where(alike, ranks[:, None] < ranks, p > p.T)
+    by_rank = np.argsort(ranks)
+    clear = np.where(arrows & ~alike, np.rint(PARTS * np.abs(p - p.T)), 0).astype(np.int64)
+    order = by_rank[best_order(clear[np.ix_(by_rank, by_rank)])]
+    places = np.argsort(order)
+    along_order = places[:, None] < places
+    arrows = connected & along_order & (arrows | alike)
+    return arrows if most_parents is None else most_frequent(arrows, p, places, most_parents)
+
+
+def along(graph: BoolArray, order: IntArray) -> IntArray:
+    """The order of the columns of a DAG (d, d) that goes through them as ``order`` does wherever it can."""
+    waiting, done = list(order.tolist()), np.zeros(len(graph), dtype=np.bool_)
+    result = []
+    while waiting:
+        first = next(node for node in waiting if done[graph[:, node]].all())
+        waiting.remove(first)
+        done[first] = True
+        result.append(first)
+    return np.array(result, dtype=np.int64)
+
+
+def likelier_order(state: State, posterior: Posterior) -> IntArray | None:
+    """An order of the best graph that was met, if it is better than the one that the search found."""
+    training = state.trained
+    if training.scores is None or training.order_given or not len(posterior.graphs):
+        return None
+    order = along(posterior.graphs[0], training.order)
+    return order if training.scores.loss_of(order) < training.loss - BETTER else None
