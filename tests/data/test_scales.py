@@ -83,6 +83,17 @@ def test_no_power_goes_beyond_its_bounds(rng):
     np.testing.assert_allclose(power, [-3.0, 5.0], atol=1e-5)
 
 
+def test_scales_go_on_with_a_density_of_total_mass_one_beyond_what_was_seen(rng):
+    column = rng.beta(2.0, 3.0, size=100)
+    scales, beyond = family(column), np.geomspace(1e-6, 1e8, 20_000)
+    values = repeated(np.concatenate([-beyond[::-1], np.linspace(0.0, 1.0, 20_001), 1.0 + beyond]), scales)
+    on_scale, slopes = scales.apply(values), np.exp(scales.log_slopes(values))
+    assert (np.diff(on_scale, axis=0) > 0.0).all()
+    from_middle = np.clip(on_scale - scales.apply(repeated(column, scales)).mean(axis=0), -700.0, 700.0)
+    mass = np.trapezoid(slopes / np.cosh(from_middle) / np.pi, values, axis=0)
+    np.testing.assert_allclose(mass, 1.0, atol=2e-3)
+
+
 # ---------------------------------------------------------------------------- of single columns
 
 SHAPES = {

@@ -30,6 +30,8 @@ MODULI = ((2.0 / 3.0, 0.05), (0.5, 0.5), (2.0, 1.0), (3.0, 1.0))
 POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
 POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
 LEAST_POWER, MOST_POWER = -3.0, 5.0
+CLOSE = 0.1  # share of the least value below which a plain logarithm goes on otherwise
+ROUNDED = 1e-9  # share of a distance that rounding may take
 LEAST_EXPONENT = 1e-6  # by which a power is told from a logarithm
 
 Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
@@ -67,14 +69,36 @@ class Scale:
     n_parameters: int = 0
 
 
-def _log(x: FloatArray, p: FloatArray) -> FloatArray:
-    logarithms: FloatArray = np.log(np.maximum(x + p[0], LEAST))  # unseen smaller values: the smallest there is
-    return logarithms
+def _near_and_beyond(distances: FloatArray, least: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+    """Distances (m, d) from where logarithms begin, the ``least`` (d,) seen at least, and 1 + how much they lack.
+
+    Without a least one, 0, unseen smaller distances are the smallest number there is.
+    """
+    near = np.maximum(distances, np.maximum(least, LEAST))
+    lacking = near - distances
+    if not (lacking > ROUNDED * near).any():  # as in all rows that a scale was fitted to
+        return near, 1.0
+    return near, np.where(least > 0.0, 1.0 + lacking / near, 1.0)
 
 
-def _mirrored_log(x: FloatArray, p: FloatArray) -> FloatArray:
-    logarithms: FloatArray = -np.log(np.maximum(p[0] - x, LEAST))
-    return logarithms
+def _log_distance(distances: FloatArray, least: FloatArray) -> FloatArray:
+    """Logarithms of distances t (m, d): below the least one seen, l, they go on as  log l - log(1 + (l - t) / l).
+
+    That has the same slope at l, and is there for any t: fresh values beyond what was seen have a density too.
+    """
+    near, more = _near_and_beyond(distances, least)
+    return np.asarray(np.log(near / more))
+
+
+def _steepness(distances: FloatArray, least: FloatArray) -> FloatArray:
+    """One over the slope of that."""
+    near, more = _near_and_beyond(distances, least)
+    return np.asarray(near * more)
+
+
+def _log_slope_of_logit(x: FloatArray, p: FloatArray) -> FloatArray:
+    below, above = _steepness(x - p[0], p[2]), _steepness(p[1] - x, p[2])
+    return np.asarray(np.log(below + above) - np.log(below) - np.log(above))
 
 
 def _power(x: FloatArray, p: FloatArray) -> FloatArray:
@@ -124,8 +148,8 @@ SCALES: Registry[Scale] = Registry(
         ),
         "log": Scale(
             "logarithms, shifted where a column is not positive",
-            _log,
-            lambda x, p: -_log(x, p),
+            lambda x, p: _log_distance(x + p[0], p[1]),
+            lambda x, p: -np.log(_steepness(x + p[0], p[1])),
             _least_of_logarithms,
             from_ends=True,
             words=lambda p: f"log(x{_shift(p[0])})" if p[0] else "log",
@@ -140,22 +164,22 @@ SCALES: Registry[Scale] = Registry(
         ),
         "shifted log": Scale(
             "logarithms from a little below the least value",
-            _log,
-            lambda x, p: -_log(x, p),
+            lambda x, p: _log_distance(x + p[0], p[1]),
+            lambda x, p: -np.log(_steepness(x + p[0], p[1])),
             words=lambda p: f"log(x{_shift(p[0])})",
             n_parameters=1,
         ),
         "mirrored log": Scale(
             "logarithms of the distance to a little above the largest value",
-            _mirrored_log,
-            _mirrored_log,
+            lambda x, p: -_log_distance(p[0] - x, p[1]),
+            lambda x, p: -np.log(_steepness(p[0] - x, p[1])),
             words=lambda p: f"-log({p[0]:.3g} - x)",
             n_parameters=1,
         ),
         "logit": Scale(
             "logits between two ends",
-            lambda x, p: _log(x, -p) + _mirrored_log(x, p[1:]),
-            lambda x, p: np.log(p[1] - p[0]) - _log(x, -p) + _mirrored_log(x, p[1:]),
+            lambda x, p: _log_distance(x - p[0], p[2]) - _log_distance(p[1] - x, p[2]),
+            _log_slope_of_logit,
             words=lambda p: f"logit({p[0]:.3g}, {p[1]:.3g})",
             n_parameters=2,
         ),
@@ -281,10 +305,11 @@ def family(values: FloatArray) -> ColumnScales:
     centre, spread = float(np.mean(values)), float(np.std(values))
     scales: list[tuple[str, tuple[float, float, float]]] = []
     if low > 0.0:
-        scales.append(("log", (0.0, 0.0, 0.0)))
-    scales += [("shifted log", (share * spread - low, 0.0, 0.0)) for share in BEYOND]
-    scales += [("mirrored log", (high + share * spread, 0.0, 0.0)) for share in BEYOND]
-    scales += [("logit", (low - share * spread, high + share * spread, 0.0)) for share in BEYOND]
+        scales.append(("log", (0.0, CLOSE * low, 0.0)))
+    beyond = [share * spread for share in BEYOND]
+    scales += [("shifted log", (most - low, most, 0.0)) for most in beyond]
+    scales += [("mirrored log", (high + most, most, 0.0)) for most in beyond]
+    scales += [("logit", (low - most, high + most, most)) for most in beyond]
     scales += [("asinh", (middle, share * spread, 0.0)) for share in STRAIGHT]
     scales += [("modulus", (middle, share * spread, power)) for power, share in MODULI]
     scales += [("yeo-johnson", (power, centre, spread)) for power in POWERS]
