@@ -34,6 +34,11 @@ CLOSE = 0.1  # share of the least value below which a plain logarithm goes on ot
 ROUNDED = 1e-9  # share of a distance that rounding may take
 LEAST_EXPONENT = 1e-6  # by which a power is told from a logarithm
 
+# Nats per row by which a column alone is likelier as a Gaussian on another scale, where parents are searched for
+# then; and where nothing explains it, it is on that of its logarithm as a cause.
+FAR = 0.05
+CHANCE = 0.1  # ridge of correlations for as many columns as there are rows
+
 Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
 
 
@@ -262,6 +267,22 @@ class ColumnScales:
         return np.array([SCALES[name].n_parameters for name in self.names], dtype=np.int64)
 
     @property
+    def changed(self) -> BoolArray:
+        """Which columns (d,) are not as they came."""
+        return np.array([name != "none" for name in self.names], dtype=np.bool_)
+
+    def beside(self, name: str) -> "ColumnScales":
+        """Of the scales of one column, which is on that of a name, those that are left: the measured one first."""
+        if name == "none":
+            return self
+        rest = self.take([place for place, own in enumerate(self.names) if own != name])
+        return ColumnScales(("none", *rest.names), np.vstack([np.zeros(3), rest.parameters]))
+
+    def named(self, name: str) -> "ColumnScales":
+        """Of scales of one column the one of a name."""
+        return self.take([self.names.index(name)])
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What users read of each column's scale."""
         all_words = ((name, SCALES[name].words, p) for name, p in zip(self.names, self.parameters, strict=True))
@@ -314,6 +335,42 @@ def family(values: FloatArray) -> ColumnScales:
     scales += [("modulus", (middle, share * spread, power)) for power, share in MODULI]
     scales += [("yeo-johnson", (power, centre, spread)) for power in POWERS]
     return ColumnScales(tuple(name for name, _ in scales), np.array([p for _, p in scales]))
+
+
+def straighter_logs(values: FloatArray, positive: BoolArray, n_rows: int, price: float, doubt: float) -> BoolArray:
+    r"""Which positive columns (d,) lines on the other ones explain better on the scale of their logarithms.
+
+    With r and s the shares of the variances of  x  and  log x  that least squares leaves,
+    :math:`\tfrac12 \log(r / s)` nats per row speak for the logarithm, and must be more than ``price`` and
+    ``doubt``. The other columns of the rows (n, d) are there on both of their scales at first, then on the one
+    that was chosen. What a column looks like alone counts only where they explain no more than chance does, and a
+    line for its ``price``: then it is on its logarithm if that is far more Gaussian.
+    """
+    d = positive.size
+    owners = np.append(np.arange(d), np.flatnonzero(positive))
+    columns = np.hstack([values, np.log(values[:, positive])])
+    means, spreads = columns.mean(axis=0), columns.std(axis=0)
+    spreads[spreads == 0.0] = 1.0  # rounding leaves no logarithms of what is large and varies little
+    columns = (columns - means) / spreads
+    correlations = columns.T @ columns / len(columns)
+    used: IntArray = np.arange(owners.size)
+    chosen = np.zeros(d, dtype=np.bool_)
+    for _ in range(2):
+        chance = used.size / n_rows
+        inverse = np.linalg.inv(correlations[np.ix_(used, used)] + CHANCE * chance * np.eye(used.size))
+        for log in range(d, owners.size):
+            column = owners[log]
+            own, shared = owners[used] == column, correlations[np.ix_(used, [column, log])]
+            shared[own] = 0.0
+            slopes = inverse @ shared
+            # The inverse for the others alone lacks what goes by way of the column itself.
+            by_own = slopes[own].T @ np.linalg.solve(inverse[np.ix_(own, own)], slopes[own])
+            as_measured, as_log = 1.0 - np.diag(shared.T @ slopes - by_own)
+            unrelated = -0.5 * np.log(min(as_measured, as_log)) < 0.5 * chance + price
+            alone = np.log(spreads[column] / spreads[log]) - means[log]
+            chosen[column] = alone > FAR if unrelated else 0.5 * np.log(as_measured / as_log) > price + doubt
+        used = np.flatnonzero((np.arange(owners.size) >= d) == chosen[owners])
+    return chosen
 
 
 def in_words(scales: Mapping[Any, str], kinds: Mapping[Any, Kind]) -> str:

@@ -19,7 +19,14 @@ from daguerreotype.data.kinds import Kind
 from daguerreotype.data.missing import fit_normal
 from daguerreotype.data.moments import Moments, Summary
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support
-from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns, family
+from daguerreotype.data.scales import (
+    FAR,
+    ColumnScales,
+    centre_and_spread,
+    counted_columns,
+    family,
+    straighter_logs,
+)
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 
@@ -32,8 +39,6 @@ MOST_CELLS = 2**25  # of columns on other scales: longer tables stay as they cam
 # y = x + e with both exponential is x = y U on the scale of logarithms, with uniform U. It is not much, because a
 # column without causes pays nothing for a scale: its shape is free.
 AS_MEASURED = 0.01
-# Nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for then.
-FAR = 0.05
 
 
 @saved
@@ -121,6 +126,8 @@ class RescaledColumns:
         On which of them parents are searched for: rows far out would hide these on the table's scale.
     dither : array of shape (n, e), optional
         What spreads their ties; None without any.
+    price : float
+        Nats per row that columns pay for the scales of the table, which ``offsets`` are measured from.
     """
 
     columns: IntArray
@@ -131,6 +138,7 @@ class RescaledColumns:
     offsets: FloatArray
     searched: BoolArray
     dither: FloatArray | None = None
+    price: float = 0.0
 
     def untied(self, rows: IntArray | slice) -> FloatArray:
         """Values in some rows, their ties spread."""
@@ -448,18 +456,40 @@ class Table:
             table = replace(table, known_rounding=rounding)
         return OnScale(scales, centre, spread, table)
 
+    @cached_property
+    def open_scales(self) -> dict[int, ColumnScales]:
+        """The scales that each continuous column may be on beside the measured one; of long tables none."""
+        scales = {int(node): family(self.all_values[:, node]) for node in np.flatnonzero(~self.discrete)}
+        cells = sum(len(own.names) for own in scales.values()) * len(self.values)
+        return scales if cells <= MOST_CELLS else {}
+
+    def scales_of_causes(self, evidence: float) -> ColumnScales:
+        """Columns as measured, or on their logarithms where lines on the others explain these far better.
+
+        As everywhere, the measured scale wins unless another is better by the price of a parameter, by so many
+        rows of ``evidence``, and a little more.
+        """
+        numbers, scales = list(self.open_scales), ColumnScales.as_measured(self.n_columns)
+        positive = self.all_values[:, numbers].min(axis=0, initial=np.inf) > 0.0
+        if positive.any():
+            price = 0.5 * np.log(evidence) / evidence
+            straighter = straighter_logs(self.values[:, numbers], positive, self.n_rows, price, AS_MEASURED)
+            for node in np.array(numbers)[straighter].tolist():
+                scales = scales.replaced([node], self.open_scales[node].named("log"))
+        return scales
+
     def with_other_scales(self, scaled: OnScale, evidence: float) -> OnScale:
         """The table on its scale, with the other scales that its continuous columns may be on as effects.
 
         Parameters of scales are paid for as by so many rows of ``evidence``.
         """
-        numbers = np.flatnonzero(~self.discrete)
-        families = [family(self.all_values[:, node]) for node in numbers]
-        columns = np.repeat(numbers, [len(scales.names) for scales in families])
-        if columns.size * len(self.values) > MOST_CELLS:
+        families = {node: own.beside(scaled.scales.names[node]) for node, own in self.open_scales.items()}
+        if not families:
             return scaled
-        names = tuple(name for scales in families for name in scales.names)
-        scales = ColumnScales(names, np.concatenate([scales.parameters for scales in families]))
+        numbers = list(families)
+        columns = np.repeat(numbers, [len(own.names) for own in families.values()])
+        names = tuple(name for own in families.values() for name in own.names)
+        scales = ColumnScales(names, np.concatenate([own.parameters for own in families.values()]))
         values = scales.apply(self.values[:, columns])
         intervened = None if self.intervened is None else self.intervened[:, columns]
         centre, spread = centre_and_spread(values, intervened)
@@ -470,7 +500,10 @@ class Table:
         else:
             means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
-        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED
+        own_price = AS_MEASURED * scaled.scales.changed
+        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED * scales.changed
+        price -= own_price[columns]
+        shares = 1.0 if self.rows_per_node is None else self.rows_per_node / self.n_rows
         # As Gaussians without causes, on the table's scale and on these.
         gains = means + np.log(scaled.table.values.std(axis=0))[columns]
         searched = np.zeros(columns.size, dtype=np.bool_)
@@ -479,7 +512,15 @@ class Table:
             best = own[np.argmax(gains[own])]
             searched[best] = gains[best] > FAR
         rescaled = RescaledColumns(
-            columns, scales, centre, spread, (values - centre) / spread, price - means, searched, dither
+            columns,
+            scales,
+            centre,
+            spread,
+            (values - centre) / spread,
+            price - means,
+            searched,
+            dither,
+            float(np.sum(shares * own_price)),
         )
         return replace(scaled, table=replace(scaled.table, rescaled=rescaled))
 
