@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from daguerreotype.data.scales import SCALES, ColumnScales, check_scale, family
+from daguerreotype.data.scales import SCALES, ColumnScales, check_scale, family, straighter_logs
 from daguerreotype.data.table import Table
 from daguerreotype.graphs import to_cpdag
 from support.fits import linear_data
@@ -81,6 +81,47 @@ def test_no_power_goes_beyond_its_bounds(rng):
     X = np.exp(4 * rng.normal(size=(300, 2))) * [1.0, -1.0]
     power = ColumnScales.fit("yeo-johnson", X).parameters[:, 0]
     np.testing.assert_allclose(power, [-3.0, 5.0], atol=1e-5)
+
+
+def likelier_logs(values, positive, least):
+    """By least squares: with all columns on both scales at first, then on those that were chosen."""
+    logs, chosen = np.log(np.where(positive, values, 1.0)), None
+    for _ in range(2):
+        before, chosen = chosen, np.zeros(positive.size, dtype=bool)
+        for i in np.flatnonzero(positive):
+            rest, y = np.arange(positive.size) != i, np.column_stack([values[:, i], logs[:, i]])
+            both = np.hstack([np.ones((len(values), 1)), values[:, rest], logs[:, rest & positive]])
+            columns = both if before is None else np.where(before, logs, values) * rest + ~rest
+            left = (y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]).var(axis=0) / y.var(axis=0)
+            chosen[i] = 0.5 * np.log(left[0] / left[1]) > least
+    return chosen
+
+
+def test_logarithms_are_chosen_that_least_squares_explain_better_whatever_units_and_sequence():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, on_log = linear_data(seed, 800, 5), rng.random(5) < 0.5
+        X *= 0.6 / X.std(axis=0)
+        X[:, on_log] = np.exp(X[:, on_log])
+        X[:, ~on_log] += 5.0 * (rng.random(5) < 0.5)[~on_log]
+        positive = X.min(axis=0) > 0.0
+        chosen = straighter_logs(X, positive, 800, 0.004, 0.01)
+        unrelated = np.abs(np.corrcoef(X.T) - np.eye(5)).max(axis=0) < 0.15
+        np.testing.assert_array_equal(chosen[~unrelated], likelier_logs(X, positive, 0.014)[~unrelated])
+        order = rng.permutation(5)
+        moved = straighter_logs(X[:, order] * 10.0 ** rng.integers(-3, 4, 5), positive[order], 800, 0.004, 0.01)
+        np.testing.assert_array_equal(moved, chosen[order])
+
+
+def test_scales_go_on_with_a_density_of_total_mass_one_beyond_what_was_seen(rng):
+    column = rng.beta(2.0, 3.0, size=100)
+    scales, beyond = family(column), np.geomspace(1e-6, 1e8, 20_000)
+    values = repeated(np.concatenate([-beyond[::-1], np.linspace(0.0, 1.0, 20_001), 1.0 + beyond]), scales)
+    on_scale, slopes = scales.apply(values), np.exp(scales.log_slopes(values))
+    assert (np.diff(on_scale, axis=0) > 0.0).all()
+    from_middle = np.clip(on_scale - scales.apply(repeated(column, scales)).mean(axis=0), -700.0, 700.0)
+    mass = np.trapezoid(slopes / np.cosh(from_middle) / np.pi, values, axis=0)
+    np.testing.assert_allclose(mass, 1.0, atol=2e-3)
 
 
 # ---------------------------------------------------------------------------- of single columns

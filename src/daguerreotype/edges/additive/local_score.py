@@ -112,7 +112,7 @@ class AdditiveFit(LocalFit):
             spread = np.flatnonzero(self.coefficients[1 : 1 + owners.size, 1])
             notes.append(f"spread depends on {listed([names[i] for i in np.unique(owners[spread])], quote=False)}")
         if self.gain >= LEAST_NOTED:
-            notes.append(f"{self.gain:.2f} nats a row likelier than Gaussian noise of one spread as measured")
+            notes.append(f"{self.gain:.2f} nats a row likelier than Gaussian noise of one spread")
         return notes
 
     def check_saved(self) -> None:
