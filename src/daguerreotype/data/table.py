@@ -494,8 +494,7 @@ class Table:
             families = {node: families[node] for node in numbers[~usual].tolist()}
         if not families:
             return scaled
-        numbers = list(families)
-        columns = np.repeat(numbers, [len(own.names) for own in families.values()])
+        columns = np.repeat(list(families), [len(own.names) for own in families.values()])
         names = tuple(name for own in families.values() for name in own.names)
         scales = ColumnScales(names, np.concatenate([own.parameters for own in families.values()]))
         values = scales.apply(self.values[:, columns])
@@ -515,7 +514,7 @@ class Table:
         # As Gaussians without causes, on the table's scale and on these.
         gains = means + np.log(scaled.table.values.std(axis=0))[columns]
         searched = np.zeros(columns.size, dtype=np.bool_)
-        for node in numbers:
+        for node in families:
             own = np.flatnonzero(columns == node)
             best = own[np.argmax(gains[own])]
             searched[best] = gains[best] > FAR
