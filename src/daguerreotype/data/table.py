@@ -448,10 +448,11 @@ class Table:
             table = replace(table, known_rounding=rounding)
         return OnScale(scales, centre, spread, table)
 
-    def with_other_scales(self, scaled: OnScale, evidence: float) -> OnScale:
+    def with_other_scales(self, scaled: OnScale, evidence: float, n_fitted: int | None = None) -> OnScale:
         """The table on its scale, with the other scales that its continuous columns may be on as effects.
 
-        Parameters of scales are paid for as by so many rows of ``evidence``.
+        Parameters of scales are paid for as by so many rows of ``evidence``. Likelihoods are compared in the first
+        ``n_fitted`` rows: slopes must be those of the rows that variances are of.
         """
         numbers = np.flatnonzero(~self.discrete)
         families = [family(self.all_values[:, node]) for node in numbers]
@@ -466,7 +467,7 @@ class Table:
         untied = self.values if self.untied is None else self.untied
         slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
         if intervened is None:
-            means = slopes.mean(axis=0)
+            means = slopes[:n_fitted].mean(axis=0)
         else:
             means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread

@@ -167,7 +167,8 @@ class State:
         scaled = table.on_scale(table.scales_of(plan.scales), plan.standardize)
         by_rows = plan.estimator.can.scales and table.known_summary is None and table.missing is None
         if by_rows and table.may_change_scale(plan.scales):
-            scaled = table.with_other_scales(scaled, plan.penalty.evidence(table.n_rows))
+            n_fitted = plan.penalty.enough(min(table.n_rows, MAX_ROWS)) if table.discrete.any() else None
+            scaled = table.with_other_scales(scaled, plan.penalty.evidence(table.n_rows), n_fitted)
         return cls(plan, run, table, scaled, noise)
 
     @classmethod
