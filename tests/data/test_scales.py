@@ -191,6 +191,16 @@ def test_scales_are_replaced_column_by_column():
     assert measured.names == ("none",) * 3
 
 
+def test_offsets_are_of_the_rows_that_are_fitted(rng):
+    table = Table(rng.lognormal(size=(4000, 2)), ("a", "b")).canonical(np.arange(2))
+    scaled = table.on_scale(ColumnScales.as_measured(2), True)
+    whole, first = (table.with_other_scales(scaled, 4000, n).table.rescaled for n in (None, 500))
+    slopes = first.scales.log_slopes(table.values[:, first.columns])
+    np.testing.assert_allclose(
+        first.offsets - whole.offsets, slopes.mean(axis=0) - slopes[:500].mean(axis=0), atol=1e-9
+    )
+
+
 @pytest.mark.parametrize("intervened", [False, True])
 def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
     values = np.column_stack([rng.lognormal(size=4000), rng.normal(size=4000)])

@@ -479,10 +479,11 @@ class Table:
                 scales = scales.replaced([node], self.open_scales[node].named("log"))
         return scales
 
-    def with_other_scales(self, scaled: OnScale, evidence: float) -> OnScale:
+    def with_other_scales(self, scaled: OnScale, evidence: float, n_fitted: int | None = None) -> OnScale:
         """The table on its scale, with the other scales that its continuous columns may be on as effects.
 
-        Parameters of scales are paid for as by so many rows of ``evidence``. A column that looks Gaussian, and
+        Parameters of scales are paid for as by so many rows of ``evidence``. Likelihoods are compared in the first
+        ``n_fitted`` rows: slopes must be those of the rows that variances are of. A column that looks Gaussian, and
         that others leave looking so, needs no other scale.
         """
         families = {node: own.beside(scaled.scales.names[node]) for node, own in self.open_scales.items()}
@@ -503,7 +504,7 @@ class Table:
         untied = self.values if self.untied is None else self.untied
         slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
         if intervened is None:
-            means = slopes.mean(axis=0)
+            means = slopes[:n_fitted].mean(axis=0)
         else:
             means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread

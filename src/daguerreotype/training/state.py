@@ -169,7 +169,8 @@ class State:
         scales = table.scales_of_causes(evidence) if is_open else table.scales_of(plan.scales)
         scaled = table.on_scale(scales, plan.standardize)
         if is_open:
-            scaled = table.with_other_scales(scaled, evidence)
+            n_fitted = plan.penalty.enough(min(table.n_rows, MAX_ROWS)) if table.discrete.any() else None
+            scaled = table.with_other_scales(scaled, evidence, n_fitted)
         return cls(plan, run, table, scaled, noise)
 
     @classmethod
