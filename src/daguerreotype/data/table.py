@@ -483,8 +483,8 @@ class Table:
         """The table on its scale, with the other scales that its continuous columns may be on as effects.
 
         Parameters of scales are paid for as by so many rows of ``evidence``. Likelihoods are compared in the first
-        ``n_fitted`` rows: slopes must be those of the rows that variances are of. A column that looks Gaussian, and
-        that others leave looking so, needs no other scale.
+        ``n_fitted`` rows: slopes must be those of the rows that variances are of. A column that looks Gaussian,
+        and that others leave looking so, needs no other scale.
         """
         families = {node: own.beside(scaled.scales.names[node]) for node, own in self.open_scales.items()}
         numbers = np.array(list(families), dtype=np.int64)
