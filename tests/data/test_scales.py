@@ -203,7 +203,7 @@ def test_offsets_are_of_the_rows_that_are_fitted(rng):
 
 @pytest.mark.parametrize("intervened", [False, True])
 def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
-    values = np.column_stack([rng.lognormal(size=4000), rng.normal(size=4000)])
+    values = np.column_stack([rng.lognormal(size=4000), rng.standard_t(8, size=4000)])
     out = np.zeros(values.shape, dtype=np.bool_)
     out[:1000, 0] = intervened
     values[:1000, 0] *= 3.0 if intervened else 1.0
@@ -222,6 +222,15 @@ def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
         assert others.offsets[place] == pytest.approx(loss - stats.norm.entropy() + price, abs=1e-9)
         nats[place] = stats.norm(x.mean(), x.std()).entropy() - np.log(scaled.spread[node]) - loss
     first, second = others.columns == 0, others.columns == 1
-    assert (others.searched == (first & (nats == nats[first].max()))).all()  # the normal column is on its own
+    assert (others.searched == (first & (nats == nats[first].max()))).all()  # the other column is on its own
     assert nats[second].max() < 0.05 < nats[others.searched][0]
     assert set(np.array(others.scales.names)[others.searched]) <= {"log", "shifted log"}
+
+
+def test_other_scales_are_only_for_columns_that_do_not_look_gaussian_alone_or_beside_the_others(rng):
+    a, b, c = rng.normal(size=(3, 2000))
+    table = Table(np.column_stack([a, b, b**3, c]), tuple("abcd")).canonical(np.arange(4))
+    others = table.with_other_scales(table.on_scale(ColumnScales.as_measured(4), True), 2000).table.rescaled
+    assert np.unique(others.columns).tolist() == [1, 2]
+    alone = Table(np.column_stack([a, c]), ("a", "d")).canonical(np.arange(2))
+    assert alone.with_other_scales(alone.on_scale(ColumnScales.as_measured(2), True), 2000).table.rescaled is None

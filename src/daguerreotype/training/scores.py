@@ -489,20 +489,6 @@ class OrderScores(LocalFits):
         self.keep_bound()
         return fits
 
-    def edge_shares(self, distribution: OrderDistribution) -> FloatArray:
-        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
-        table = np.zeros((self.d, self.d))
-        indices = self._indices(distribution)
-        for node in range(self.d):
-            chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
-            mass = np.bincount(inverse, weights=distribution.probs)
-            for place in np.argsort(rows).tolist():  # not as fits were made: sums must not depend on that
-                fit = self.fit_at(int(chosen[place]), node, distribution.ranks[rows[place]])
-                table[fit.parents, node] += mass[place]
-        self.keep_bound()
-        # Probabilities of rankings sum to one but for rounding.
-        return np.minimum(table, 1.0)
-
     def move_losses(self, node: int, rest: IntArray) -> FloatArray:
         """Loss (d,) of every position of ``node`` in the order ``rest`` of the others; infinite if not allowed."""
         self.run.cancel.check()

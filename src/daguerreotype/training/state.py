@@ -38,7 +38,6 @@ class TrainingResult:
     order: Annotated[IntArray, Shape("d", order=True)]
     fits: Annotated[list[LocalFit], Shape("d")]
     models: LocalModels
-    edge_shares: Annotated[FloatArray, Shape("d", "d")]
     loss: float
     history: FitHistory
     interrupted: bool

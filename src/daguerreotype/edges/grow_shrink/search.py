@@ -338,7 +338,7 @@ class GrowShrinkTrees(SearchableModels):
     def _targets(self, node: int) -> list[int]:
         """``node`` on each scale that it may have."""
         first, last = self.problem.scales[node : node + 2].tolist()
-        return [*([node] if self.problem.own_scale[node] else []), *range(first, last)]
+        return [node, *range(first, last)]
 
     def weighs(self, node: int) -> bool:
         """Whether the shape of a node's noise is part of its scores."""
@@ -432,6 +432,8 @@ class GrowShrinkTrees(SearchableModels):
             fit.used[:size] = chosen.used
             m = weigh(self._addresses, self.problem, fit, chosen.target, scores)
             weighed = fit.weighed.copy()
+        if not self.problem.places[chosen.target, OPEN]:  # of which second moments say all but the constant
+            weighed[HEAD] = self._constant(chosen, int(weighed[SCALE]), weighed[HEAD + 1 : HEAD + 1 + m])
         q = int(weighed[N_SPREAD])
         mean, spread = weighed[HEAD : HEAD + m + 1], weighed[HEAD + m + 1 : HEAD + m + 2 + q]
         places = weighed[HEAD + m + 2 + q : HEAD + m + 2 + 2 * q].astype(np.int64)  # of columns of spread
@@ -448,6 +450,13 @@ class GrowShrinkTrees(SearchableModels):
                 coefficients[1 + int(np.flatnonzero(columns == column)[0]), 1] = share
         gain = float(weighed[OVER])
         return Weighed(int(weighed[SCALE]), used, coefficients, gain, *scores.tolist())
+
+    def _constant(self, chosen: Chosen, scale: int, shares: FloatArray) -> float:
+        """What shares of the columns of a choice leave of a node on a scale, on average."""
+        problem, variable = self.problem, int(self.problem.variables[chosen.target])
+        response = len(problem.moments) + (variable if scale < 0 else problem.widths.size + scale)
+        columns = problem.rows[self.columns_of(chosen.target, chosen.owners, chosen.used)]
+        return float(problem.rows[response].mean() - shares @ columns.mean(axis=1))
 
     def solve(self, target: int, columns: IntArray) -> FloatArray:
         """The least-squares coefficients (m,) of a target on columns (m,)."""

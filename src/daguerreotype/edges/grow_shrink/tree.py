@@ -446,8 +446,6 @@ def walk(
     least = np.inf
     for target in range(first - 1, last):
         if target < first:  # the scale that it has as a parent comes first
-            if not problem.own_scale[variable]:
-                continue
             target = variable
         end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
         if end < 0:
