@@ -194,8 +194,6 @@ class LocalFits:
     ----------
     by_residuals : array of shape (d,)
         Which nodes are judged by residuals of fits, which takes longest.
-    looks_at_rows : array of shape (d,)
-        Which nodes are judged by rows, these or those that models weigh.
     quick : SearchableModels or None
         The models, where their scores may be asked for without making fits.
     terms : array of shape (m, 2)
@@ -229,7 +227,6 @@ class LocalFits:
             dtype=np.bool_,
         )
         self.n_evidence = self.penalty.evidence(self.n_rows)
-        self.looks_at_rows = np.array([noise.needs_residuals for noise in self.noise], dtype=np.bool_)
         rules, by_residuals = self.constraints.rules, bool(self.by_residuals.any())
         if by_residuals and not self.models.can.residuals:
             raise ValueError(

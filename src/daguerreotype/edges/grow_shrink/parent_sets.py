@@ -163,8 +163,8 @@ def fit_set(
     A walk among them grows what pays, on the trees that all searches share. If it ends with all of them, that is
     the fit: no search sees the same parents otherwise. Else those that it lacks come in, and what the others have
     is eliminated as far as that pays. Discrete targets take no walk, which would cost more fits: see
-    `choose_shapes`. Without an address to shrink by, ends of walks are not looked at. Writes excess and dof to
-    ``scores`` (2,), and how many columns of each owner are used to the buffers.
+    `choose_shapes`. Writes excess and dof to ``scores`` (2,), and how many columns of each owner are
+    used to the buffers.
     """
     owners, used, before, d = buffers.owners, buffers.used, buffers.before, problem.widths.size
     variable = problem.variables[target]
@@ -178,15 +178,14 @@ def fit_set(
     end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
     if end < 0:
         return int(end)
-    if addresses.shrink != 0:
-        count, complete = recall(problem, arena, buffers, end), True
-        for member in range(d):
-            if contains(before, member):
-                complete = complete and makes_parent(problem, variable, owners, used, member, NONE)
-        if complete:
-            scores[0] = arena.scores[end, 0]
-            scores[1] = arena.scores[end, 1]
-            return count
+    count, complete = recall(problem, arena, buffers, end), True
+    for member in range(d):
+        if contains(before, member):
+            complete = complete and makes_parent(problem, variable, owners, used, member, NONE)
+    if complete:
+        scores[0] = arena.scores[end, 0]
+        scores[1] = arena.scores[end, 1]
+        return count
     count = add_missing(problem, variable, buffers, collect_parents(problem, arena, buffers, target))
     keep_all = count >= 0  # always; a literal would compile the callee once more
     call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)

@@ -344,26 +344,23 @@ class GrowShrinkTrees(SearchableModels):
         """Whether the shape of a node's noise is part of its scores."""
         return bool(self.problem.places[node, OPEN] & (SHAPE | ALWAYS))
 
-    def score_parents(self, node: int, sets: BoolArray, by_rows: bool = True) -> FloatArray:
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
         """Excess and dof (m, 2) of ``node`` on each of ``sets`` (m, d) of parents, all of which stay."""
         sets, targets = np.ascontiguousarray(sets), self._targets(node)
         scores = np.empty((len(targets), len(sets), 2))
         for own, target in zip(scores, targets, strict=True):
-            self._score_sets(target, sets, own, by_rows)
+            self._score_sets(target, sets, own)
         likeliest = np.argmin(scores @ [1.0, self._nats_per_dof], axis=0)
         best: FloatArray = scores[likeliest, np.arange(len(sets))]
         return best
 
-    def _score_sets(self, target: int, sets: BoolArray, scores: FloatArray, by_rows: bool = True) -> Chosen:
+    def _score_sets(self, target: int, sets: BoolArray, scores: FloatArray) -> Chosen:
         """Write excess and dof (m, 2) of a target on each of ``sets``; what it has on the last one."""
         done = 0
         with self._lock:
             while done < len(sets):
-                addresses, problem, arena, path, buffers = self._trees()
-                if not by_rows:
-                    addresses = addresses._replace(weigh=0, shrink=0)
                 stop = min(done + self._at_once, len(sets))
-                done = score_sets(addresses, problem, arena, path, buffers, target, sets[:stop], scores, done)
+                done = score_sets(*self._trees(), target, sets[:stop], scores, done)
                 if done < stop:
                     self._make_room()
             return self._chosen(target, *scores[-1].tolist())

@@ -420,7 +420,7 @@ def walk_scale(
     if has_products:
         name_missed(problem, variable, allowed, missed)
     taken[depth] = NONE
-    if np.isnan(arena.scores[node, 0]) and addresses.shrink != 0:
+    if np.isnan(arena.scores[node, 0]):
         call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
     return node
 
