@@ -11,7 +11,6 @@ Four answers about every ordered pair of columns are judged:
 
 - posterior: ``model.posterior()`` of default length.
 - short: ``edge_probabilities_``, what a fit ends with.
-- shares: ``edge_shares_``, the share of the distribution over orders that has the edge.
 - graph: ``adjacency_matrix_``, which is always sure.
 
 The calibration error is the mean of \\|mean probability - share of edges that are right\\| over ten equal bins,
@@ -120,7 +119,6 @@ def answers(X: Any) -> Iterator[tuple[str, FloatArray, Row]]:
         plain = Daguerreotype(posterior=0).fit(X)
         seconds = time.process_time() - start
         yield GRAPH, np.asarray(plain.adjacency_matrix_, dtype=np.float64), {"seconds": round(seconds, 3)}
-        yield SHARES, np.asarray(plain._result.edge_shares), {"seconds": round(seconds, 3)}
         start = time.process_time()
         model = Daguerreotype().fit(X)
         yield SHORT, np.asarray(model.edge_probabilities_), told(model.posterior_, time.process_time() - start)

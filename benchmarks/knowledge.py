@@ -141,7 +141,7 @@ def obeying_order(known: dict[str, list], d: int) -> list[int]:
 def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
     """All that a fit returned against what was known."""
     found = []
-    adjacency, tables = np.asarray(model.adjacency_matrix_), [np.asarray(model._result.edge_shares)]
+    adjacency, tables = np.asarray(model.adjacency_matrix_), []
     if model.posterior_ is not None:
         tables += [np.asarray(model.edge_probabilities_), *model.posterior_.graphs]
     d = len(adjacency)
@@ -160,8 +160,6 @@ def violations(model: Daguerreotype, known: dict[str, list]) -> list[str]:
     limit = known.get("max_parents", d)
     limits = [limit] * d if isinstance(limit, int) else [limit.get(j, d) for j in range(d)]
     found += ["max_parents is broken" for graph in graphs if np.any(np.asarray(graph).sum(axis=0) > limits)]
-    if np.any(tables[0][adjacency > 0] <= 0):
-        found.append("an edge of the graph has no share")
     orders = [np.argsort(model.causal_order_), *model.order_distribution_.ranks]
     for i, j in [*known["required"], *first]:
         found += [f"{j} stands before {i}" for ranks in orders if ranks[i] > ranks[j]]

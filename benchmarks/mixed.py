@@ -1,8 +1,8 @@
 """How right are graphs of tables with numbers, counts, truth values and words? Ours, causal-learn's and pgmpy's.
 
 Run ``python benchmarks/mixed.py --out docs/results/mixed`` for all of it, with ``--pairs``, ``--tables``,
-``--networks`` or ``--timing`` for some parts, with ``--smoke`` for a quick pass. ``--methods`` asks only some
-learners again; rows of the others are kept as the folder has them. Every learner meets the same problems
+``--networks``, ``--timing`` or ``--kinds`` for some parts, with ``--smoke`` for a quick pass. ``--methods`` asks
+only some learners again; rows of the others are kept as the folder has them. Every learner meets the same problems
 (`problems`), in a process of its own, on one thread. Seconds are those of the processor. A fit that takes longer
 than ``--limit`` such seconds is ended, and that learner gets no further problem of as many columns.
 
@@ -37,7 +37,7 @@ from daguerreotype.graphs import to_cpdag, topological_order
 from daguerreotype.metrics import f1, shd, sid
 from daguerreotype.operators import FixedOrder
 from daguerreotype.training import Bilevel
-from problems import NETWORKS, PAIRS, TABLES, UNDECIDABLE, mixed_pair, mixed_table, network
+from problems import NETWORKS, PAIRS, TABLES, UNDECIDABLE, kinds_table, mixed_pair, mixed_table, network
 from tables import Case, markdown, number
 
 MEASURES = ("SHD", "SID", "F1", "CPDAG", "edges", "seconds")
@@ -320,11 +320,19 @@ def large_tables(smoke: bool) -> list[Problem]:
     return [Problem("bends", seed, *mixed_table("bends", seed, d, n)) for seed, d in drawn]
 
 
+def kinds_tables(smoke: bool) -> list[Problem]:
+    """Tables of 20 columns of ten kinds, the short ones first."""
+    seeds, d, lengths = (1, 10, (200,)) if smoke else (6, 20, (1000, 10_000))
+    drawn = [(n, seed) for n in lengths for seed in range(seeds)]
+    return [Problem(f"ten kinds, n = {n}", seed, *kinds_table(seed, d, n)) for n, seed in drawn]
+
+
 PARTS: dict[str, Callable[[bool], list[Problem]]] = {
     "pairs": pairs,
     "tables": small_tables,
     "networks": networks,
     "timing": large_tables,
+    "kinds": kinds_tables,
 }
 
 

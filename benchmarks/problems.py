@@ -2,8 +2,8 @@
 
 `problem` draws arrays of numbers, of thirteen families, of seven that are not additive with independent noise, and
 of three that no default was chosen on. Its graphs take turns by seed, so that any two in a row differ in both:
-scale-free or Erdős-Rényi, with 2 d or d edges in expectation. `mixed_pair`, `mixed_table` and `network` draw
-DataFrames as a user would have them: text, truth values, whole numbers and floats.
+scale-free or Erdős-Rényi, with 2 d or d edges in expectation. `mixed_pair`, `mixed_table`, `kinds_table` and
+`network` draw DataFrames as a user would have them: text, truth values, whole numbers and floats.
 """
 
 from collections.abc import Callable
@@ -38,6 +38,16 @@ GRID = 0.25  # step of rounded columns in standard deviations, before it is made
 RAREST = 0.05  # share of the rarest level of a drawn column
 LEVELS = np.array(["brown", "green", "red", "white"])
 TABLES = ("lines", "bends", "rounded", "integers")
+# how a number of variance about one becomes a column of another kind
+MEASURED: dict[str, Callable[[FloatArray], Any]] = {
+    "grade": lambda x: 1 + np.digitize(x, [-1.2, -0.4, 0.4, 1.2]),
+    "amount": lambda x: np.where(x > -0.3, np.exp(2.0 + 0.6 * x).round(2), 0.0),
+    "share": lambda x: (1.0 / (1.0 + np.exp(-x))).round(3),
+    "duration": lambda x: (30.0 * np.exp(0.5 * x)).round(1),
+    "temperature": lambda x: np.rint(15.0 + 6.0 * x).astype(np.int64),
+    "rounded": lambda x: np.rint(20.0 + 5.0 * x),
+}
+KINDS = ("number", "binary", "category", "count", *MEASURED)
 NETWORKS = ("asia", "child")
 
 
@@ -440,6 +450,28 @@ def mixed_table(family: str, seed: int, d: int, n: int = 1000) -> tuple[pd.DataF
         columns[node] = column
     measured = {f"{kind}{node}": as_measured(columns[node], kind, family) for node, kind in enumerate(kinds)}
     return pd.DataFrame(measured), adjacency
+
+
+def kinds_table(seed: int, d: int, n: int = 1000) -> tuple[pd.DataFrame, IntArray]:
+    """Draw a table whose columns are of all `KINDS` in turns, and its graph, as `mixed_table` does with bends.
+
+    Grades act as they were measured, and so do amounts, after log1p; other numbers as they were before.
+    """
+    adjacency = simulate_dag(d, 1.25 * d, "ER", random_state=seed)
+    rng = np.random.default_rng([seed, 3])
+    kinds = rng.permutation([KINDS[node % len(KINDS)] for node in range(d)]).tolist()
+    drawn = ["number" if kind in MEASURED else kind for kind in kinds]
+    columns: dict[int, Any] = {}
+    measured = {}
+    for node in topological_order(adjacency).tolist():
+        parents = [(drawn[i], columns[i]) for i in np.flatnonzero(adjacency[:, node])]
+        columns[node] = column = draw_column(rng, drawn[node], parents, n, 0.5)
+        if kinds[node] in MEASURED:
+            column = MEASURED[kinds[node]](standardized(column))
+        if kinds[node] in ("grade", "amount"):
+            columns[node] = np.log1p(column) if kinds[node] == "amount" else column
+        measured[f"{kinds[node]}{node}"] = as_measured(column, drawn[node], "bends")
+    return pd.DataFrame(measured)[[f"{kind}{node}" for node, kind in enumerate(kinds)]], adjacency
 
 
 def draw_column(

@@ -154,11 +154,6 @@ class FitResult:
         return self._on_edges(lambda fit: np.ones(fit.parents.size)).astype(np.int64)
 
     @property
-    def edge_shares(self) -> FloatArray:
-        """Matrix (d, d): the share of the distribution over orders that has each edge."""
-        return self.training.edge_shares[np.ix_(self.place, self.place)]
-
-    @property
     def noise(self) -> tuple[str, ...]:
         """Names of the noise models of the columns."""
         return tuple(self.noise_names[node] for node in self.place)

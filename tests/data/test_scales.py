@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from daguerreotype.data.scales import SCALES, ColumnScales, check_scale, family
+from daguerreotype.data.scales import SCALES, ColumnScales, check_scale, family, straighter_logs
 from daguerreotype.data.table import Table
 from daguerreotype.graphs import to_cpdag
 from support.fits import linear_data
@@ -83,6 +83,47 @@ def test_no_power_goes_beyond_its_bounds(rng):
     np.testing.assert_allclose(power, [-3.0, 5.0], atol=1e-5)
 
 
+def likelier_logs(values, positive, least):
+    """By least squares: with all columns on both scales at first, then on those that were chosen."""
+    logs, chosen = np.log(np.where(positive, values, 1.0)), None
+    for _ in range(2):
+        before, chosen = chosen, np.zeros(positive.size, dtype=bool)
+        for i in np.flatnonzero(positive):
+            rest, y = np.arange(positive.size) != i, np.column_stack([values[:, i], logs[:, i]])
+            both = np.hstack([np.ones((len(values), 1)), values[:, rest], logs[:, rest & positive]])
+            columns = both if before is None else np.where(before, logs, values) * rest + ~rest
+            left = (y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]).var(axis=0) / y.var(axis=0)
+            chosen[i] = 0.5 * np.log(left[0] / left[1]) > least
+    return chosen
+
+
+def test_logarithms_are_chosen_that_least_squares_explain_better_whatever_units_and_sequence():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, on_log = linear_data(seed, 800, 5), rng.random(5) < 0.5
+        X *= 0.6 / X.std(axis=0)
+        X[:, on_log] = np.exp(X[:, on_log])
+        X[:, ~on_log] += 5.0 * (rng.random(5) < 0.5)[~on_log]
+        positive = X.min(axis=0) > 0.0
+        chosen = straighter_logs(X, positive, 800, 0.004, 0.01)
+        unrelated = np.abs(np.corrcoef(X.T) - np.eye(5)).max(axis=0) < 0.15
+        np.testing.assert_array_equal(chosen[~unrelated], likelier_logs(X, positive, 0.014)[~unrelated])
+        order = rng.permutation(5)
+        moved = straighter_logs(X[:, order] * 10.0 ** rng.integers(-3, 4, 5), positive[order], 800, 0.004, 0.01)
+        np.testing.assert_array_equal(moved, chosen[order])
+
+
+def test_scales_go_on_with_a_density_of_total_mass_one_beyond_what_was_seen(rng):
+    column = rng.beta(2.0, 3.0, size=100)
+    scales, beyond = family(column), np.geomspace(1e-6, 1e8, 20_000)
+    values = repeated(np.concatenate([-beyond[::-1], np.linspace(0.0, 1.0, 20_001), 1.0 + beyond]), scales)
+    on_scale, slopes = scales.apply(values), np.exp(scales.log_slopes(values))
+    assert (np.diff(on_scale, axis=0) > 0.0).all()
+    from_middle = np.clip(on_scale - scales.apply(repeated(column, scales)).mean(axis=0), -700.0, 700.0)
+    mass = np.trapezoid(slopes / np.cosh(from_middle) / np.pi, values, axis=0)
+    np.testing.assert_allclose(mass, 1.0, atol=2e-3)
+
+
 # ---------------------------------------------------------------------------- of single columns
 
 SHAPES = {
@@ -150,9 +191,19 @@ def test_scales_are_replaced_column_by_column():
     assert measured.names == ("none",) * 3
 
 
+def test_offsets_are_of_the_rows_that_are_fitted(rng):
+    table = Table(rng.lognormal(size=(4000, 2)), ("a", "b")).canonical(np.arange(2))
+    scaled = table.on_scale(ColumnScales.as_measured(2), True)
+    whole, first = (table.with_other_scales(scaled, 4000, n).table.rescaled for n in (None, 500))
+    slopes = first.scales.log_slopes(table.values[:, first.columns])
+    np.testing.assert_allclose(
+        first.offsets - whole.offsets, slopes.mean(axis=0) - slopes[:500].mean(axis=0), atol=1e-9
+    )
+
+
 @pytest.mark.parametrize("intervened", [False, True])
 def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
-    values = np.column_stack([rng.lognormal(size=4000), rng.normal(size=4000)])
+    values = np.column_stack([rng.lognormal(size=4000), rng.standard_t(8, size=4000)])
     out = np.zeros(values.shape, dtype=np.bool_)
     out[:1000, 0] = intervened
     values[:1000, 0] *= 3.0 if intervened else 1.0
@@ -171,6 +222,15 @@ def test_offsets_make_likelihoods_on_all_scales_comparable(rng, intervened):
         assert others.offsets[place] == pytest.approx(loss - stats.norm.entropy() + price, abs=1e-9)
         nats[place] = stats.norm(x.mean(), x.std()).entropy() - np.log(scaled.spread[node]) - loss
     first, second = others.columns == 0, others.columns == 1
-    assert (others.searched == (first & (nats == nats[first].max()))).all()  # the normal column is on its own
+    assert (others.searched == (first & (nats == nats[first].max()))).all()  # the other column is on its own
     assert nats[second].max() < 0.05 < nats[others.searched][0]
     assert set(np.array(others.scales.names)[others.searched]) <= {"log", "shifted log"}
+
+
+def test_other_scales_are_only_for_columns_that_do_not_look_gaussian_alone_or_beside_the_others(rng):
+    a, b, c = rng.normal(size=(3, 2000))
+    table = Table(np.column_stack([a, b, b**3, c]), tuple("abcd")).canonical(np.arange(4))
+    others = table.with_other_scales(table.on_scale(ColumnScales.as_measured(4), True), 2000).table.rescaled
+    assert np.unique(others.columns).tolist() == [1, 2]
+    alone = Table(np.column_stack([a, c]), ("a", "d")).canonical(np.arange(2))
+    assert alone.with_other_scales(alone.on_scale(ColumnScales.as_measured(2), True), 2000).table.rescaled is None

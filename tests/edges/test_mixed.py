@@ -7,7 +7,7 @@ import pytest
 
 from daguerreotype.data import Kind
 from daguerreotype.data.table import Table
-from daguerreotype.edges import BicEdges, EdgeRules, GamEdges
+from daguerreotype.edges import BicEdges, EdgeRules, GamEdges, penalty
 from daguerreotype.edges.additive import local_score
 from daguerreotype.edges.additive.local_score import AdditiveModels
 from daguerreotype.edges.grow_shrink.discrete import eliminate_likely, fit_given
@@ -353,6 +353,25 @@ def test_a_dispersion_counts_as_a_parameter():
         assert paid == pytest.approx((fits[-1].dof - 1.0) * 0.5 * np.log(500) / 500)
     assert [fit.dof for fit in fits] == [1.0, 2.0]
     assert fits[0].shape[0] == 0.0 < fits[1].shape[0]
+
+
+def test_bounded_evidence_is_taken_from_fewer_rows_the_same_ones_of_all_columns(monkeypatch):
+    monkeypatch.setattr(penalty, "LEAST_TRUSTED", 300)
+    drawn = draw_table(3, n=1000, kinds=(NUMBER, BINARY, LEVELS, ORDERED, COUNT, NUMBER))
+    long, first = (
+        Table(drawn.values[:n], drawn.names, kinds=drawn.kinds, families=("auto",) * 6) for n in (1000, 300)
+    )
+    for trust, n_rows in ((None, 1000), (2000.0, 1000), (1000.0, 600), (100.0, 300)):
+        problem = AdditiveModels(long, 4, Penalty(trust=trust)).problem
+        assert problem.outcomes.shape[1] == problem.rows.shape[1] == n_rows
+    few, only = (AdditiveModels(table, 4, Penalty(trust=100.0)) for table in (long, first))
+    # 1000 rows are worth 90.9, the first 300 of them 75.
+    for node in range(6):
+        others = np.delete(np.arange(6), node)
+        one, other = few.fit(node, others), only.fit(node, others)
+        assert one.parents.tolist() == other.parents.tolist()
+        assert one.nll == pytest.approx(other.nll, abs=1e-2)  # shares of rare levels
+        assert one.dof == pytest.approx(other.dof * (1000 / 11) / 75)
 
 
 def test_a_long_table_is_fitted_on_its_first_rows_and_charged_for_it(monkeypatch):

@@ -32,7 +32,6 @@ def test_every_gradient_configuration_gives_a_dag_that_respects_its_order(traini
         ranks = np.argsort(model.causal_order_)
         for i, j in np.argwhere(model.adjacency_matrix_):
             assert ranks[i] < ranks[j]
-            assert 0 < model._result.edge_shares[i, j] <= 1
         assert np.isfinite(model.score(chain(seed=1)))
 
 

@@ -33,7 +33,6 @@ def found_by(model):
         "weights": np.asarray(model.weights_),
         "theta": model.theta_,
         "order": np.asarray(model.causal_order_),
-        "shares": np.asarray(model._result.edge_shares),
         "objective": np.asarray(history.objective),
         "refined": np.asarray(history.refine_losses),
     }

@@ -20,8 +20,7 @@ TABLES = {
 
 @pytest.mark.parametrize(
     ("name", "edges"),
-    # Lines see causes as they came, so that logarithms of lognormal causes are out of their reach.
-    [*((name, "gam") for name in TABLES), ("linear", "bic"), ("exponential", "bic")],
+    [*((name, "gam") for name in TABLES), *((name, "bic") for name in ("linear", "exponential", "lognormal"))],
 )
 def test_the_scale_that_is_chosen_is_the_likeliest_if_one_is_clearly_likelier(name, edges):
     chosen, none, log = (
@@ -36,6 +35,30 @@ def test_the_scale_that_is_chosen_is_the_likeliest_if_one_is_clearly_likelier(na
         if edges == "gam":  # another shape of noise is another scale to edges that are Gaussian
             assert set(chosen.columns_["scale"]) == set(chosen.columns_["cause_scale"]) == {"none"}
             np.testing.assert_array_equal(chosen.adjacency_matrix_, none.adjacency_matrix_)
+
+
+def test_the_line_of_a_lognormal_cause_is_that_of_its_logarithm():
+    logs = np.random.default_rng(0).normal(size=(400, 2)) @ [[1.0, 0.8], [0.0, 0.5]]
+    X = np.exp(logs)
+    model = Daguerreotype(operator=FixedOrder([0, 1]), posterior=0).fit(X)
+    assert model._result.training.fits[model._result.place[1]].used.tolist() == [1]
+    slope = np.polyfit(*logs.T, 1)[0]
+    assert model._result.slopes[0, 1] == pytest.approx(slope, rel=1e-6)
+    assert model.edges_["unit"].tolist() == ["log(x1) per log(x0)"]
+    # Values near zero, and impossible ones, are far out, but no further than a logarithm of their distance is.
+    low, unit = X[:, 0].min(), logs[:, 1].std() / slope
+    reached = model._result.component(0, 1, np.array([-low, 0.0, 1e-9 * low, low])) * unit
+    assert (np.diff(reached) > 0.0).all()
+    assert (reached[3] - reached[:2] < np.log([121.0, 21.0])).all()
+
+
+def test_a_column_whose_effects_are_straight_as_measured_keeps_its_scale():
+    rng = np.random.default_rng(0)
+    cause = rng.lognormal(sigma=0.7, size=500)
+    X = np.column_stack([cause, cause + 0.5 * rng.normal(size=500)])
+    assert Daguerreotype(posterior=0).fit(X).columns_["cause_scale"].tolist() == ["none", "none"]
+    alone = np.column_stack([cause, rng.normal(size=500)])  # nothing but its own shape is left to tell
+    assert Daguerreotype(posterior=0).fit(alone).columns_["cause_scale"].tolist() == ["log", "none"]
 
 
 def test_a_scale_that_was_given_is_kept_and_few_rows_stay_as_they_came():
@@ -67,6 +90,8 @@ def test_every_column_gets_the_scale_of_its_own():
         assert model.columns_["scale"][3].startswith("logit(")
         assert model._result.transform == "per column"
         assert shd(truth, Daguerreotype(scales="none", posterior=0).fit(X).adjacency_matrix_) > 0
+        X[0, 3] = X[:, 3].max() + 0.2 * X[:, 3].std()  # what no training row had is not impossible
+        assert model.score(X[:1]) > model.score(X[1:]) - 25.0
 
 
 def test_the_score_is_the_likelihood_of_rows_as_they_came():

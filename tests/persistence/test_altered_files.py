@@ -84,7 +84,6 @@ NEVER = {
         lambda ranks: ranks[:, :-1],
         lambda ranks: ranks[:-1],
     ],
-    "edge_shares": [lambda shares: shares[:-1]],
     "history.theta": [lambda theta: theta[:-1]],
     "distribution.pullback.tree.parents": [put(1, 1), put(1, -1), put(1, 10**6)],
     "distribution.pullback.tree.swaps": [put((1, 0), -1), put((1, 1), 99), lambda swaps: swaps[:, :1]],

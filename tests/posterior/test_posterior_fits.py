@@ -142,7 +142,6 @@ def test_a_line_of_normal_columns_has_no_direction():
     b = a + rng.normal(size=400)
     X = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=400)})
     model = make_learner(**LINEAR).fit(X)
-    assert model._result.edge_shares.max() > 0.9  # what used to be called a probability
     found = model.sample_posterior()
     # Three graphs of one class: no collider at b. Each is as likely, so b is a cause of a in two of three.
     assert found.pair("b", "a").forward == pytest.approx(2 / 3, abs=0.03)

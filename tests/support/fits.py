@@ -54,16 +54,6 @@ def direct_loss(models, objective, order, n_rows, noise=None):
     return float(objective.total(terms, len(order)))
 
 
-def direct_edge_shares(models, distribution):
-    """Probability of every edge: the sum over rankings, each fitted anew."""
-    d = distribution.n_nodes
-    probabilities = np.zeros((d, d))
-    for prob, order in zip(distribution.probs, distribution.orders, strict=True):
-        for node, fit in enumerate(direct_fits(models, order)):
-            probabilities[fit.parents, node] += prob
-    return probabilities
-
-
 def least_loss(models, objective, d, n_rows):
     """Least loss over all d! orders, for a loss that is a sum over nodes: dynamic programming over subsets."""
     best = {frozenset(): 0.0}

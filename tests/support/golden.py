@@ -137,12 +137,11 @@ def describe(m, X):
     adjacency = np.asarray(m.adjacency_matrix_)
     places = np.argwhere(adjacency)
     names = list(getattr(m, "feature_names_in_", range(m.n_features_in_)))
-    weights, sure = np.asarray(m.weights_), np.asarray(m._result.edge_shares)
+    weights = np.asarray(m.weights_)
     results = {
         "order": [names.index(j) for j in m.causal_order_],
         "edges": places.tolist(),
         "weights": [float(weights[i, j]) for i, j in places],
-        "probabilities": sure.tolist(),
         "theta": m.theta_.tolist(),
         "probs": m.order_distribution_.probs.tolist(),
         "loss": float(m.loss_),

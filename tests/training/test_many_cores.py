@@ -61,7 +61,7 @@ class OwnModels(LocalModels):
 def assert_same(first, second):
     for name in ("adjacency_matrix_", "weights_", "causal_order_", "theta_", "loss_"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
-    for name in ("edge_shares", "transform", "criterion"):
+    for name in ("transform", "criterion"):
         np.testing.assert_array_equal(getattr(first._result, name), getattr(second._result, name))
     for name in ("refine_losses", "hits", "misses"):
         np.testing.assert_array_equal(getattr(first.history_, name), getattr(second.history_, name))

@@ -12,7 +12,6 @@ from daguerreotype.training.objective import PenalizedLikelihood, make_objective
 from daguerreotype.training.run import Run
 from daguerreotype.training.scores import OrderScores
 from support.fits import (
-    direct_edge_shares,
     direct_fits,
     direct_loss,
     linear_data,
@@ -88,15 +87,6 @@ def test_losses_of_moves_are_those_of_each_moved_order(estimator, loss, rng):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_edge_shares_are_sums_over_rankings_fitted_one_by_one(estimator, rng):
-    scores, fresh = scores_of(estimator), ESTIMATORS[estimator].prepare(table())
-    for distribution in distributions(rng):
-        found = scores.edge_shares(distribution)
-        np.testing.assert_allclose(found, direct_edge_shares(fresh, distribution), atol=1e-12)
-        assert found.max() <= 1.0
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_fits_of_an_order_are_those_of_each_node_on_all_before_it(estimator, rng):
     order = rng.permutation(D)
     direct = direct_fits(ESTIMATORS[estimator].prepare(table()), order)
@@ -112,9 +102,8 @@ def all_calls(scores, rng):
     """Use everything there is, and tell the results and the bytes held after each call."""
     results, held = [], []
     for distribution in distributions(rng):
-        for call in (scores.losses, scores.edge_shares):
-            results.append(call(distribution))
-            held.append(scores.n_bytes)
+        results.append(scores.losses(distribution))
+        held.append(scores.n_bytes)
         order = distribution.mode
         results += [scores.loss_of(order), scores.move_losses(int(order[0]), order[1:])]
         held.append(scores.n_bytes)

@@ -31,7 +31,14 @@ POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
 POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
 LEAST_POWER, MOST_POWER = -3.0, 5.0
 UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which columns may not be Gaussian
+CLOSE = 0.1  # share of the least value below which a plain logarithm goes on otherwise
+ROUNDED = 1e-9  # share of a distance that rounding may take
 LEAST_EXPONENT = 1e-6  # by which a power is told from a logarithm
+
+# Nats per row by which a column alone is likelier as a Gaussian on another scale, where parents are searched for
+# then; and where nothing explains it, it is on that of its logarithm as a cause.
+FAR = 0.05
+CHANCE = 0.1  # ridge of correlations for as many columns as there are rows
 
 Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
 
@@ -68,14 +75,36 @@ class Scale:
     n_parameters: int = 0
 
 
-def _log(x: FloatArray, p: FloatArray) -> FloatArray:
-    logarithms: FloatArray = np.log(np.maximum(x + p[0], LEAST))  # unseen smaller values: the smallest there is
-    return logarithms
+def _near_and_beyond(distances: FloatArray, least: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+    """Distances (m, d) from where logarithms begin, the ``least`` (d,) seen at least, and 1 + how much they lack.
+
+    Without a least one, 0, unseen smaller distances are the smallest number there is.
+    """
+    near = np.maximum(distances, np.maximum(least, LEAST))
+    lacking = near - distances
+    if not (lacking > ROUNDED * near).any():  # as in all rows that a scale was fitted to
+        return near, 1.0
+    return near, np.where(least > 0.0, 1.0 + lacking / near, 1.0)
 
 
-def _mirrored_log(x: FloatArray, p: FloatArray) -> FloatArray:
-    logarithms: FloatArray = -np.log(np.maximum(p[0] - x, LEAST))
-    return logarithms
+def _log_distance(distances: FloatArray, least: FloatArray) -> FloatArray:
+    """Logarithms of distances t (m, d): below the least one seen, l, they go on as  log l - log(1 + (l - t) / l).
+
+    That has the same slope at l, and is there for any t: fresh values beyond what was seen have a density too.
+    """
+    near, more = _near_and_beyond(distances, least)
+    return np.asarray(np.log(near / more))
+
+
+def _steepness(distances: FloatArray, least: FloatArray) -> FloatArray:
+    """One over the slope of that."""
+    near, more = _near_and_beyond(distances, least)
+    return np.asarray(near * more)
+
+
+def _log_slope_of_logit(x: FloatArray, p: FloatArray) -> FloatArray:
+    below, above = _steepness(x - p[0], p[2]), _steepness(p[1] - x, p[2])
+    return np.asarray(np.log(below + above) - np.log(below) - np.log(above))
 
 
 def _power(x: FloatArray, p: FloatArray) -> FloatArray:
@@ -125,8 +154,8 @@ SCALES: Registry[Scale] = Registry(
         ),
         "log": Scale(
             "logarithms, shifted where a column is not positive",
-            _log,
-            lambda x, p: -_log(x, p),
+            lambda x, p: _log_distance(x + p[0], p[1]),
+            lambda x, p: -np.log(_steepness(x + p[0], p[1])),
             _least_of_logarithms,
             from_ends=True,
             words=lambda p: f"log(x{_shift(p[0])})" if p[0] else "log",
@@ -141,22 +170,22 @@ SCALES: Registry[Scale] = Registry(
         ),
         "shifted log": Scale(
             "logarithms from a little below the least value",
-            _log,
-            lambda x, p: -_log(x, p),
+            lambda x, p: _log_distance(x + p[0], p[1]),
+            lambda x, p: -np.log(_steepness(x + p[0], p[1])),
             words=lambda p: f"log(x{_shift(p[0])})",
             n_parameters=1,
         ),
         "mirrored log": Scale(
             "logarithms of the distance to a little above the largest value",
-            _mirrored_log,
-            _mirrored_log,
+            lambda x, p: -_log_distance(p[0] - x, p[1]),
+            lambda x, p: -np.log(_steepness(p[0] - x, p[1])),
             words=lambda p: f"-log({p[0]:.3g} - x)",
             n_parameters=1,
         ),
         "logit": Scale(
             "logits between two ends",
-            lambda x, p: _log(x, -p) + _mirrored_log(x, p[1:]),
-            lambda x, p: np.log(p[1] - p[0]) - _log(x, -p) + _mirrored_log(x, p[1:]),
+            lambda x, p: _log_distance(x - p[0], p[2]) - _log_distance(p[1] - x, p[2]),
+            _log_slope_of_logit,
             words=lambda p: f"logit({p[0]:.3g}, {p[1]:.3g})",
             n_parameters=2,
         ),
@@ -239,6 +268,22 @@ class ColumnScales:
         return np.array([SCALES[name].n_parameters for name in self.names], dtype=np.int64)
 
     @property
+    def changed(self) -> BoolArray:
+        """Which columns (d,) are not as they came."""
+        return np.array([name != "none" for name in self.names], dtype=np.bool_)
+
+    def beside(self, name: str) -> "ColumnScales":
+        """Of the scales of one column, which is on that of a name, those that are left: the measured one first."""
+        if name == "none":
+            return self
+        rest = self.take([place for place, own in enumerate(self.names) if own != name])
+        return ColumnScales(("none", *rest.names), np.vstack([np.zeros(3), rest.parameters]))
+
+    def named(self, name: str) -> "ColumnScales":
+        """Of scales of one column the one of a name."""
+        return self.take([self.names.index(name)])
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What users read of each column's scale."""
         all_words = ((name, SCALES[name].words, p) for name, p in zip(self.names, self.parameters, strict=True))
@@ -297,14 +342,51 @@ def family(values: FloatArray) -> ColumnScales:
     centre, spread = float(np.mean(values)), float(np.std(values))
     scales: list[tuple[str, tuple[float, float, float]]] = []
     if low > 0.0:
-        scales.append(("log", (0.0, 0.0, 0.0)))
-    scales += [("shifted log", (share * spread - low, 0.0, 0.0)) for share in BEYOND]
-    scales += [("mirrored log", (high + share * spread, 0.0, 0.0)) for share in BEYOND]
-    scales += [("logit", (low - share * spread, high + share * spread, 0.0)) for share in BEYOND]
+        scales.append(("log", (0.0, CLOSE * low, 0.0)))
+    beyond = [share * spread for share in BEYOND]
+    scales += [("shifted log", (most - low, most, 0.0)) for most in beyond]
+    scales += [("mirrored log", (high + most, most, 0.0)) for most in beyond]
+    scales += [("logit", (low - most, high + most, most)) for most in beyond]
     scales += [("asinh", (middle, share * spread, 0.0)) for share in STRAIGHT]
     scales += [("modulus", (middle, share * spread, power)) for power, share in MODULI]
     scales += [("yeo-johnson", (power, centre, spread)) for power in POWERS]
     return ColumnScales(tuple(name for name, _ in scales), np.array([p for _, p in scales]))
+
+
+def straighter_logs(values: FloatArray, positive: BoolArray, n_rows: int, price: float, doubt: float) -> BoolArray:
+    r"""Which positive columns (d,) lines on the other ones explain better on the scale of their logarithms.
+
+    With r and s the shares of the variances of  x  and  log x  that least squares leaves,
+    :math:`\tfrac12 \log(r / s)` nats per row speak for the logarithm, and must be more than ``price`` and
+    ``doubt``. The other columns of the rows (n, d) are there on both of their scales at first, then on the one
+    that was chosen. What a column looks like alone counts only where they explain no more than chance does, and a
+    line for its ``price``: then it is on its logarithm if that is far more Gaussian.
+    """
+    d = positive.size
+    owners = np.append(np.arange(d), np.flatnonzero(positive))
+    columns = np.hstack([values, np.log(values[:, positive])])
+    means, spreads = columns.mean(axis=0), columns.std(axis=0)
+    spreads[spreads == 0.0] = 1.0  # rounding leaves no logarithms of what is large and varies little
+    columns = (columns - means) / spreads
+    correlations = columns.T @ columns / len(columns)
+    used: IntArray = np.arange(owners.size)
+    chosen = np.zeros(d, dtype=np.bool_)
+    for _ in range(2):
+        chance = used.size / n_rows
+        inverse = np.linalg.inv(correlations[np.ix_(used, used)] + CHANCE * chance * np.eye(used.size))
+        for log in range(d, owners.size):
+            column = owners[log]
+            own, shared = owners[used] == column, correlations[np.ix_(used, [column, log])]
+            shared[own] = 0.0
+            slopes = inverse @ shared
+            # The inverse for the others alone lacks what goes by way of the column itself.
+            by_own = slopes[own].T @ np.linalg.solve(inverse[np.ix_(own, own)], slopes[own])
+            as_measured, as_log = 1.0 - np.diag(shared.T @ slopes - by_own)
+            unrelated = -0.5 * np.log(min(as_measured, as_log)) < 0.5 * chance + price
+            alone = np.log(spreads[column] / spreads[log]) - means[log]
+            chosen[column] = alone > FAR if unrelated else 0.5 * np.log(as_measured / as_log) > price + doubt
+        used = np.flatnonzero((np.arange(owners.size) >= d) == chosen[owners])
+    return chosen
 
 
 def in_words(scales: Mapping[Any, str], kinds: Mapping[Any, Kind]) -> str:

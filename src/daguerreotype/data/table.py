@@ -19,7 +19,15 @@ from daguerreotype.data.kinds import Kind
 from daguerreotype.data.missing import fit_normal
 from daguerreotype.data.moments import Moments, Summary
 from daguerreotype.data.quantiles import OrderStatistics, QuantileSketch, Support
-from daguerreotype.data.scales import ColumnScales, centre_and_spread, counted_columns, family, look_gaussian
+from daguerreotype.data.scales import (
+    FAR,
+    ColumnScales,
+    centre_and_spread,
+    counted_columns,
+    family,
+    look_gaussian,
+    straighter_logs,
+)
 from daguerreotype.data.streams import Source
 from daguerreotype.data.ties import untie
 
@@ -32,8 +40,6 @@ MOST_CELLS = 2**25  # of columns on other scales: longer tables stay as they cam
 # y = x + e with both exponential is x = y U on the scale of logarithms, with uniform U. It is not much, because a
 # column without causes pays nothing for a scale: its shape is free.
 AS_MEASURED = 0.01
-# Nats per row by which a column is likelier as a Gaussian on another scale, where parents are searched for then.
-FAR = 0.05
 
 
 @saved
@@ -121,6 +127,8 @@ class RescaledColumns:
         On which of them parents are searched for: rows far out would hide these on the table's scale.
     dither : array of shape (n, e), optional
         What spreads their ties; None without any.
+    price : float
+        Nats per row that columns pay for the scales of the table, which ``offsets`` are measured from.
     """
 
     columns: IntArray
@@ -131,6 +139,7 @@ class RescaledColumns:
     offsets: FloatArray
     searched: BoolArray
     dither: FloatArray | None = None
+    price: float = 0.0
 
     def untied(self, rows: IntArray | slice) -> FloatArray:
         """Values in some rows, their ties spread."""
@@ -448,45 +457,78 @@ class Table:
             table = replace(table, known_rounding=rounding)
         return OnScale(scales, centre, spread, table)
 
-    def with_other_scales(self, scaled: OnScale, evidence: float) -> OnScale:
+    @cached_property
+    def open_scales(self) -> dict[int, ColumnScales]:
+        """The scales that each continuous column may be on beside the measured one; of long tables none."""
+        scales = {int(node): family(self.all_values[:, node]) for node in np.flatnonzero(~self.discrete)}
+        cells = sum(len(own.names) for own in scales.values()) * len(self.values)
+        return scales if cells <= MOST_CELLS else {}
+
+    def scales_of_causes(self, evidence: float) -> ColumnScales:
+        """Columns as measured, or on their logarithms where lines on the others explain these far better.
+
+        As everywhere, the measured scale wins unless another is better by the price of a parameter, by so many
+        rows of ``evidence``, and a little more.
+        """
+        numbers, scales = list(self.open_scales), ColumnScales.as_measured(self.n_columns)
+        positive = self.all_values[:, numbers].min(axis=0, initial=np.inf) > 0.0
+        if positive.any():
+            price = 0.5 * np.log(evidence) / evidence
+            straighter = straighter_logs(self.values[:, numbers], positive, self.n_rows, price, AS_MEASURED)
+            for node in np.array(numbers)[straighter].tolist():
+                scales = scales.replaced([node], self.open_scales[node].named("log"))
+        return scales
+
+    def with_other_scales(self, scaled: OnScale, evidence: float, n_fitted: int | None = None) -> OnScale:
         """The table on its scale, with the other scales that its continuous columns may be on as effects.
 
-        Parameters of scales are paid for as by so many rows of ``evidence``. A column that looks Gaussian, and
-        that others leave looking so, needs no other scale.
+        Parameters of scales are paid for as by so many rows of ``evidence``. Likelihoods are compared in the first
+        ``n_fitted`` rows: slopes must be those of the rows that variances are of. A column that looks Gaussian,
+        and that others leave looking so, needs no other scale.
         """
-        numbers = np.flatnonzero(~self.discrete)
-        if self.intervened is None and numbers.size < self.n_rows // 2:
+        families = {node: own.beside(scaled.scales.names[node]) for node, own in self.open_scales.items()}
+        numbers = np.array(list(families), dtype=np.int64)
+        if self.intervened is None and 0 < numbers.size < self.n_rows // 2:
             values = scaled.table.values[:, numbers]
             rest = values @ np.linalg.pinv(np.cov(values.T, bias=True).reshape(numbers.size, -1))
-            numbers = numbers[~(look_gaussian(values, self.n_rows) & look_gaussian(rest, self.n_rows))]
-        if not numbers.size:
+            usual = look_gaussian(values, self.n_rows) & look_gaussian(rest, self.n_rows)
+            families = {node: families[node] for node in numbers[~usual].tolist()}
+        if not families:
             return scaled
-        families = [family(self.all_values[:, node]) for node in numbers]
-        columns = np.repeat(numbers, [len(scales.names) for scales in families])
-        if columns.size * len(self.values) > MOST_CELLS:
-            return scaled
-        names = tuple(name for scales in families for name in scales.names)
-        scales = ColumnScales(names, np.concatenate([scales.parameters for scales in families]))
+        columns = np.repeat(list(families), [len(own.names) for own in families.values()])
+        names = tuple(name for own in families.values() for name in own.names)
+        scales = ColumnScales(names, np.concatenate([own.parameters for own in families.values()]))
         values = scales.apply(self.values[:, columns])
         intervened = None if self.intervened is None else self.intervened[:, columns]
         centre, spread = centre_and_spread(values, intervened)
         untied = self.values if self.untied is None else self.untied
         slopes = scales.log_slopes(untied[:, columns]) - np.log(spread) - scaled.log_slopes(untied)[:, columns]
         if intervened is None:
-            means = slopes.mean(axis=0)
+            means = slopes[:n_fitted].mean(axis=0)
         else:
             means = np.array([column.mean() for column in counted_columns(slopes, intervened)])
         dither = None if self.untied is None else (scales.apply(untied[:, columns]) - values) / spread
-        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED
+        own_price = AS_MEASURED * scaled.scales.changed
+        price = 0.5 * np.log(evidence) / evidence * scales.n_parameters + AS_MEASURED * scales.changed
+        price -= own_price[columns]
+        shares = 1.0 if self.rows_per_node is None else self.rows_per_node / self.n_rows
         # As Gaussians without causes, on the table's scale and on these.
         gains = means + np.log(scaled.table.values.std(axis=0))[columns]
         searched = np.zeros(columns.size, dtype=np.bool_)
-        for node in numbers:
+        for node in families:
             own = np.flatnonzero(columns == node)
             best = own[np.argmax(gains[own])]
             searched[best] = gains[best] > FAR
         rescaled = RescaledColumns(
-            columns, scales, centre, spread, (values - centre) / spread, price - means, searched, dither
+            columns,
+            scales,
+            centre,
+            spread,
+            (values - centre) / spread,
+            price - means,
+            searched,
+            dither,
+            float(np.sum(shares * own_price)),
         )
         return replace(scaled, table=replace(scaled.table, rescaled=rescaled))
 

@@ -319,11 +319,8 @@ class SearchableModels(LocalModels):
         """``node`` on exactly these parents, ascending; all of them allowed, the required ones among them."""
         raise _missing(self, "fit_parents(node, parents)")
 
-    def score_parents(self, node: int, sets: BoolArray, by_rows: bool = True) -> FloatArray:
-        """Excess and dof (m, 2) of such fits on each of ``sets`` (m, d) of parents.
-
-        Numbers are judged by second moments alone if ``by_rows`` is false, which is faster.
-        """
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
+        """Excess and dof (m, 2) of such fits on each of ``sets`` (m, d) of parents."""
         raise _missing(self, "score_parents(node, sets)")
 
     def near_parents(self, node: int, sets: BoolArray, nats: float) -> BoolArray:

@@ -8,6 +8,10 @@ import numpy as np
 from daguerreotype._lib.checks import check_positive, check_trust
 from daguerreotype._lib.typing import FloatArray, IntArray
 
+# Where evidence is bounded, this share of its bound in rows, or at least these many, hold nearly all of what
+# likelihoods can say (benchmarks/mixed.py --kinds).
+TRUSTED, LEAST_TRUSTED = 0.6, 3 * 2**10
+
 
 @dataclass(frozen=True)
 class Penalty:
@@ -56,6 +60,10 @@ class Penalty:
         (500.0, 999.000999000999)
         """
         return n_rows / (1.0 if self.trust is None else 1.0 + n_rows / self.trust)
+
+    def enough(self, n_rows: int) -> int:
+        """How many of so many rows likelihoods that take long are made from."""
+        return n_rows if self.trust is None else min(n_rows, max(int(TRUSTED * self.trust), LEAST_TRUSTED))
 
     def per_dof(self, n_rows: float) -> float:
         """Cost of a degree of freedom, in units of half a nat: twice the log-likelihood must rise by as much."""

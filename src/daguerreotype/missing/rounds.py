@@ -256,9 +256,9 @@ class MissingRounds:
 
 
 def _choices(state: State) -> tuple[object, ...]:
-    """Noise and scales of effects, but for parameters, which move a little with the draws."""
-    effects = state.scaled.effects
-    return state.noise, None if effects is None else effects.scales.names
+    """Noise, and scales where these are open, but for parameters, which move a little with the draws."""
+    scales, is_open = state.scaled.of_effects.scales, state.scaled.table.rescaled is not None
+    return state.noise, None if scales.measured or not is_open else scales.names
 
 
 def edges_apart(first: TrainingResult, second: TrainingResult) -> int:

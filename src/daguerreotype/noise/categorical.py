@@ -114,7 +114,7 @@ def fit_softmax(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
         for a in range(q):
             for t in range(n):
                 counted[a, t] = times[t] * residuals[a, t]
-            for b in range(a + 1):
+            for b in range(0 if newton.keeps[0] else a + 1):
                 same = 1.0 if a == b else 0.0
                 for t in range(n):
                     weights[t] = times[t] * probs[a, t] * (same - probs[b, t])

@@ -141,18 +141,20 @@ def likeliest_counts(
             continue
         if newton.done[0]:
             break
-        weighted_gram(design, curvatures, weighted, block)
-        for i in range(p):
-            for j in range(i + 1):
-                hessian[i, j] = block[i, j]
         gradient[:p] = np.dot(design, residuals)
+        if not newton.keeps[0]:
+            weighted_gram(design, curvatures, weighted, block)
+            for i in range(p):
+                for j in range(i + 1):
+                    hessian[i, j] = block[i, j]
         if free:
             at_end = (point[p] == low and slope < 0.0) or (point[p] == high and slope > 0.0)
             gradient[p] = 0.0 if at_end else slope
-            for j in range(p):
-                hessian[p, j] = 0.0
-            # Where the likelihood is not concave, a step that goes up and is not longer than one.
-            hessian[p, p] = -curvature if -curvature > 0.5 * abs(slope) else 0.5 * abs(slope) + 1.0
+            if not newton.keeps[0]:
+                for j in range(p):
+                    hessian[p, j] = 0.0
+                # Where the likelihood is not concave, a step that goes up and is not longer than one.
+                hessian[p, p] = -curvature if -curvature > 0.5 * abs(slope) else 0.5 * abs(slope) + 1.0
         steps_on(newton, gradient)
     for c in range(point.size):
         theta[c] = point[c]

@@ -8,7 +8,8 @@ theta, those of Z and those of the shape, with loss  L = -\log likelihood + \tfr
 .. math:: \theta \leftarrow \theta + share \, (\nabla^2 L)^{-1} (-\nabla L),
 
 share = 1, or less where a coefficient would change too much; it is halved while L rises. The kernel of a family
-computes likelihood, gradient and Hessian; `steps_back` and `steps_on` are the rest of a round.
+computes likelihood, gradient and Hessian; `steps_back` and `steps_on` are the rest of a round. The Hessian takes
+most of the time, and hardly changes near the maximum: there one does for several steps (the chord method).
 """
 
 from typing import NamedTuple
@@ -24,6 +25,8 @@ MOST_STEPS = 50
 SETTLED = (
     1e-6  # nats of all rows that a Newton step promises, below which it is the last: far less is left after it
 )
+NEAR = 1.0  # nats that a step promises, below which the next one is made with the same Hessian
+FALLS = 0.01  # share of the last promise, and of ``SETTLED``, below which a step must be to trust an older Hessian
 LONGEST = 4.0  # change of a coefficient in one step
 SHORTEST = 1e-6  # share of a step below which it is not made at all
 ROUNDING = 1e-12  # of a likelihood per row
@@ -88,8 +91,8 @@ class Rows(NamedTuple):
 
 
 @subkernel
-def solve_in_place(matrix: FloatArray, vector: FloatArray, size: int) -> float:
-    """Overwrite ``vector`` by the solution of a positive definite system; returns vector' matrix^-1 vector."""
+def factorise_in_place(matrix: FloatArray, size: int) -> None:
+    """Overwrite the lower half of a positive definite matrix by its Cholesky factor."""
     for i in range(size):
         for j in range(i + 1):
             total = matrix[i, j]
@@ -99,19 +102,31 @@ def solve_in_place(matrix: FloatArray, vector: FloatArray, size: int) -> float:
                 matrix[i, i] = np.sqrt(total) if total > 1e-12 else 1e6
             else:
                 matrix[i, j] = total / matrix[j, j]
+
+
+@subkernel
+def solve_by_factor(factor: FloatArray, vector: FloatArray, size: int) -> float:
+    """What `solve_in_place` does, of a matrix whose Cholesky factor is known."""
     length = 0.0
     for i in range(size):
         total = vector[i]
         for k in range(i):
-            total -= matrix[i, k] * vector[k]
-        vector[i] = total / matrix[i, i]
+            total -= factor[i, k] * vector[k]
+        vector[i] = total / factor[i, i]
         length += vector[i] * vector[i]
     for i in range(size - 1, -1, -1):
         total = vector[i]
         for k in range(i + 1, size):
-            total -= matrix[k, i] * vector[k]
-        vector[i] = total / matrix[i, i]
+            total -= factor[k, i] * vector[k]
+        vector[i] = total / factor[i, i]
     return length
+
+
+@subkernel
+def solve_in_place(matrix: FloatArray, vector: FloatArray, size: int) -> float:
+    """Overwrite ``vector`` by the solution of a positive definite system; returns vector' matrix^-1 vector."""
+    factorise_in_place(matrix, size)
+    return solve_by_factor(matrix, vector, size)
 
 
 @algebra_kernel
@@ -163,11 +178,11 @@ class Newton(NamedTuple):
     ridges : array of shape (p,)
         Weights of half the squares of parameters in the loss; zero for constants and cutpoints.
     hessian : array of shape (p, p)
-        Minus the second derivatives of the likelihood, the lower half.
-    loss, share : arrays of shape (1,)
-        The least loss so far, and how much of the step was made.
-    done : array of shape (1,)
-        Whether the step is the last one.
+        Minus the second derivatives of the likelihood, the lower half; where they are kept, their Cholesky factor.
+    loss, share, promise : arrays of shape (1,)
+        The least loss so far, how much of the step was made, and the nats that it promised.
+    done, keeps : arrays of shape (1,)
+        Whether the step is the last one, and whether the next one has the same Hessian.
     """
 
     theta: FloatArray
@@ -177,7 +192,9 @@ class Newton(NamedTuple):
     hessian: FloatArray
     loss: FloatArray
     share: FloatArray
+    promise: FloatArray
     done: BoolArray
+    keeps: BoolArray
 
 
 @subkernel
@@ -192,6 +209,8 @@ def new_newton(size: int) -> Newton:
         np.empty((size, size)),
         np.full(1, np.inf),
         np.ones(1),
+        np.ones(1),
+        np.zeros(1, dtype=np.bool_),
         np.zeros(1, dtype=np.bool_),
     )
 
@@ -207,7 +226,7 @@ def steps_back(newton: Newton, nll: float, n: int) -> bool:
         newton.loss[0] = loss
         return False
     share[0] = 0.5 * share[0] if share[0] > SHORTEST else 0.0
-    newton.done[0] = share[0] == 0.0
+    newton.done[0], newton.keeps[0] = share[0] == 0.0, False
     for i in range(theta.size):
         theta[i] = old[i] + share[0] * step[i]
     return True
@@ -215,7 +234,7 @@ def steps_back(newton: Newton, nll: float, n: int) -> bool:
 
 @subkernel
 def steps_on(newton: Newton, gradient: FloatArray) -> None:
-    """Make the step of the likelihood's ``gradient`` (p,) and of the Hessian, which is overwritten.
+    """Make the step of the likelihood's ``gradient`` (p,) and of the Hessian, which is overwritten by its factor.
 
     It is the last one if it promises next to nothing.
     """
@@ -224,11 +243,18 @@ def steps_on(newton: Newton, gradient: FloatArray) -> None:
     for i in range(size):
         old[i] = theta[i]
         step[i] = gradient[i] - ridges[i] * theta[i]
-        hessian[i, i] += ridges[i] if ridges[i] > 0.0 else DAMPING
-    newton.done[0] = 0.5 * solve_in_place(hessian, step, size) < SETTLED
+        if not newton.keeps[0]:
+            hessian[i, i] += ridges[i] if ridges[i] > 0.0 else DAMPING
+    if not newton.keeps[0]:
+        factorise_in_place(hessian, size)
+    promise = 0.5 * solve_by_factor(hessian, step, size)
+    newton.done[0] = promise < (FALLS * SETTLED if newton.keeps[0] else SETTLED)
+    newton.keeps[0] = promise < (FALLS * newton.promise[0] if newton.keeps[0] else NEAR)
+    newton.promise[0] = promise
     longest = 0.0
     for i in range(size):
         longest = max(longest, abs(step[i]))
     newton.share[0] = LONGEST / longest if longest > LONGEST else 1.0
+    newton.keeps[0] = newton.keeps[0] and longest <= LONGEST
     for i in range(size):
         theta[i] = old[i] + newton.share[0] * step[i]

@@ -64,10 +64,13 @@ def ordered_rows(rows: Rows, eta: FloatArray, cuts: FloatArray, slopes: FloatArr
     for c in range(1, k):
         if cuts[c] <= cuts[c - 1]:
             return np.inf
+    gaps = np.ones(k + 1)
+    for c in range(1, k):
+        gaps[c] = -np.expm1(cuts[c - 1] - cuts[c])
     nll = 0.0
     for t in range(outcomes.size):
         level = outcomes[t]
-        upper, above, lower, beyond, gap = 1.0, 0.0, 0.0, 1.0, 1.0
+        upper, above, lower, beyond = 1.0, 0.0, 0.0, 1.0
         if level < k:
             x = cuts[level] - eta[t]
             tail = np.exp(-abs(x))
@@ -80,9 +83,7 @@ def ordered_rows(rows: Rows, eta: FloatArray, cuts: FloatArray, slopes: FloatArr
             lower, beyond = 1.0 / (1.0 + tail), tail / (1.0 + tail)
             if x < 0.0:
                 lower, beyond = beyond, lower
-            if level < k:
-                gap = -np.expm1(cuts[level - 1] - cuts[level])
-        mass = upper * beyond * gap  # u - l to all digits, where both are near one too
+        mass = upper * beyond * gaps[level]  # u - l to all digits, where both are near one too
         if mass < 1e-300:
             mass = 1e-300
         nll -= times[t] * np.log(mass)
@@ -114,7 +115,8 @@ def fit_ordered(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
         newton.ridges[c] = RIDGE
     for c in range(k):
         theta[m + c] = fit.nuisance[c]
-    slopes, weights, weighted, block = np.empty((6, n)), np.empty(n), np.empty((m, n)), np.empty((m, m))
+    slopes, counted, weights = np.empty((6, n)), np.empty(n), np.empty(n)
+    weighted, block = np.empty((m, n)), np.empty((m, m))
     gradient, nll = np.empty(m + k), np.inf
     for _ in range(MOST_STEPS):
         now = ordered_rows(rows, np.dot(theta[:m], design), theta[m:], slopes)
@@ -123,32 +125,38 @@ def fit_ordered(rows: Rows, q: int, k: int, shape_penalty: float, fit: RowsFit) 
         nll = now
         if newton.done[0]:
             break
-        for t in range(n):
-            weights[t] = times[t] * (slopes[1, t] + slopes[2, t])
-        weighted_gram(design, weights, weighted, block)
-        for i in range(m + k):
-            gradient[i] = 0.0
-            for j in range(i + 1):
-                hessian[i, j] = block[i, j] if i < m else 0.0
-        for c in range(m):
-            for t in range(n):
-                gradient[c] += times[t] * slopes[0, t] * design[c, t]
-                if outcomes[t] < k:
-                    hessian[m + outcomes[t], c] -= times[t] * slopes[1, t] * design[c, t]
-                if outcomes[t] > 0:
-                    hessian[m + outcomes[t] - 1, c] -= times[t] * slopes[2, t] * design[c, t]
+        gradient[m:] = 0.0
         for t in range(n):
             level, often = outcomes[t], times[t]
-            by_upper, by_lower = slopes[1, t] * slopes[5, t], slopes[2, t] * slopes[5, t]
+            counted[t] = often * slopes[0, t]
             if level < k:
-                gradient[m + level] += often * by_upper
-                hessian[m + level, m + level] += often * by_upper * (by_upper - slopes[3, t])
+                gradient[m + level] += often * slopes[1, t] * slopes[5, t]
             if level > 0:
-                below = m + level - 1
-                gradient[below] -= often * by_lower
-                hessian[below, below] += often * by_lower * (by_lower + slopes[4, t])
+                gradient[m + level - 1] -= often * slopes[2, t] * slopes[5, t]
+        gradient[:m] = np.dot(design, counted)
+        if not newton.keeps[0]:
+            for t in range(n):
+                weights[t] = times[t] * (slopes[1, t] + slopes[2, t])
+            weighted_gram(design, weights, weighted, block)
+            for i in range(m + k):
+                for j in range(i + 1):
+                    hessian[i, j] = block[i, j] if i < m else 0.0
+            for c in range(m):
+                for t in range(n):
+                    if outcomes[t] < k:
+                        hessian[m + outcomes[t], c] -= times[t] * slopes[1, t] * design[c, t]
+                    if outcomes[t] > 0:
+                        hessian[m + outcomes[t] - 1, c] -= times[t] * slopes[2, t] * design[c, t]
+            for t in range(n):
+                level, often = outcomes[t], times[t]
+                by_upper, by_lower = slopes[1, t] * slopes[5, t], slopes[2, t] * slopes[5, t]
                 if level < k:
-                    hessian[m + level, below] -= often * by_upper * by_lower
+                    hessian[m + level, m + level] += often * by_upper * (by_upper - slopes[3, t])
+                if level > 0:
+                    below = m + level - 1
+                    hessian[below, below] += often * by_lower * (by_lower + slopes[4, t])
+                    if level < k:
+                        hessian[m + level, below] -= often * by_upper * by_lower
         steps_on(newton, gradient)
     fit.coefficients[0, 0] = 0.0
     for c in range(m):

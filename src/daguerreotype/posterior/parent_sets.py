@@ -66,17 +66,13 @@ class Evidence:
         terms = self.scores.terms_of([node] * len(fits), fits)
         return self._nats(terms, np.array([fit.dof for fit in fits]))
 
-    def is_slow(self, node: int) -> bool:
-        """Whether the noise of a node looks at its residuals."""
-        return bool(self.scores.looks_at_rows[node])
-
-    def of_sets(self, node: int, sets: BoolArray, gaussian: bool = False) -> FloatArray:
-        """Loss (m,) of one node on exactly these ``sets`` (m, d) of parents; under normal noise, if asked."""
+    def of_sets(self, node: int, sets: BoolArray) -> FloatArray:
+        """Loss (m,) of one node on exactly these ``sets`` (m, d) of parents."""
         models = searchable(self.scores.models)
         assert models is not None
-        if self.scores.by_residuals[node] and not gaussian:
+        if self.scores.by_residuals[node]:
             return self.of_fits(node, [models.fit_parents(node, np.flatnonzero(members)) for members in sets])
-        table = models.score_parents(node, sets, not gaussian)
+        table = models.score_parents(node, sets)
         return self._nats(self.scores.terms_of_scores(node, table), table[:, 1])
 
     def _nats(self, terms: FloatArray, dof: FloatArray) -> FloatArray:
@@ -117,6 +113,7 @@ class SetCollector:
             self.allowed &= ranks[:, None] < ranks
         # By node: set of parents (bytes of bools) to its loss.
         self.losses: list[dict[bytes, float]] = [{} for _ in range(self.d)]
+        self._judged: list[dict[bytes, float]] = [{} for _ in range(self.d)]  # with sets that are not listed
         # What orders chose, whose neighbours are taken in as well, and what else might be chosen.
         self._chosen: list[dict[bytes, BoolArray]] = [{} for _ in range(self.d)]
         self._alternatives: list[dict[bytes, BoolArray]] = [{} for _ in range(self.d)]
@@ -197,13 +194,17 @@ class SetCollector:
                 self._take(node, np.isin(np.arange(self.d), fit.parents), loss)
             return
         sets = np.unique(sets[sets.sum(axis=1) <= self.most[node]], axis=0)
-        if self.evidence.is_slow(node):  # normal noise tells which sets are worth a look at the residuals
-            quick = self.evidence.of_sets(node, sets, gaussian=True)
-            best_first = np.argsort(quick, kind="stable")
-            kept = _worth_keeping(as_bits(sets[best_first]), quick[best_first])
-            sets = sets[best_first[kept]]
-        losses = self.evidence.of_sets(node, sets)
+        losses = self._judge(node, sets)
         self.losses[node] |= {members.tobytes(): loss for members, loss in zip(sets, losses.tolist(), strict=True)}
+
+    def _judge(self, node: int, sets: BoolArray) -> FloatArray:
+        """Loss (m,) of a node on exactly these ``sets`` (m, d) of parents, each of which is scored once."""
+        keys, judged = [members.tobytes() for members in sets], self._judged[node]
+        new = {key: members for key, members in zip(keys, sets, strict=True) if key not in judged}
+        if new:
+            losses = self.evidence.of_sets(node, np.array(list(new.values()))).tolist()
+            judged.update(zip(new, losses, strict=True))
+        return np.array([judged[key] for key in keys])
 
     def _near(self, node: int, judge: SearchableModels) -> list[BoolArray]:
         """The sets that orders chose, with one more parent that nearly pays, with two, or with one fewer.
@@ -227,7 +228,7 @@ class SetCollector:
         if came_from:
             # Without a parent that it needs, a node would rather have others: these are met elsewhere.
             fewer, whole = np.concatenate(smaller), chosen[came_from]
-            sets.append(fewer[self._rise(node, fewer, whole) < NEEDED])
+            sets.append(fewer[self._judge(node, fewer) - self._judge(node, whole) < NEEDED])
             full = whole.sum(axis=1) == self.most[node]
             if full.any():
                 sets += self._exchanged(node, judge, fewer[full], whole[full])
@@ -242,12 +243,7 @@ class SetCollector:
             return []
         sets = fewer[rows]
         sets[np.arange(rows.size), added] = True
-        return [sets[self._rise(node, sets, whole[rows]) < NEEDED]]
-
-    def _rise(self, node: int, sets: BoolArray, instead_of: BoolArray) -> FloatArray:
-        """How much more each of some sets loses than another one, under normal noise."""
-        rise: FloatArray = self.evidence.of_sets(node, sets, gaussian=True)
-        return rise - self.evidence.of_sets(node, instead_of, gaussian=True)
+        return [sets[self._judge(node, sets) - self._judge(node, whole[rows]) < NEEDED]]
 
 
 def _masks(constraints: Constraints, d: int) -> tuple[BoolArray, BoolArray]:

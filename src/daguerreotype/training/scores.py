@@ -194,8 +194,6 @@ class LocalFits:
     ----------
     by_residuals : array of shape (d,)
         Which nodes are judged by residuals of fits, which takes longest.
-    looks_at_rows : array of shape (d,)
-        Which nodes are judged by rows, these or those that models weigh.
     quick : SearchableModels or None
         The models, where their scores may be asked for without making fits.
     terms : array of shape (m, 2)
@@ -229,7 +227,6 @@ class LocalFits:
             dtype=np.bool_,
         )
         self.n_evidence = self.penalty.evidence(self.n_rows)
-        self.looks_at_rows = np.array([noise.needs_residuals for noise in self.noise], dtype=np.bool_)
         rules, by_residuals = self.constraints.rules, bool(self.by_residuals.any())
         if by_residuals and not self.models.can.residuals:
             raise ValueError(
@@ -488,20 +485,6 @@ class OrderScores(LocalFits):
         fits = [self.fit_at(index, node, alone.ranks[0]) for node, index in enumerate(indices)]
         self.keep_bound()
         return fits
-
-    def edge_shares(self, distribution: OrderDistribution) -> FloatArray:
-        """Matrix (d, d): total probability of the rankings in which i is a chosen parent of j."""
-        table = np.zeros((self.d, self.d))
-        indices = self._indices(distribution)
-        for node in range(self.d):
-            chosen, rows, inverse = np.unique(indices[:, node], return_index=True, return_inverse=True)
-            mass = np.bincount(inverse, weights=distribution.probs)
-            for place in np.argsort(rows).tolist():  # not as fits were made: sums must not depend on that
-                fit = self.fit_at(int(chosen[place]), node, distribution.ranks[rows[place]])
-                table[fit.parents, node] += mass[place]
-        self.keep_bound()
-        # Probabilities of rankings sum to one but for rounding.
-        return np.minimum(table, 1.0)
 
     def move_losses(self, node: int, rest: IntArray) -> FloatArray:
         """Loss (d,) of every position of ``node`` in the order ``rest`` of the others; infinite if not allowed."""

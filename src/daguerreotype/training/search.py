@@ -78,7 +78,6 @@ def search(
         distribution = operator(best.best_theta, plan.tau)
     with run.cancel.held():  # an order without its graph would be lost
         fits, loss = scores.fits_of(best.best_order), scores.loss_of(best.best_order)
-        edge_shares = scores.edge_shares(distribution)
     scores.workers.threads.rest()
     result = TrainingResult(
         theta=best.best_theta,
@@ -86,7 +85,6 @@ def search(
         order=best.best_order,
         fits=fits,
         models=scores.models,
-        edge_shares=edge_shares,
         loss=loss,
         history=history_of(steps, table.n_columns, refined_at, moves.swept_losses),
         interrupted=interrupted,

@@ -38,7 +38,6 @@ class TrainingResult:
     order: Annotated[IntArray, Shape("d", order=True)]
     fits: Annotated[list[LocalFit], Shape("d")]
     models: LocalModels
-    edge_shares: Annotated[FloatArray, Shape("d", "d")]
     loss: float
     history: FitHistory
     interrupted: bool
@@ -164,10 +163,13 @@ class State:
         """Before any training, with the other scales that columns may be on where these are open."""
         noise = plan.noise if noise is None else noise
         table = with_families(table, noise)
-        scaled = table.on_scale(table.scales_of(plan.scales), plan.standardize)
         by_rows = plan.estimator.can.scales and table.known_summary is None and table.missing is None
-        if by_rows and table.may_change_scale(plan.scales):
-            scaled = table.with_other_scales(scaled, plan.penalty.evidence(table.n_rows))
+        is_open, evidence = by_rows and table.may_change_scale(plan.scales), plan.penalty.evidence(table.n_rows)
+        scales = table.scales_of_causes(evidence) if is_open else table.scales_of(plan.scales)
+        scaled = table.on_scale(scales, plan.standardize)
+        if is_open:
+            n_fitted = plan.penalty.enough(min(table.n_rows, MAX_ROWS)) if table.discrete.any() else None
+            scaled = table.with_other_scales(scaled, evidence, n_fitted)
         return cls(plan, run, table, scaled, noise)
 
     @classmethod
@@ -186,7 +188,9 @@ class State:
     def log_likelihood(self) -> float:
         """Of the rows as they came: of the table's, times the change of scale in them, times steps of grids."""
         jacobian = self.table.mean_log_slopes(self.scaled, self.trained.n_rows_used) + self.table.mean_log_steps
-        return self.trained.log_likelihood(self.noise, self.plan.penalty) + jacobian
+        rescaled = self.scaled.table.rescaled
+        price = 0.0 if rescaled is None else rescaled.price
+        return self.trained.log_likelihood(self.noise, self.plan.penalty) + jacobian - price
 
     @property
     def gaussian(self) -> bool:

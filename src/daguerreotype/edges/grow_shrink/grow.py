@@ -122,6 +122,31 @@ def condition_on(
 
 
 @subkernel
+def condition_on_owner(
+    addresses: Addresses, problem: Problem, path: CholeskyRows, target: int, owner: int, stop: int, reused: bool
+) -> None:
+    """Condition on the columns of an owner of a target up to ``stop``; see `condition_on`."""
+    moments, starts, variable = problem.moments, problem.product_starts, problem.variables[target]
+    first = moments.shape[0] - problem.products.shape[0] + starts[variable]
+    last, n_owned = first + starts[variable + 1] - starts[variable], problem.widths.size * path.within.shape[1]
+    column, response = first_column(problem, variable, owner), problem.responses[target]
+    call_address(
+        addresses.condition_on,
+        moments,
+        problem.limits,
+        path,
+        response,
+        owner,
+        column,
+        stop,
+        reused,
+        n_owned,
+        first,
+        last,
+    )
+
+
+@subkernel
 def columns_in_use(path: CholeskyRows) -> int:
     """How many columns the parents so far have together."""
     count = 0
@@ -415,11 +440,7 @@ def expand(
     step, each as a line: they are steps -d to -1 of the loop. Then all steps from here are scored.
     """
     links, nodes, counts = arena.links, path.nodes, path.counts
-    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
     variable, n_required = problem.variables[target], problem.required.shape[0]
-    n_owned = problem.widths.size * problem.blocks.shape[1]
-    first = moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable]
-    last = first + problem.product_starts[variable + 1] - problem.product_starts[variable]
     if arena.size[0] == links.shape[0] or depth * path.within.shape[1] + n_required > path.rows.shape[0]:
         return NO_ROOM
     reused = nodes[0] == target
@@ -443,22 +464,7 @@ def expand(
             if not reused:
                 nodes[i + 1] = at
                 nodes[i + 2] = NONE
-        stride = path.within.shape[1]
-        column = owner * stride if owner < n_owned // stride else first + owner - n_owned // stride
-        call_address(
-            addresses.condition_on,
-            moments,
-            limits,
-            path,
-            response,
-            owner,
-            column,
-            stop,
-            reused,
-            n_owned,
-            first,
-            last,
-        )
+        condition_on_owner(addresses, problem, path, target, owner, stop, reused)
     counts[0] = depth
     count = call_address(addresses.find_steps, addresses, problem, path, buffers, target)
     return branch(arena, buffers.steps, count, node, buffers.allowed)

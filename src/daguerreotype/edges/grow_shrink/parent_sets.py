@@ -5,7 +5,7 @@ import numpy as np
 from daguerreotype._lib.numba import borrow, call_address, kernel, subkernel
 from daguerreotype._lib.typing import BoolArray, FloatArray, IntArray
 from daguerreotype.edges.grow_shrink.discrete import excess_of_fit, keep_start
-from daguerreotype.edges.grow_shrink.grow import reset_path
+from daguerreotype.edges.grow_shrink.grow import condition_on_owner, reset_path
 from daguerreotype.edges.grow_shrink.problem import GAUSSIAN, LIKELIHOOD, PREDICTORS, Problem
 from daguerreotype.edges.grow_shrink.shrink import collect_parents, cost_in_dof, factorise, makes_parent
 from daguerreotype.edges.grow_shrink.tree import (
@@ -18,7 +18,6 @@ from daguerreotype.edges.grow_shrink.tree import (
     columns_of,
     contains,
     empty,
-    first_column,
     include,
     is_required,
     recall,
@@ -164,8 +163,8 @@ def fit_set(
     A walk among them grows what pays, on the trees that all searches share. If it ends with all of them, that is
     the fit: no search sees the same parents otherwise. Else those that it lacks come in, and what the others have
     is eliminated as far as that pays. Discrete targets take no walk, which would cost more fits: see
-    `choose_shapes`. Without an address to shrink by, ends of walks are not looked at. Writes excess and dof to
-    ``scores`` (2,), and how many columns of each owner are used to the buffers.
+    `choose_shapes`. Writes excess and dof to ``scores`` (2,), and how many columns of each owner are
+    used to the buffers.
     """
     owners, used, before, d = buffers.owners, buffers.used, buffers.before, problem.widths.size
     variable = problem.variables[target]
@@ -179,15 +178,14 @@ def fit_set(
     end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
     if end < 0:
         return int(end)
-    if addresses.shrink != 0:
-        count, complete = recall(problem, arena, buffers, end), True
-        for member in range(d):
-            if contains(before, member):
-                complete = complete and makes_parent(problem, variable, owners, used, member, NONE)
-        if complete:
-            scores[0] = arena.scores[end, 0]
-            scores[1] = arena.scores[end, 1]
-            return count
+    count, complete = recall(problem, arena, buffers, end), True
+    for member in range(d):
+        if contains(before, member):
+            complete = complete and makes_parent(problem, variable, owners, used, member, NONE)
+    if complete:
+        scores[0] = arena.scores[end, 0]
+        scores[1] = arena.scores[end, 1]
+        return count
     count = add_missing(problem, variable, buffers, collect_parents(problem, arena, buffers, target))
     keep_all = count >= 0  # always; a literal would compile the callee once more
     call_address(addresses.eliminate, problem, buffers, target, count, keep_all, scores)
@@ -251,12 +249,8 @@ def near_steps(
     """
     problem, cheaper, arena, path, buffers = borrow((problem, cheaper, arena, path, buffers))
     scores = np.empty(2)
-    moments, limits, response = problem.moments, problem.limits, problem.responses[target]
     reused = start < 0  # never; a literal would compile the callee once more
-    variable, n_owned = problem.variables[target], problem.widths.size * problem.blocks.shape[1]
-    less = problem.penalty_per_parent - cheaper.penalty_per_parent
-    first = moments.shape[0] - problem.products.shape[0] + problem.product_starts[variable]
-    last = first + problem.product_starts[variable + 1] - problem.product_starts[variable]
+    variable, less = problem.variables[target], problem.penalty_per_parent - cheaper.penalty_per_parent
     for s in range(start, sets.shape[0]):
         read_set(sets, s, buffers.before)
         count = call_address(addresses.fit_set, addresses, problem, arena, path, buffers, target, scores)
@@ -271,23 +265,7 @@ def near_steps(
         path.nodes[0] = NONE  # its rows are no walk's
         path.counts[0] = NONE
         for i in range(count):
-            owner = buffers.owners[i]
-            stop = buffers.used[i]
-            column = first_column(problem, variable, owner)
-            call_address(
-                addresses.condition_on,
-                moments,
-                limits,
-                path,
-                response,
-                owner,
-                column,
-                stop,
-                reused,
-                n_owned,
-                first,
-                last,
-            )
+            condition_on_owner(addresses, problem, path, target, buffers.owners[i], buffers.used[i], reused)
         n_steps = call_address(addresses.find_steps, addresses, cheaper, path, buffers, target)
         for i in range(n_steps):
             owner = buffers.steps.owners[i]

@@ -50,8 +50,6 @@ class Problem(NamedTuple):
         The column of each target, and the variable that it is.
     scales : array of shape (d + 1,)
         Where the other scales of each variable begin and end among the targets.
-    own_scale : array of shape (d,)
-        Whether a variable may be on the scale too that it has as a parent.
     widths : array of shape (d,)
         How many columns each owner has.
     lines : array of shape (d,)
@@ -121,7 +119,6 @@ class Problem(NamedTuple):
     responses: IntArray
     variables: IntArray
     scales: IntArray
-    own_scale: BoolArray
     widths: IntArray
     lines: IntArray
     stops: IntArray
@@ -350,7 +347,6 @@ def new_problem(
         limits=TOLERANCE * np.diag(moments),
         responses=np.concatenate([nodes * stride, first + np.arange(e)]),
         variables=variables,
-        own_scale=np.ones(d, dtype=np.bool_),
         scales=d + np.searchsorted(walked.variables, np.arange(d + 1)),
         widths=np.ascontiguousarray(widths, dtype=np.int64),
         n_rows=copies * penalty.evidence(n_rows),

@@ -338,32 +338,29 @@ class GrowShrinkTrees(SearchableModels):
     def _targets(self, node: int) -> list[int]:
         """``node`` on each scale that it may have."""
         first, last = self.problem.scales[node : node + 2].tolist()
-        return [*([node] if self.problem.own_scale[node] else []), *range(first, last)]
+        return [node, *range(first, last)]
 
     def weighs(self, node: int) -> bool:
         """Whether the shape of a node's noise is part of its scores."""
         return bool(self.problem.places[node, OPEN] & (SHAPE | ALWAYS))
 
-    def score_parents(self, node: int, sets: BoolArray, by_rows: bool = True) -> FloatArray:
+    def score_parents(self, node: int, sets: BoolArray) -> FloatArray:
         """Excess and dof (m, 2) of ``node`` on each of ``sets`` (m, d) of parents, all of which stay."""
         sets, targets = np.ascontiguousarray(sets), self._targets(node)
         scores = np.empty((len(targets), len(sets), 2))
         for own, target in zip(scores, targets, strict=True):
-            self._score_sets(target, sets, own, by_rows)
+            self._score_sets(target, sets, own)
         likeliest = np.argmin(scores @ [1.0, self._nats_per_dof], axis=0)
         best: FloatArray = scores[likeliest, np.arange(len(sets))]
         return best
 
-    def _score_sets(self, target: int, sets: BoolArray, scores: FloatArray, by_rows: bool = True) -> Chosen:
+    def _score_sets(self, target: int, sets: BoolArray, scores: FloatArray) -> Chosen:
         """Write excess and dof (m, 2) of a target on each of ``sets``; what it has on the last one."""
         done = 0
         with self._lock:
             while done < len(sets):
-                addresses, problem, arena, path, buffers = self._trees()
-                if not by_rows:
-                    addresses = addresses._replace(weigh=0, shrink=0)
                 stop = min(done + self._at_once, len(sets))
-                done = score_sets(addresses, problem, arena, path, buffers, target, sets[:stop], scores, done)
+                done = score_sets(*self._trees(), target, sets[:stop], scores, done)
                 if done < stop:
                     self._make_room()
             return self._chosen(target, *scores[-1].tolist())
@@ -432,6 +429,8 @@ class GrowShrinkTrees(SearchableModels):
             fit.used[:size] = chosen.used
             m = weigh(self._addresses, self.problem, fit, chosen.target, scores)
             weighed = fit.weighed.copy()
+        if not self.problem.places[chosen.target, OPEN]:  # of which second moments say all but the constant
+            weighed[HEAD] = self._constant(chosen, int(weighed[SCALE]), weighed[HEAD + 1 : HEAD + 1 + m])
         q = int(weighed[N_SPREAD])
         mean, spread = weighed[HEAD : HEAD + m + 1], weighed[HEAD + m + 1 : HEAD + m + 2 + q]
         places = weighed[HEAD + m + 2 + q : HEAD + m + 2 + 2 * q].astype(np.int64)  # of columns of spread
@@ -448,6 +447,13 @@ class GrowShrinkTrees(SearchableModels):
                 coefficients[1 + int(np.flatnonzero(columns == column)[0]), 1] = share
         gain = float(weighed[OVER])
         return Weighed(int(weighed[SCALE]), used, coefficients, gain, *scores.tolist())
+
+    def _constant(self, chosen: Chosen, scale: int, shares: FloatArray) -> float:
+        """What shares of the columns of a choice leave of a node on a scale, on average."""
+        problem, variable = self.problem, int(self.problem.variables[chosen.target])
+        response = len(problem.moments) + (variable if scale < 0 else problem.widths.size + scale)
+        columns = problem.rows[self.columns_of(chosen.target, chosen.owners, chosen.used)]
+        return float(problem.rows[response].mean() - shares @ columns.mean(axis=1))
 
     def solve(self, target: int, columns: IntArray) -> FloatArray:
         """The least-squares coefficients (m,) of a target on columns (m,)."""

@@ -420,7 +420,7 @@ def walk_scale(
     if has_products:
         name_missed(problem, variable, allowed, missed)
     taken[depth] = NONE
-    if np.isnan(arena.scores[node, 0]) and addresses.shrink != 0:
+    if np.isnan(arena.scores[node, 0]):
         call_address(addresses.shrink, addresses, problem, arena, buffers, target, node)
     return node
 
@@ -446,8 +446,6 @@ def walk(
     least = np.inf
     for target in range(first - 1, last):
         if target < first:  # the scale that it has as a parent comes first
-            if not problem.own_scale[variable]:
-                continue
             target = variable
         end = call_address(addresses.walk_scale, addresses, problem, arena, path, buffers, target)
         if end < 0:

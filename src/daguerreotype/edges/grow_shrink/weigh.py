@@ -191,13 +191,11 @@ def fit_spread(
         squares[t] = residuals[t] * residuals[t]
         total += squares[t]
         weights[t] = design[0, t] = of_spread[0, t] = 1.0
-        design[m + 1, t] = rows[response, t]
+    design[m + 1] = rows[response]
     for k in range(m):
-        for t in range(n):
-            design[k + 1, t] = rows[columns[k], t]
+        design[k + 1] = rows[columns[k]]
     for a in range(q):
-        for t in range(n):
-            of_spread[a + 1, t] = rows[spreads[a], t]
+        of_spread[a + 1] = rows[spreads[a]]
     weighted_gram(of_spread, weights, room[: q + 1], hessian)
     gamma[0] = np.log(max(total / n, 1e-300))
     for a in range(1, q + 1):
@@ -217,8 +215,7 @@ def fit_spread(
                 for b in range(a + 1):
                     damped[a, b] = hessian[a, b]
             solve_in_place(damped, step, q + 1)
-            for a in range(q + 1):
-                gamma[a] = step[a]
+            gamma[:] = step
             weights_at(of_spread, gamma, log_variance, weights)
         weighted_gram(design, weights, room[: m + 2], gram)
         for a in range(m + 1):
@@ -236,16 +233,10 @@ def fit_spread(
             least = nll
             for t in range(n):
                 residuals[t] = work[t] * np.sqrt(weights[t])
-            for a in range(m + 1):
-                least_beta[a] = side[a]
-            for a in range(q + 1):
-                least_gamma[a] = gamma[a]
+            least_beta[:], least_gamma[:] = side, gamma
         if gained < ENOUGH:
             break
-    for a in range(m + 1):
-        beta[a] = least_beta[a]
-    for a in range(q + 1):
-        gamma[a] = least_gamma[a]
+    beta[:], gamma[:] = least_beta, least_gamma
     return least
 
 
@@ -461,8 +452,7 @@ def weigh(addresses: Addresses, problem: Problem, buffers: WalkBuffers, target: 
             loss = judge(problem, target, scale, owners, used, columns, m, other, excess, residuals, trial)
             if loss < least:
                 least = loss
-                for k in range(weighed.size):
-                    weighed[k] = trial[k]
+                weighed[:] = trial
     dof = weighed[N_SPREAD]
     scores[0] = least - dof * 0.5 * problem.penalty_per_dof / problem.n_rows
     scores[1] += dof * problem.share

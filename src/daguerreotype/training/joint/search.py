@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daguerreotype._lib.typing import BoolArray, IntArray
+from daguerreotype._lib.typing import IntArray
 from daguerreotype.data.table import Table
 from daguerreotype.edges.base import LocalFit, LocalModels
 from daguerreotype.edges.gradient.settings import GradientEdges
@@ -49,19 +49,6 @@ class FinalFit:
         loss = float(scores.objective.total(terms, scores.weight))
         return cls(scores.models, fits, loss, interrupted)
 
-    @property
-    def parents(self) -> BoolArray:
-        """Whether i is a parent of j (d, d)."""
-        return parents_of(self.fits)
-
-
-def parents_of(fits: list[LocalFit]) -> BoolArray:
-    """Whether i is a parent of j (d, d)."""
-    parents = np.zeros((len(fits), len(fits)), dtype=np.bool_)
-    for node, fit in enumerate(fits):
-        parents[fit.parents, node] = True
-    return parents
-
 
 def fit_edges_of(
     order: IntArray, table: Table, edges: GradientEdges, plan: Plan, run: Run, noise: Sequence[NoiseModel]
@@ -104,15 +91,10 @@ def with_final_fit(
     """The same with the edges of its mode fitted once more, as these settings say."""
     assert training.table is not None
     final = fit_edges_of(training.order, training.table, edges, plan, run, noise)
-    # Other orders keep the edges that training gave them.
-    ranks, distribution = np.argsort(training.order), training.distribution
-    mass = distribution.probs[(distribution.ranks == ranks).all(axis=1)].sum()
-    changed = final.parents.astype(np.float64) - parents_of(training.fits)
     return replace(
         training,
         fits=final.fits,
         models=final.models,
-        edge_shares=np.clip(training.edge_shares + mass * changed, 0.0, 1.0),
         loss=final.loss,
         interrupted=training.interrupted or final.interrupted,
     )
@@ -146,9 +128,6 @@ def search_jointly(state: State) -> State:
     else:
         with run.cancel.held():  # an order without its edges would be lost
             fitted = _fine_tune(trained, make_scores(table, plan, run, plan.noise))
-    ranks = np.argsort(trained.best_order)
-    # Against the mode, edges are as joint training left them.
-    opened = np.where(ranks[:, None] < ranks, fitted.parents, trained.gates)
     distribution = operator(trained.best_theta, plan.tau)
     training = TrainingResult(
         theta=trained.best_theta,
@@ -156,7 +135,6 @@ def search_jointly(state: State) -> State:
         order=trained.best_order,
         fits=fitted.fits,
         models=fitted.models,
-        edge_shares=np.minimum(opened * distribution.edge_order_probabilities(), 1.0),
         loss=fitted.loss,
         history=history_of(trained.steps, table.n_columns),
         interrupted=trained.interrupted or fitted.interrupted,
