@@ -273,7 +273,7 @@ def test_a_file_of_another_run_is_refused(tmp_path):
 
 def test_ctrl_c_during_the_short_posterior_keeps_the_graph(monkeypatch):
     X = linear_data(3, 80, 6)
-    whole = make_learner(**LINEAR).fit(X)
+    whole = make_learner(posterior=0, **LINEAR).fit(X)
     with monkeypatch.context() as patch:
         Interrupted(patch, 0)
         model = make_learner(**LINEAR).fit(X)

@@ -82,7 +82,7 @@ def bootstrap(
     given = learner.get_params(deep=False)
     # Resamples are what runs in parallel; a fit within one of many workers had better not start its own. Of each
     # only the graph counts.
-    alone = {"n_jobs": 1, "verbose": 0, "posterior": 0}
+    alone = {"n_jobs": 1, "verbose": 0}
     blank = clone(learner).set_params(**{name: value for name, value in alone.items() if name in given})
     cancel = CancelToken()
     with ExitStack() as contexts:

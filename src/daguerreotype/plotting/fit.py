@@ -52,7 +52,7 @@ def plot_fit(
         return plot_training(model.history_, ax=ax)
     if kind == "order":
         distribution = model.order_distribution_ if model.posterior_ is None else model.posterior_
-        return plot_order(distribution, names, order=model.order_distribution_.mode, ax=ax)
+        return plot_order(distribution, names, order=model._result.order, ax=ax)
     if kind == "curves":
         return plot_curves(model, X, effect=effect)
     raise ValueError(f"kind must be 'graph', 'training', 'order' or 'curves', got {shown(kind)}.")

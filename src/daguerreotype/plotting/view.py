@@ -127,7 +127,7 @@ def view_fit(model: Any, truth: GraphLike | None = None) -> GraphView:
     return replace(
         view,
         norms=model._result.norms,
-        order=model.order_distribution_.mode,
+        order=model._result.order,
         comparable=bool(model.standardize),
         signless=find_signless(model),
     )

@@ -32,32 +32,38 @@ def decide(state: State, posterior: Posterior | None) -> State:
     d = len(training.fits)
     ranks = np.argsort(training.order)
     most = None if rules is None else np.array([rules.most_parents(node) for node in range(d)])
-    graph = agreed_graph(posterior.probabilities, ranks, most)
+    before = state.plan.constraints.before
+    graph = agreed_graph(posterior.probabilities, ranks, before, most)
     fits = list(training.fits)
     for node, fit in enumerate(training.fits):
         parents = np.flatnonzero(graph[:, node])
         if not np.array_equal(parents, fit.parents):
             fits[node] = models.fit_parents(node, parents)
-    order = training.order
-    if (graph & (ranks[:, None] > ranks)).any():
-        order = along(graph, order)
+    order = along(graph | before, training.order)
     scaled = state.scaled.with_effects([fit.scale for fit in fits])
     return replace(state, scaled=scaled, training=replace(training, fits=fits, order=order))
 
 
-def agreed_graph(probabilities: FloatArray, ranks: IntArray, most_parents: IntArray | None = None) -> BoolArray:
+def agreed_graph(
+    probabilities: FloatArray,
+    ranks: IntArray,
+    before: BoolArray | bool = False,
+    most_parents: IntArray | None = None,
+) -> BoolArray:
     r"""The DAG (d, d) of highest expected agreement with graphs that have edges with these probabilities (d, d).
 
     Connected are pairs with  p_ij + p_ji >= 1/2,  by the likelier arrow; where both are alike, by that along
     ``ranks`` (d,). Arrows that would close a cycle are left out: those against the order of the columns that
-    maximises the sum of  p_ij - p_ji  over its arrows. Of more parents than a node may have the likeliest stay.
+    maximises the sum of  p_ij - p_ji  over its arrows, and keeps i before j where ``before`` (d, d) says so. Of
+    more parents than a node may have the likeliest stay.
     """
     p, alike = probabilities, np.abs(probabilities - probabilities.T) <= ALIKE
     connected = p + p.T >= CONNECTED
     np.fill_diagonal(connected, False)
     arrows: BoolArray = connected & np.where(alike, ranks[:, None] < ranks, p > p.T)
     by_rank = np.argsort(ranks)
-    clear = np.where(arrows & ~alike, np.rint(PARTS * np.abs(p - p.T)), 0).astype(np.int64)
+    clear = np.where(arrows & ~alike, np.rint(PARTS * np.abs(p - p.T)), 0) + PARTS * p.size * np.asarray(before)
+    clear = clear.astype(np.int64)
     order = by_rank[best_order(clear[np.ix_(by_rank, by_rank)])]
     places = np.argsort(order)
     along_order = places[:, None] < places
@@ -67,20 +73,22 @@ def agreed_graph(probabilities: FloatArray, ranks: IntArray, most_parents: IntAr
 
 def along(graph: BoolArray, order: IntArray) -> IntArray:
     """The order of the columns of a DAG (d, d) that goes through them as ``order`` does wherever it can."""
-    waiting, done = list(order.tolist()), np.zeros(len(graph), dtype=np.bool_)
-    result = []
+    waiting, done, result = order.tolist(), np.zeros(len(graph), dtype=np.bool_), []
     while waiting:
-        first = next(node for node in waiting if done[graph[:, node]].all())
-        waiting.remove(first)
-        done[first] = True
-        result.append(first)
+        result.append(next(node for node in waiting if done[graph[:, node]].all()))
+        waiting.remove(result[-1])
+        done[result[-1]] = True
     return np.array(result, dtype=np.int64)
 
 
 def likelier_order(state: State, posterior: Posterior) -> IntArray | None:
     """An order of the best graph that was met, if it is better than the one that the search found."""
     training = state.trained
-    if training.scores is None or training.order_given or not len(posterior.graphs):
+    if not state.plan.training.refine or training.scores is None or training.order_given:
         return None
-    order = along(posterior.graphs[0], training.order)
+    before, ranks = state.plan.constraints.before, np.argsort(training.order)
+    best = agreed_graph(
+        posterior.graphs[0].astype(np.float64), ranks, before
+    )  # the graph, but for arrows against that
+    order = along(best | before, training.order)
     return order if training.scores.loss_of(order) < training.loss - BETTER else None

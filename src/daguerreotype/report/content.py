@@ -178,7 +178,7 @@ def _order(model: Any) -> dict[str, Any]:
 
     Pairs (first, second, probability), by position, are those that differ from what is usual.
     """
-    nodes, posterior = model.order_distribution_.mode, model.posterior_
+    nodes, posterior = model._result.order, model.posterior_
     if posterior is None:
         usual, whole = 1.0, model.order_distribution_.edge_order_probabilities()
     else:

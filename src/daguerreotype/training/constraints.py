@@ -50,6 +50,11 @@ class Constraints:
             precedence = Precedence(np.argwhere(required).tolist(), tiers.size, tiers=tiers)
         return cls(rules, precedence, names)
 
+    @property
+    def before(self) -> BoolArray | bool:
+        """Who stands before whom (d, d) in every order."""
+        return False if self.precedence is None else self.precedence.before
+
     def project(self, theta: FloatArray) -> FloatArray:
         """The nearest scores whose order obeys."""
         return theta if self.precedence is None else self.precedence.project(theta)
