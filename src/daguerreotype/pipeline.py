@@ -13,7 +13,7 @@ from daguerreotype.edges.base import searchable
 from daguerreotype.missing.rounds import MissingRounds
 from daguerreotype.noise import name_of
 from daguerreotype.posterior import Posterior
-from daguerreotype.posterior.decide import decide, likelier_order
+from daguerreotype.posterior.decide import decide, leave_out_weak, likelier_order
 from daguerreotype.posterior.parent_sets import UnknownEvidenceError
 from daguerreotype.posterior.sample import draw_graphs, short_effort
 from daguerreotype.result import FitResult
@@ -21,7 +21,6 @@ from daguerreotype.training.plan import Plan
 from daguerreotype.training.run import Run
 from daguerreotype.training.search import search
 from daguerreotype.training.state import Interrupted, State
-from daguerreotype.training.weak_edges import leave_out_weak
 
 logger = logging.getLogger("daguerreotype")
 
