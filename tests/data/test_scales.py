@@ -1,5 +1,7 @@
 """Scales of single columns, fitted, tried and chosen."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -163,6 +165,15 @@ def test_every_scale_of_a_family_is_finite_and_increasing_and_has_its_slope(shap
     assert (np.log(slopes) >= np.min(inside, axis=0) - 1e-2)[far].all()
 
 
+def test_on_normal_scores_any_column_alone_is_gaussian_unless_its_values_are_few(rng):
+    for draw in (rng.lognormal, rng.random, partial(rng.standard_t, 3)):
+        column = np.tanh(draw(size=3000))
+        scores = family(column).named("quantiles").apply(column[:, None])[:, 0]
+        assert stats.kstest(scores, "norm").statistic < 0.05
+        assert scores.std() == pytest.approx(1.0, abs=0.05)
+    assert "quantiles" not in family(rng.integers(0, 3, 3000).astype(float)).names
+
+
 def test_the_plain_logarithm_is_for_positive_columns_alone(rng):
     assert "log" in family(rng.lognormal(size=50)).names
     assert "log" not in family(rng.normal(size=50)).names
@@ -170,17 +181,17 @@ def test_the_plain_logarithm_is_for_positive_columns_alone(rng):
 
 
 def test_scales_have_words_and_one_name_if_one_fits_all():
-    names = ("none", "log", "shifted log", "mirrored log", "logit", "asinh", "modulus")
-    parameters = np.zeros((7, 3))
-    parameters[2:, 0], parameters[4:, 1] = [-2.5, 9.0, 0.0, 1.0, 1.0], [1.0, 2.0, 2.0]
+    names = ("none", "log", "shifted log", "mirrored log", "logit", "asinh", "modulus", "quantiles")
+    parameters = np.zeros((8, 9))
+    parameters[2:7, 0], parameters[4:7, 1] = [-2.5, 9.0, 0.0, 1.0, 1.0], [1.0, 2.0, 2.0]
     parameters[6, 2] = 0.5
     scales = ColumnScales(names, parameters)
     assert scales.words[:4] == ("none", "log", "log(x - 2.5)", "-log(9 - x)")
-    assert scales.words[4:] == ("logit(0, 1)", "asinh((x - 1) / 2)", "modulus(0.5, (x - 1) / 2)")
+    assert scales.words[4:] == ("logit(0, 1)", "asinh((x - 1) / 2)", "modulus(0.5, (x - 1) / 2)", "quantiles")
     assert scales.name == "per column"
     assert scales.take([1, 2]).name == "log"
     assert scales.take([0]).name == "none"
-    assert scales.n_parameters.tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert scales.n_parameters.tolist() == [0, 0, 1, 1, 2, 2, 2, 7]
     assert set(SCALES) == {*names, "yeo-johnson"}
 
 

@@ -7,6 +7,7 @@ from daguerreotype import Daguerreotype
 from daguerreotype.metrics import shd
 from daguerreotype.operators import FixedOrder
 from daguerreotype.training import Bilevel
+from problems import problem
 from support.fits import additive_data, linear_data
 
 TABLES = {
@@ -154,3 +155,11 @@ def test_training_rows_score_what_fits_lose_but_for_prices(interventions):
         paid = rows / 600 * (0.5 * np.log(evidence) / evidence * [fit.dof for fit in training.fits] + prices)
         expected = result.log_likelihood + paid.sum()
         assert model.score(X, interventions=interventions) == pytest.approx(expected, abs=1e-6)
+
+
+def test_columns_without_causes_gain_no_more_by_their_shape_than_others_by_their_scale():
+    wrong = 0
+    for seed in (1, 5, 7):
+        X, truth = problem("saturation", seed, 10, 2000)
+        wrong += shd(truth, Daguerreotype().fit(X).adjacency_matrix_)
+    assert wrong <= 3  # 15 without normal scores

@@ -2,7 +2,7 @@ r"""Scales of measurement: as measured, logarithms, logits, inverse hyperbolic s
 Johnson (2000) and of John and Draper (1980).
 
 Effects may add up on a scale that is not the one a column was measured on: on that of its logarithm, say, if
-they multiply. A scale is a monotone function h of one column, with up to three parameters. For  y = h(x)  the
+they multiply. A scale is a monotone function h of one column, with a few parameters. For  y = h(x)  the
 density of x is that of y times :math:`h'(x)`, so likelihoods on different scales are compared after adding the
 mean of :math:`\log h'(x)` (per row of data, summed over columns).
 """
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import boxcox1p
+from scipy.special import boxcox1p, ndtr
 
 from daguerreotype._lib.labels import shown
 from daguerreotype._lib.records import Shape, saved
@@ -28,6 +28,8 @@ STRAIGHT = (0.2, 1.0)  # standard deviations from the middle to where an inverse
 # distance, nearly plain ones and ones that are straight near the middle, and powers that draw out ends.
 MODULI = ((2.0 / 3.0, 0.05), (0.5, 0.5), (2.0, 1.0), (3.0, 1.0))
 POWERS = (0.0, 0.5, 2.0)  # of Yeo-Johnson scales that columns may have
+# Normal scores of the quantiles that the knots of a column are at, and standard deviations that they are apart.
+NORMAL, NARROWEST = np.linspace(-2.0, 2.0, 9), 1e-3
 POWER_ROWS = 100_000  # rows by which a power is fitted: they fix it to 0.01
 LEAST_POWER, MOST_POWER = -3.0, 5.0
 UNUSUAL = 2.5  # standard deviations of what chance does to moments, beyond which columns may not be Gaussian
@@ -45,14 +47,14 @@ Fit = Callable[[FloatArray, BoolArray | None], FloatArray]
 
 @dataclass(frozen=True)
 class Scale:
-    """A monotone function with up to three parameters.
+    """A monotone function with a few parameters.
 
     Attributes
     ----------
     help : str
         What it is for, in one line.
     apply : callable
-        From columns (m, d) and their parameters (3, d), of which it uses the first few, to columns.
+        From columns (m, d) and their parameters (p, d), of which it uses the first few, to columns.
     log_slope : callable
         From the same to logarithms of the derivatives (m, d).
     fit : callable, optional
@@ -119,6 +121,20 @@ def _modulus(x: FloatArray, p: FloatArray) -> FloatArray:
     z = (x - p[0]) / p[1]
     powers: FloatArray = np.sign(z) * boxcox1p(np.abs(z), p[2])
     return powers
+
+
+def _pieces(x: FloatArray, knots: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The piece between two of the knots (k, d) that each value (m, d) is in or nearest to, and how wide it is."""
+    pairs = zip(x.T, knots[1:-1].T, strict=True)
+    pieces = np.column_stack([np.searchsorted(inner, column, side="right") for column, inner in pairs])
+    return pieces, np.take_along_axis(np.diff(knots, axis=0), pieces, axis=0)
+
+
+def _normal_scores(x: FloatArray, p: FloatArray) -> FloatArray:
+    """Those of the knots p, and straight lines between and beyond them."""
+    pieces, widths = _pieces(x, p)
+    scores: FloatArray = NORMAL[pieces] + np.ptp(NORMAL[:2]) * (x - np.take_along_axis(p, pieces, axis=0)) / widths
+    return scores
 
 
 def _shift(p: float) -> str:
@@ -196,6 +212,12 @@ SCALES: Registry[Scale] = Registry(
             words=lambda p: f"asinh((x{_shift(-p[0])}) / {p[1]:.3g})",
             n_parameters=2,
         ),
+        "quantiles": Scale(
+            "normal scores: those on which the column alone is Gaussian",
+            _normal_scores,
+            lambda x, p: np.log(np.ptp(NORMAL[:2]) / _pieces(x, p)[1]),
+            n_parameters=NORMAL.size - 2,
+        ),
         "modulus": Scale(
             "powers of the distance from the middle, in either direction",
             _modulus,
@@ -223,12 +245,12 @@ class ColumnScales:
     ----------
     names : tuple of d str
         Names of `SCALES`.
-    parameters : array of shape (d, 3)
+    parameters : array of shape (d, p)
         Of the scales, zero where they have fewer.
     """
 
     names: Annotated[tuple[str, ...], Shape("d")]
-    parameters: Annotated[FloatArray, Shape("d", 3)]
+    parameters: Annotated[FloatArray, Shape("d", "p")]
 
     def check_saved(self) -> None:
         """Refuse scales that nobody registered."""
@@ -277,7 +299,7 @@ class ColumnScales:
         if name == "none":
             return self
         rest = self.take([place for place, own in enumerate(self.names) if own != name])
-        return ColumnScales(("none", *rest.names), np.vstack([np.zeros(3), rest.parameters]))
+        return ColumnScales(("none", *rest.names), np.insert(rest.parameters, 0, 0.0, axis=0))
 
     def named(self, name: str) -> "ColumnScales":
         """Of scales of one column the one of a name."""
@@ -306,9 +328,12 @@ class ColumnScales:
 
     def replaced(self, columns: Sequence[int] | IntArray, new: "ColumnScales") -> "ColumnScales":
         """The same with the ``new`` scales of some columns."""
-        names, parameters = list(self.names), self.parameters.copy()
+        names, width = list(self.names), max(self.parameters.shape[1], new.parameters.shape[1])
+        parameters, others = (
+            np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (self.parameters, new.parameters)
+        )
         for place, column in enumerate(columns):
-            names[column], parameters[column] = new.names[place], new.parameters[place]
+            names[column], parameters[column] = new.names[place], others[place]
         return ColumnScales(tuple(names), parameters)
 
     def take(self, places: Sequence[int] | IntArray) -> "ColumnScales":
@@ -336,11 +361,12 @@ def family(values: FloatArray) -> ColumnScales:
 
     Logarithms, plain where all values are positive, and from a little below the least value; the same from a
     little above the largest; between both ends, and from the middle in either direction; powers of the distance
-    from there, and of the standardized column.
+    from there, and of the standardized column; normal scores, unless values are too few for that. Without these a
+    column without causes, whose shape is free, would gain by what no other scale describes.
     """
     low, high, middle = (float(f(values)) for f in (np.min, np.max, np.median))
     centre, spread = float(np.mean(values)), float(np.std(values))
-    scales: list[tuple[str, tuple[float, float, float]]] = []
+    scales: list[tuple[str, tuple[float, ...]]] = []
     if low > 0.0:
         scales.append(("log", (0.0, CLOSE * low, 0.0)))
     beyond = [share * spread for share in BEYOND]
@@ -350,7 +376,11 @@ def family(values: FloatArray) -> ColumnScales:
     scales += [("asinh", (middle, share * spread, 0.0)) for share in STRAIGHT]
     scales += [("modulus", (middle, share * spread, power)) for power, share in MODULI]
     scales += [("yeo-johnson", (power, centre, spread)) for power in POWERS]
-    return ColumnScales(tuple(name for name, _ in scales), np.array([p for _, p in scales]))
+    knots = np.quantile(values, ndtr(NORMAL))
+    if np.diff(knots).min() > NARROWEST * spread:
+        scales.append(("quantiles", tuple(knots.tolist())))
+    parameters = np.array([np.pad(p, (0, NORMAL.size - len(p))) for _, p in scales])
+    return ColumnScales(tuple(name for name, _ in scales), parameters)
 
 
 def straighter_logs(values: FloatArray, positive: BoolArray, n_rows: int, price: float, doubt: float) -> BoolArray:
