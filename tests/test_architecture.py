@@ -9,16 +9,16 @@ from support.house import FILES, ROOT, SOURCE, figures, imported, longest_chain,
 
 # What is aimed at stands behind what is true. `python tests/support/house.py` prints what is counted.
 LIMITS = {
-    "code lines": 24_660,  # 20,000
+    "code lines": 24_680,  # 20,000
     "files": 198,
     "longest chain of imports between parts": 11,
     "most imports of one module": 15,
     "files of a default fit": 66,  # 55
-    "functions of a default fit": 455,  # 320
+    "functions of a default fit": 456,  # 320
     "frames from fit to the Adam loop": 3,
     "constructor parameters": 16,
     "fitted attributes": 17,  # 16
-    "lines of tests": 27_700,  # 23,000
+    "lines of tests": 27_720,  # 23,000
     "words of the manual": 16_000,  # without the notebook
 }
 # Names that say nothing of what they hold. `left` is the opposite of `right`, and no word for what remains.

@@ -328,12 +328,11 @@ class ColumnScales:
 
     def replaced(self, columns: Sequence[int] | IntArray, new: "ColumnScales") -> "ColumnScales":
         """The same with the ``new`` scales of some columns."""
-        names, width = list(self.names), max(self.parameters.shape[1], new.parameters.shape[1])
-        parameters, others = (
-            np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (self.parameters, new.parameters)
-        )
+        names, used = list(self.names), new.parameters.shape[1]
+        parameters = np.pad(self.parameters, ((0, 0), (0, max(used - self.parameters.shape[1], 0))))
         for place, column in enumerate(columns):
-            names[column], parameters[column] = new.names[place], others[place]
+            names[column], parameters[column] = new.names[place], 0.0
+            parameters[column, :used] = new.parameters[place]
         return ColumnScales(tuple(names), parameters)
 
     def take(self, places: Sequence[int] | IntArray) -> "ColumnScales":
