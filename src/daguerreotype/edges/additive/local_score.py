@@ -246,7 +246,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
             scales,
             stops=self._stops,
             products=products,
-            weighing=self._weighing(table, scales, table.n_rows),
+            weighing=self._weighing(table, scales, max(penalty.enough(table.n_rows), LEAST_ROWS)),
         )
         self._first_columns = np.zeros((0, 0))
         GrowShrinkTrees.__init__(self, problem)
@@ -370,7 +370,7 @@ class AdditiveModels(AdditivePredictor, GrowShrinkTrees):
         if not table.holds_rows or not (what.any() or scales is not None):
             return None
         width = len(self.bases) * int(self._widths.max())
-        n_first = min(n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
+        n_first = min(n_rows, table.n_rows, max(min(MAX_ROWS, CELLS // width) // table.copies, LEAST_ROWS))
         rows: IntArray | slice = slice(None)
         if n_first < table.n_rows:
             rows = np.concatenate([copy * table.n_rows + np.arange(n_first) for copy in range(table.copies)])
