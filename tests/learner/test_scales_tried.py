@@ -159,7 +159,7 @@ def test_training_rows_score_what_fits_lose_but_for_prices(interventions):
 
 def test_columns_without_causes_gain_no_more_by_their_shape_than_others_by_their_scale():
     wrong = 0
-    for seed in (1, 5, 7):
+    for seed in range(700, 708):  # of which no choice was made
         X, truth = problem("saturation", seed, 10, 2000)
         wrong += shd(truth, Daguerreotype().fit(X).adjacency_matrix_)
-    assert wrong <= 3  # 15 without normal scores
+    assert wrong <= 14  # 8; 25 without normal scores
